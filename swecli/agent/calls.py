@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -20,6 +20,8 @@ from swecli.models.errors import BadInput
 from swecli.models.events import Event, Notice, ToolFinished, ToolProgress, ToolStarted, UsageReported
 from swecli.models.message import (
     INTERRUPTED_RESULT,
+    UNCHANGED,
+    ApiMessage,
     Ask,
     AskRequest,
     Decision,
@@ -36,6 +38,8 @@ from swecli.tools.permissions import Permissions, load_permissions
 
 _Outcome = tuple[ToolCall, str, ToolResult]
 _LONGEST_CYCLE = 6
+_READS = ("read_file", "list_files", "search_files")
+_WORTH_IT = 400  # characters; a shorter result is no longer than the line that would stand for it
 _HINT, _ASK = 2, 3  # how often a cycle has come when something is done about it
 ASK_UNCHANGED = 10  # times that one call is made in a row, whatever comes of it
 
@@ -87,14 +91,19 @@ class CallRunner:
     def __init__(self, kit: Toolkit, sessions: SessionManager, limit: int, counter: TokenCounter) -> None:
         self._kit, self._sessions, self.limit, self._counter = kit, sessions, limit, counter
         self.used_ids: set[str] = set()
+        self._sent: Sequence[ApiMessage] = ()
         self._guard = LoopGuard()
         self._running: dict[str, HeadTail] = {}
         self._seen: dict[str, int] = {}
         self._asking = asyncio.Lock()
 
-    async def run(self, calls: list[ToolCall], problems: dict[str, str]) -> AsyncGenerator[Event, None]:
+    async def run(
+        self, calls: list[ToolCall], problems: dict[str, str], sent: Sequence[ApiMessage] = ()
+    ) -> AsyncGenerator[Event, None]:
         """Run them all; each result is stored before its `ToolFinished` goes up. Cancelled, calls that had begun still
-        get theirs, with what was printed until then. `problems` maps ids to what is wrong with arguments."""
+        get theirs, with what was printed until then. `problems` maps a call's id to what is wrong with its arguments;
+        `sent` is the request that asked for them: a result that it holds already need not be sent again."""
+        self._sent = sent
         self._guard.begin_reply()
         self.used_ids.update(call.id for call in calls)
         tools = self._kit.tools
@@ -164,6 +173,8 @@ class CallRunner:
     def _record(self, call: ToolCall, whole: str, note: str = "") -> None:
         """Commit what the model gets of a result, with a note to it, and all of it where that is more."""
         text, was_cut = cap(whole, self.limit, call.id)
+        if line := _repeated(call, text, self._sent):
+            text, was_cut = line, True
         call.result = f"{text}\n\n{note}" if note else text
         call.tokens = self._counter.count(call.result) if self._counter.label else None
         self._sessions.record_call(call, whole if was_cut else None)
@@ -192,10 +203,14 @@ async def _end(tasks: list[asyncio.Task[_Outcome]]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
+def _canonical(parameters: object) -> str:
+    """Arguments as one text, whatever their order."""
+    return json.dumps(parameters, ensure_ascii=False, sort_keys=True, default=str)
+
+
 def fingerprint(call: ToolCall, result: str = "") -> str:
     """Tool, canonical arguments and result as one short text: two equal ones taught the model nothing new."""
-    arguments = json.dumps(call.parameters, ensure_ascii=False, sort_keys=True, default=str)
-    parts = (call.name, arguments, result)
+    parts = (call.name, _canonical(call.parameters), result)
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
@@ -262,3 +277,19 @@ class LoopGuard:
         decision = await ask(AskRequest(call, "allow", f"Continue repeating {call.name}", shown))
         self._allowed, self._answered = len(self.prints), self._answered or same
         return decision.allow
+
+
+def _repeated(call: ToolCall, result: str, sent: Iterable[ApiMessage]) -> str:
+    """The line to send in place of a result that the request `sent` holds in full already; "" when it does not. The
+    call is made all the same: so what is said to be unchanged is unchanged."""
+    if call.name not in _READS or len(result) < _WORTH_IT:
+        return ""
+    wanted, made = _canonical(call.parameters), set[str]()
+    for message in sent:
+        for one in message.get("tool_calls") or ():
+            if one["function"]["name"] == call.name and _canonical(json.loads(one["function"]["arguments"])) == wanted:
+                made.add(one["id"])
+        known = str(message.get("tool_call_id") or "")
+        if known in made and message.get("content") == result:
+            return f"{UNCHANGED}this is exactly the result of call {known}, which you have above.]"
+    return ""

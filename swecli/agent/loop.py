@@ -92,7 +92,7 @@ class Loop:
             yield UsageReported(usage, step.reply.cost, estimated=not self._said(step.reply))
             if step.reply.note:
                 yield Notice(step.reply.note, "warning")
-            async for event in calls.run(state.open_calls, step.reply.malformed):
+            async for event in calls.run(state.open_calls, step.reply.malformed, fitted.request.messages):
                 if isinstance(event, UsageReported):  # of a task
                     state.spend(event.usage, event.cost)
                 yield event

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -25,6 +25,7 @@ from swecli.models.errors import SwecliError
 from swecli.models.events import Event, ToolFinished
 from swecli.models.message import (
     INTERRUPTED_RESULT,
+    ApiMessage,
     AskRequest,
     CallDelta,
     Decision,
@@ -110,7 +111,9 @@ class _StoredCalls(CallRunner):
         super().__init__(agent.kit, agent.sessions, limit, agent.counter)
         self._agent = agent
 
-    async def run(self, calls: list[ToolCall], problems: dict[str, str]) -> AsyncGenerator[Event, None]:
+    async def run(
+        self, calls: list[ToolCall], problems: dict[str, str], sent: Sequence[ApiMessage] = ()
+    ) -> AsyncGenerator[Event, None]:
         step = self._agent.past.step
         self.used_ids.update(call.id for call in calls)
         for call, had in zip(calls, step.reply.tool_calls if step.reply else (), strict=False):

@@ -18,6 +18,7 @@ HEAD_OPENS = "\n\n# What is known in this session"
 BLOCKS = "blocks"  # in a message: for the provider that it came from, and for no other
 IMAGES = "images"  # in a user message: the pictures that go with its text
 
+UNCHANGED = "[Unchanged: "  # opens the line that stands for a result which an earlier call has brought already
 STEER = "steer"
 INTERRUPTED_RESULT = "Interrupted before a result was recorded. Effects may exist: check before repeating it."
 

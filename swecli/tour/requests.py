@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from swecli.models.message import HEAD_OPENS, ApiMessage, ModelRequest
+from swecli.models.message import HEAD_OPENS, UNCHANGED, ApiMessage, ModelRequest
 
 # What the product puts behind the user's own words: the contents of @files, shared shell lines, and the turn's notes.
 _ATTACHED = re.compile(r"\n\n(?:Contents of what is mentioned above:\n|The user ran `|<turn_notes>\n).*", re.DOTALL)
@@ -71,8 +71,15 @@ def calls_in(messages: Sequence[ApiMessage], results: dict[str, str]) -> tuple[M
 
 
 def results_in(messages: Sequence[ApiMessage]) -> dict[str, str]:
-    """Results by call id."""
-    return {str(m.get("tool_call_id") or ""): _text_of(m) for m in messages if m.get("role") == "tool"}
+    """Results by call id; one that points at an earlier result is replaced by that."""
+    results: dict[str, str] = {}
+    for message in messages:
+        if message.get("role") == "tool":
+            text = _text_of(message)
+            if text.startswith(UNCHANGED):
+                text = next((known for id, known in results.items() if id and id in text), text)
+            results[str(message.get("tool_call_id") or "")] = text
+    return results
 
 
 def _made(call: dict[str, Any], results: dict[str, str]) -> Made:

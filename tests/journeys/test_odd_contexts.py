@@ -81,6 +81,22 @@ async def test_a_request_that_the_provider_cut_without_a_word_is_made_smaller_an
     assert sizes[-1] < max(sizes)
 
 
+async def test_a_result_the_model_has_is_not_sent_twice(tmp_path: Any) -> None:
+    (tmp_path / "a.txt").write_text("a line of text\n" * 60)
+    steps = [calls(("read_file", {"path": "a.txt"})), calls(("read_file", {"path": "a.txt"})), "done"]
+    model = ScriptedModel(steps)
+    runtime = make_runtime(model, cwd=tmp_path)
+    await run_turn(runtime, "read it twice", learn=False)
+    first, second = (m for m in model.requests[-1].messages if m["role"] == "tool")
+    assert "a line of text" in first["content"]
+    assert second["content"].startswith(f"[Unchanged: this is exactly the result of call {first['tool_call_id']}")
+    assert "a line of text" in (runtime.sessions.read_result(second["tool_call_id"]) or "")
+    (tmp_path / "a.txt").write_text("another line\n" * 60)
+    model._replies = lambda request: "done" if request.messages[-1]["role"] == "tool" else steps[0]
+    await run_turn(runtime, "and again", learn=False)
+    assert "another line" in model.requests[-1].messages[-1]["content"]
+
+
 async def test_a_window_too_small_for_any_call_is_named_at_the_start() -> None:
     runtime = make_runtime(ScriptedModel(["x"], context_window=1_024, max_output=1_024))
     [line] = [line for line in runtime.notices if "too small" in line]
