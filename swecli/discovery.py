@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import sys
+from functools import cache
 from types import ModuleType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoints
 
 Declared = TypeVar("Declared")
 
@@ -26,16 +31,24 @@ def declared_in(package: ModuleType, kind: type[Declared], group: str = "") -> l
         for value in vars(module).values():
             if isinstance(value, kind):
                 found[id(value)] = value
-    if not group:
-        return list(found.values())
-    # late: what is declared in this tree is found without it
-    from importlib.metadata import entry_points  # noqa: PLC0415
-
-    for entry in entry_points(group=group):
+    for entry in installed(group) if group else ():
         value = entry.load()
         if isinstance(value, kind):
             found[id(value)] = value
     return list(found.values())
+
+
+def installed(group: str) -> EntryPoints:
+    """The entry points of that group which installed packages bring; none of them is loaded."""
+    return _entry_points(group, tuple(sys.path))
+
+
+@cache  # each look reads the metadata of all that is installed
+def _entry_points(group: str, _path: tuple[str, ...]) -> EntryPoints:
+    # late: what is declared in this tree is found without it
+    from importlib.metadata import entry_points  # noqa: PLC0415
+
+    return entry_points(group=group)
 
 
 def by_name(pairs: list[tuple[str, Declared]]) -> dict[str, Declared]:

@@ -11,11 +11,12 @@ from typing import Any
 from swecli.cli.flags import Parser
 from swecli.cli.subcommands import configuration_of
 from swecli.config.paths import find_paths
+from swecli.discovery import installed
 from swecli.llm.base import ChatModel
 from swecli.llm.endpoints import KEYED, LOCAL, Service
 from swecli.llm.price_table import chat_models, model_table
 from swecli.llm.profile import LearnedFacts
-from swecli.llm.registry import choose_model, in_tree, installed, live_models, load, make_model
+from swecli.llm.registry import PROVIDERS, choose_model, in_tree, live_models, load, make_model
 from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
 from swecli.models.errors import BadInput, ModelNotFound
 from swecli.models.message import ModelReply, ModelRequest, ToolSpec
@@ -109,7 +110,7 @@ def _usable(args: argparse.Namespace) -> ActionResult:
         rows.append((own.name, key, state, own.base_url or own.model or ""))
     named = [one.service for one in in_tree() if one.service.keys or one.service.default_model]
     rows += [_row(service) for service in (*KEYED, *LOCAL, *named)]
-    for entry in installed():
+    for entry in installed(PROVIDERS):
         try:
             rows.append(_row(load(entry).service))
         except ModelNotFound as error:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from swecli.config.model_entry import ModelEntry
 from swecli.config.paths import find_paths
 from swecli.config.settings import Settings
-from swecli.discovery import by_name, declared_in
+from swecli.discovery import by_name, declared_in, installed
 from swecli.llm import providers
 from swecli.llm.base import ChatModel, Provider
 from swecli.llm.endpoints import DEMO, KEYED, LOCAL, LOOPBACK, SERVICES, Endpoint, offered, probe, resolve
@@ -23,9 +23,10 @@ from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound, SwecliE
 from swecli.models.message import Choice, ModelChunk, ModelRequest
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint, EntryPoints
+    from importlib.metadata import EntryPoint
 
 _LAYERS = {"flags": "set by -m", "environment": "SWECLI_MODEL is set"}
+PROVIDERS = "swecli.providers"  # entry points
 _MOST = 20  # models of one server
 
 
@@ -77,7 +78,7 @@ def _provider(name: str) -> Provider | None:
         return None
     if found := next((own for own in in_tree() if name == own.service.name), None):
         return found
-    for entry in installed(name):
+    for entry in installed(PROVIDERS).select(name=name):
         return load(entry)
     if name == DEMO:
         raise ModelNotFound(
@@ -90,15 +91,6 @@ def _provider(name: str) -> Provider | None:
 def in_tree() -> tuple[Provider, ...]:
     """Those that modules of `swecli/llm/providers` declare. Raises NameClash."""
     return tuple(by_name([(own.service.name, own) for own in declared_in(providers, Provider)]).values())
-
-
-def installed(name: str | None = None) -> EntryPoints:
-    """The entry points of providers that came with installed packages (of one name, or all); none of them is loaded."""
-    # late: it reads what is installed, which a known service needs not wait for
-    from importlib.metadata import entry_points  # noqa: PLC0415
-
-    found = entry_points(group="swecli.providers")
-    return found if name is None else found.select(name=name)
 
 
 def load(entry: EntryPoint) -> Provider:

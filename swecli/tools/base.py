@@ -6,7 +6,6 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from copy import deepcopy
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
@@ -227,7 +226,7 @@ class Tool:
 
     def spec(self) -> ToolSpec:
         """What the model reads of it. Stable from run to run, byte for byte."""
-        return ToolSpec(self.name, self.description, deepcopy(_plain_schema(self.params)))
+        return ToolSpec(self.name, self.description, _plain_schema(self.params))
 
 
 def tool(kind: PermissionKind, params: type[BaseModel], plan: _MakePlan) -> Callable[[Run], Tool]:

@@ -12,6 +12,7 @@ import re
 import sys
 import warnings
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any
 
 from swecli.llm import errors
@@ -66,7 +67,9 @@ class LiteLLMModel(OpenAIChat):
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """The arguments of litellm's call, but for the key."""
-        return super().body(request) | {"model": f"{self.endpoint.provider}/{self.endpoint.model}"}
+        body = super().body(request) | {"model": f"{self.endpoint.provider}/{self.endpoint.model}"}
+        own = {"tools": deepcopy(body["tools"])} if "tools" in body else {}  # litellm rewrites schemas in place
+        return body | own
 
     async def exchange(self, request: ModelRequest, body: dict[str, Any], answer: Answer) -> None:
         """Call litellm and read what comes. Raises TooLong, and whatever litellm raises."""

@@ -42,15 +42,19 @@ SEARCHED = {
 }
 
 
-def _add_what_is_missing(connection: Connection) -> None:
-    """Add the tables, columns and indexes that are not there yet.
+def _add_what_is_missing(connection: Connection) -> bool:
+    """Add the tables, columns and indexes that are not there yet; whether there was any table.
 
     A column that must not be empty needs a `server_default`: SQLite refuses it where the table has a row. Those of
     JSON have one without it, the JSON null that an empty value is stored as.
     """
     found = inspect(connection)
-    old = [table for table in Row.metadata.sorted_tables if found.has_table(table.name)]
-    for table in old:
+    present = set(found.get_table_names())
+    for table in Row.metadata.sorted_tables:
+        if table.name not in present:
+            for statement in _written(table):
+                connection.exec_driver_sql(statement)
+            continue
         known = {column["name"] for column in found.get_columns(table.name)}
         for column in table.columns:
             if column.name not in known:
@@ -60,13 +64,10 @@ def _add_what_is_missing(connection: Connection) -> None:
                 connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {definition}{default}")
         for index in table.indexes:
             index.create(connection, checkfirst=True)
-    for table in Row.metadata.sorted_tables:
-        for statement in _written(table) if table not in old else ():
-            connection.exec_driver_sql(statement)
-    present = found.get_table_names()
     for name, (searched, key, more) in SEARCHED.items():
         for statement in _SEARCH if f"{name}_fts" not in present else ():
             connection.exec_driver_sql(statement.format(table=name, column=searched, key=key, more=more))
+    return bool(present)
 
 
 @cache  # a process that opens many databases writes the statements once
@@ -146,9 +147,9 @@ def migrate(connection: Connection, steps: Sequence[Step] = STEPS) -> None:
             "Update swecli, or choose another database with --db.",
         )
     if version < len(steps):
-        _add_what_is_missing(connection)
-        for step in filter(None, steps[version:]):
-            step(connection)
+        if _add_what_is_missing(connection):  # a new database has no rows
+            for step in filter(None, steps[version:]):
+                step(connection)
         connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.exec_driver_sql(f"PRAGMA user_version = {len(steps)}")
 
