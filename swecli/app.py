@@ -175,7 +175,7 @@ def build_runtime(
         try:
             agent.condense_model = make_model(settings.condense_model, settings, start.environ)
         except SwecliError as error:  # the session can do without: its own model sums up
-            notices.append(f"{settings.condense_model} cannot sum up, {model.name} does: {error}")
+            notices.append(f"{settings.condense_model} cannot summarise, so {model.name} does: {error}")
     notices += [line] if (line := agent.too_small()) else []
     ctx.memory = PlaybookMemory(sessions, workspaces, lambda text: agent.counter.count(text))
     learning = LearningService.open(sessions, settings, load_prompt("reflect"), workspaces)
@@ -183,7 +183,7 @@ def build_runtime(
     runtime = Runtime(start, settings, sessions, agent, learning, start.choice, notices, history)
     runtime.use_reflector(model)
     if missing := learning.reflector.missing:
-        notices.append(f"no model reflects now, only the rules do; turns for a model wait: {missing}")
+        notices.append(f"no model reflects now, only the rules do; turns are queued for one: {missing}")
         learning.mark_reported(missing)
     if begun is not None:
         sessions.use(*begun)

@@ -143,7 +143,7 @@ class Agent:
         finally:
             await inner.jobs.close()
         if not isinstance(event, TurnFinished):
-            raise ToolError(f"The task failed: {event.error if isinstance(event, TurnFailed) else 'it was not begun'}")
+            raise ToolError(f"The task failed: {event.error if isinstance(event, TurnFailed) else 'it did not start'}")
         session, early = child.sessions.current_session, "" if event.reason == "done" else f" · ended by {event.reason}"
         title = (
             f"{event.steps} {'step' if event.steps == 1 else 'steps'}{early} · session {session.id if session else ''}"

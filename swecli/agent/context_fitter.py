@@ -222,7 +222,7 @@ class ContextFitter:
             epoch, edits, after = summed_up(climb.session, climb.messages, cut, summary, head, at.interaction)
             size, detail = ladder.measure(after, climb.work, self.counter), turns(cut.asked, at.interaction)
             row = Reduction(CONDENSE, at.interaction, at.step, measured.tokens, size.tokens, "", epoch, edits)
-            made.append((replace(row, detail=f"{detail} summed up by {self.condense_model.name}"), after))
+            made.append((replace(row, detail=f"{detail} summarised by {self.condense_model.name}"), after))
             return TruncateResponse(after, summary, new_context_tokens=_pressure(size))
 
         measured = self._size(climb)

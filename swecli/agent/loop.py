@@ -135,7 +135,7 @@ class Loop:
                 counted = self.fitter.counted(step.reply.usage, fitted)
                 if counted.cut:
                     few = f"{counted.cut:,} of about {fitted.counted:,} tokens"
-                    error = ContextOverflow(f"The provider read {few} and said nothing.")
+                    error = ContextOverflow(f"The provider read {few} and did not report it.")
                     error.limit, error.said = counted.cut, f"the provider read only {few} of the request"
                     raise error
                 if counted.notice:
@@ -148,7 +148,7 @@ class Loop:
                 if step.partial:
                     why = "the answer was made without all of the request"
                     yield StepRetried(_OVERFLOWS - left + 1, 0.0, why, True)
-                yield Notice(f"{error.said or _TOO_LONG}: it is made smaller and sent again", "warning")
+                yield Notice(f"{error.said or _TOO_LONG}: it is reduced and sent again", "warning")
                 continue
             yield step, fitted, usage
             return

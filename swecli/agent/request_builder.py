@@ -79,7 +79,7 @@ class RequestBuilder:
         if mentioned.images and not model.profile.images:
             own = f'set images = true in [models."{model.name}"]'
             hint = f"Choose a model that takes them (/model, swecli models), or {own}."
-            raise BadInput(f"{model.name} takes no pictures: nothing was sent.", hint)
+            raise BadInput(f"{model.name} does not accept pictures: nothing was sent.", hint)
         sent, window = "\n\n".join([mentioned.text, *query.attached]), query.window or session.window
         past = past_request(session)
         selection = self._select(session, query.text, counter, None if query.reopen else past)

@@ -97,7 +97,7 @@ class ModelStep:
 @dataclass(frozen=True, slots=True)
 class StepPlace:
     """Where a request is made: a step of an interaction (0: between turns), which is about `query`. `refused`: the
-    request before it was too long after all; it is made smaller by rules alone: a summary would be asked for in vain.
+    request before it was too long after all; it is reduced by rules alone: a summary would be asked for in vain.
     """
 
     interaction: int

@@ -21,7 +21,7 @@ def findings(parser: Parser) -> None:
     for name, (usage, about) in ACTIONS.items():
         if name in ("walk", "apply"):  # these need a screen
             continue
-        more = "; without --yes the price" if name == "check" else ""
+        more = "; without --yes: only the estimated price" if name == "check" else ""
         added = parser.action(name, {"check": _check, "export": _export}.get(name, _perform), about + more)
         added.add_argument("words", nargs="*", metavar="WORD", help=usage)
         if name == "check":

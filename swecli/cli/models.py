@@ -29,7 +29,7 @@ def models(parser: Parser) -> None:
     """Which models can be used here, and what each needs."""
     add = parser.add_argument
     add("word", nargs="?", help="list the known models with this in their name; or show, test, forget")
-    add("name", nargs="?", help="show what is known of this model, ask it once, or unlearn what it taught")
+    add("name", nargs="?", help="show what is known about this model, ask it once, or forget what was learned")
     parser.set_defaults(run=_run)
 
 
@@ -69,7 +69,7 @@ def _test(args: argparse.Namespace) -> ActionResult:
     learned = {field: _shown(getattr(model.profile, field)) for field in taught}
     lines = [*notices, f"{model.name} {came}", f"{seconds:.1f} s · {_shown(used)} tokens in · dollars: {_shown(cost)}"]
     lines += [f"learned: {field} = {value}" for field, value in learned.items()]
-    lines.append(f"swecli models show {model.name} lists what is known of it.")
+    lines.append(f"swecli models show {model.name} lists what is known about it.")
     facts = {"model": model.name, "answer": came, "seconds": round(seconds, 1), "prompt_tokens": used, "cost_usd": cost}
     return ActionResult(facts | {"notices": notices, "learned": learned}, tuple(lines))
 
@@ -97,8 +97,8 @@ def _forget(args: argparse.Namespace) -> ActionResult:
     entry = configuration_of(args).settings.entry(args.name)
     name = entry.model or entry.name if entry else args.name
     if not any(facts.forget(word) for word in (name, name.partition("/")[2]) if word):
-        raise BadInput(f"Nothing was learned of {args.name!r}.", "swecli models show NAME lists what is known.")
-    return ActionResult({"forgotten": args.name}, (f"Forgot what was learned of {args.name}.",))
+        raise BadInput(f"Nothing was learned about {args.name!r}.", "swecli models show NAME lists what is known.")
+    return ActionResult({"forgotten": args.name}, (f"Forgot what was learned about {args.name}.",))
 
 
 def _usable(args: argparse.Namespace) -> ActionResult:
@@ -122,7 +122,7 @@ def _usable(args: argparse.Namespace) -> ActionResult:
     plain = [dict(zip(("model", "key", "state", "address"), row, strict=True)) for row in rows]
     lines = (
         "",
-        f"A start here would use {choice.name}: {choice.why}.",
+        f"Started here, swecli would use {choice.name}: {choice.why}.",
         "Any other litellm model works with -m; `swecli models WORD` lists those that are known.",
     )
     value = {"chosen": choice.name, "why": choice.why, "models": plain}

@@ -74,7 +74,7 @@ def _on_turn(args: argparse.Namespace) -> ActionResult:
         learning = _open_learning(sessions, settings, model)
         if reflecting:
             events = asyncio.run(learning.learn(number, asked=True))
-            nothing = f"nothing to learn{'' if model else '; the rules looked, no model was asked'}"
+            nothing = f"nothing to learn{'' if model else ' (by the rules alone; no model was asked)'}"
             lines = [] if events else [nothing]
         else:
             events = asyncio.run(learning.mark(args.action == "good", " ".join(args.words)))
@@ -156,7 +156,7 @@ def _reflecting_model(settings: Settings, named: str | None) -> ChatModel | None
 def _lines_of(event: LearningEvent) -> list[str]:
     """What came of a reflection, for people."""
     if isinstance(event, PlaybookUpdated):
-        return [*event.lines, *(f"not taken: {line}" for line in event.refused)]
+        return [*event.lines, *(f"not applied: {line}" for line in event.refused)]
     return [f"reflecting failed: {event.reason}"]
 
 

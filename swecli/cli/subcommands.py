@@ -68,8 +68,8 @@ def existing_database(configured: Start) -> Iterator[str | Path]:
     path = locate(location)
     if path is not None and not path.exists():
         if configured.settings.db:
-            raise BadInput(f"There is no database {path}.", "Check the path; `swecli --db` makes one where you chat.")
-        location, missing = ":memory:", f"There is no database {path} yet; the first message makes it."
+            raise BadInput(f"There is no database {path}.", "Check the path; `swecli --db` creates one when you chat.")
+        location, missing = ":memory:", f"There is no database {path} yet; the first message creates it."
     try:
         yield location
     except BadInput as error:

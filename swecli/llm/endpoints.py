@@ -164,7 +164,7 @@ def _headers(entry: ModelEntry, environ: Mapping[str, str]) -> dict[str, str]:
         content = environ.get(found[1], "").strip()
         if not content or not (content.isascii() and content.isprintable()):
             raise ConfigError(
-                f"{found[1]}, which a header of [models.{entry}] names, is not set or no line of plain letters."
+                f"{found[1]}, which a header of [models.{entry}] names, is not set or not one line of plain text."
             )
         return content
 

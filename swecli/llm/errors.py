@@ -46,7 +46,7 @@ def by_status(status: int, words: str, wait: float | None, endpoint: Endpoint) -
     at, tail, other = endpoint.address, f": {words}" if words else ".", "or choose another model with -m."
     if status == 402 or any(mark in words.lower() for mark in _NO_MONEY):
         hint = f"Add credit there, {other}"
-        return ProviderError(f"{at} says the account has no credit left ({status}){tail}", hint, status=status)
+        return ProviderError(f"{at} reports that the account has no credit left ({status}){tail}", hint, status=status)
     if status in (401, 403):
         verb = "refused the key in" if status == 401 else "does not allow this with the key in"
         hint = f"Put a valid key into {endpoint.key_name}, {other}"
@@ -61,10 +61,10 @@ def by_status(status: int, words: str, wait: float | None, endpoint: Endpoint) -
         return overflow(words, endpoint, status)
     if status == 429 and "request too large" in words.lower():  # more at once than the limit of a minute
         hint = f"Make the window smaller (/window), {other}"
-        return ProviderError(f"{at} never takes a request of this size (429){tail}", hint, status=status)
+        return ProviderError(f"{at} never accepts a request of this size (429){tail}", hint, status=status)
     if status == 429:
         hint = f"Wait {f'{wait:.0f} s' if wait else 'a little'} and try again, {other}"
-        return RateLimited(f"{at} takes no more requests for now (429){tail}", hint, retry_after=wait)
+        return RateLimited(f"{at} accepts no more requests for now (429){tail}", hint, retry_after=wait)
     if status in _PASSING or status >= 500:
         words = f"{at} {'is overloaded' if status in (503, 529) else 'failed'} ({status}){tail}"
         if wait is not None:
@@ -106,13 +106,13 @@ def by_transport(error: BaseException, endpoint: Endpoint, *, answering: bool) -
         hint = "For a private authority set SSL_CERT_FILE to its certificate."
         return ProviderError(f"The certificate or TLS version of {at} is not accepted: {why}.", hint)
     if "ReadTimeout" in names:
-        return silent(at, endpoint.first_byte, "sent no byte")
+        return silent(at, endpoint.first_byte, "sent no data")
     if answering or names & {"ReadError", "RemoteProtocolError"}:
         return Unavailable(f"{at} broke off its answer.", "Try again.", tries=CUT_TRIES)
     if names & {"UnsupportedProtocol", "InvalidURL", "LocalProtocolError"} or isinstance(error, UnicodeError):
         reason = one_line(str(error))
         hint = f"Check the address, and the key in {endpoint.key_name}."
-        return ProviderError(f"{at} cannot be asked: {reason}", hint)
+        return ProviderError(f"{at} cannot be used: {reason}", hint)
     if isinstance(error, OSError) and not isinstance(error, ConnectionError):  # certificates that cannot be read
         return ProviderError(f"The certificates cannot be loaded: {one_line(str(error))}", "Check SSL_CERT_FILE.")
     hint = "Is it running, and is the address right?" if endpoint.local else "Check the network and the address."

@@ -172,12 +172,12 @@ class Native(ABC):
             raise Unavailable(f"{at} {what}.", "Try again.", tries=tries)
         stop = self.stops.get(answer.ending, "stop")
         if not answer.answered and stop in ("content_filter", "refusal"):
-            raise ProviderError(f"{at} withheld the answer (content filter).", "Say it in other words.")
+            raise ProviderError(f"{at} withheld the answer (content filter).", "Rephrase the request.")
         if not answer.answered and stop == "length":
-            raise AnswerUsedUp(f"{at} used up the answer's length before it began to answer.", "Raise max_tokens.")
+            raise AnswerUsedUp(f"{at} reached the length limit before it began to answer.", "Raise max_tokens.")
         if not answer.answered and stop in ("stop", "tool_calls"):
             thoughts = errors.one_line(answer.thoughts, SHOWN)
-            came = f" with thoughts only: {thoughts}" if thoughts else "."
+            came = f" with reasoning only: {thoughts}" if thoughts else "."
             raise Unavailable(f"{at} sent an empty answer{came}", "Try again.", tries=errors.EMPTY_TRIES)
         self._renewed = False  # the key is good, and what was learned on the way to the answer is true
         while self._unproved:

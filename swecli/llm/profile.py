@@ -193,13 +193,13 @@ def lesson_of(
         return _Lesson("think_back", "never")
     opaque = any(f'"{kind}"' in sent for kind in ("signature", "redacted_thinking", "reasoning_details"))
     if opaque and _BOUND.search(words):
-        return _Lesson("blocks", None, f"{name} did not take back its own thoughts: left out of this request")
+        return _Lesson("blocks", None, f"{name} rejected its own reasoning: left out of this request")
     for left in (*_FIELDS, *own):
         there = left in body or (left == "cache_control" and '"cache_control"' in json.dumps(body))
         if there and about(left):
-            return _Lesson(f"off.{left}", True, f"{name} does not take {left}: left out from now on")
+            return _Lesson(f"off.{left}", True, f"{name} does not accept {left}: left out from now on")
     if "tools" in body and (param == "tools" or _NO_TOOLS.search(words)):
-        return _Lesson("tools", False, f"{name} takes no tools: it can answer, not act")
+        return _Lesson("tools", False, f"{name} does not support tools: it can answer, not act")
     system = "system" in body or any(message.get("role") == "system" for message in body.get("messages", ()))
     return _Lesson("system_role", False) if system and _NO_SYSTEM.search(words) else None
 

@@ -25,7 +25,7 @@ _TRIES = 5
 _FEATURES = 4
 _FIRST_WAIT = 1.0
 pause = asyncio.sleep  # between two tries
-_NO_WORD = "sent no word of an answer"
+_NO_WORD = "sent no text of an answer"
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _EXCERPT = 80
 
@@ -119,9 +119,9 @@ async def watched(chunks: AsyncGenerator[ModelChunk], at: Endpoint) -> AsyncGene
             began = began or bool(chunk.text or chunk.reasoning or chunk.call)
             yield chunk
             if began:
-                limit, what = at.quiet, "stopped in its answer and sent no byte"
+                limit, what = at.quiet, "stopped in its answer and sent no data"
             else:
-                limit, what = min((at.first_byte, "sent no byte"), (sent + at.first_token - clock(), _NO_WORD))
+                limit, what = min((at.first_byte, "sent no data"), (sent + at.first_token - clock(), _NO_WORD))
 
 
 @dataclass(slots=True)
@@ -204,7 +204,7 @@ def parse_arguments(text: str) -> tuple[dict[str, Any], str]:
     except (ValueError, RecursionError) as error:
         return {}, f"the arguments are not valid JSON ({error}): {excerpt}"
     if not isinstance(value, dict):
-        return {}, f"the arguments are no JSON object: {excerpt}"
+        return {}, f"the arguments are not a JSON object: {excerpt}"
     try:
         return _clean(value), ""
     except ValueError as error:

@@ -101,12 +101,12 @@ _ACTIONS = (
            flags=("--log", "--verbose", "--export=", "--force")),
     Action("show", "P-7", "one with its evidence, its changes and its prompts"),
     Action("why", "[T7]", "what a prompt got, and what decided"),
-    Action("add", "TEXT | --from FILE", "teach one for this project, or take in an export", 0, ("--from=", "--trust")),
+    Action("add", "TEXT | --from FILE", "add one for this project, or import an export", 0, ("--from=", "--trust")),
     Action("edit", "P-7|all [TEXT] [--pin] [--off] [--on] [--scope project|user] [--when WORDS]",
-           "put it differently, pin it, switch it off or on", 1,
+           "rewrite it, pin it, switch it off or on", 1,
            ("--pin", "--off", "--on", "--scope=", "--when=")),
     Action("remove", "P-7", "forget it"),
-    Action("undo", "[N] [--redo]", "take the last N changes back, or bring back what an undo took", flags=("--redo",)),
+    Action("undo", "[N] [--redo]", "undo the last N changes, or redo what was undone", flags=("--redo",)),
     Action("review", "[P-7 use|remove]", "what needs your approval"),
 )  # fmt: skip
 ACTIONS: dict[str, Action] = {action.name: action for action in _ACTIONS}

@@ -55,7 +55,7 @@ def summary_of(applied: AppliedDelta) -> str:
     if applied.verdicts:
         counts = Counter(sorted(tag for _, tag in applied.verdicts))
         parts.append("evidence: " + ", ".join(f"{count} {tag}" for tag, count in counts.items()))
-    parts += [f"not taken: {line}" for line in delta.refused]
+    parts += [f"not applied: {line}" for line in delta.refused]
     return "; ".join(parts) or "nothing"
 
 

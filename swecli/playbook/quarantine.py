@@ -44,7 +44,7 @@ def objection(content: str, trust: Trust, instructions: str = "") -> str:
         return "it holds a secret"
     if trust == "user":
         return ""
-    return "the instructions say so already" if _known(content, instructions) else ""
+    return "the instructions contain it already" if _known(content, instructions) else ""
 
 
 def _known(content: str, instructions: str) -> bool:

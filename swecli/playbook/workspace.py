@@ -184,7 +184,7 @@ class WorkspaceLookup:
             names = self._names
             if names is None or top in names:
                 return None if names is None else ""
-        return f"{value} is not here"
+        return f"{value} does not exist"
 
     def _part(self, words: list[str]) -> str | None:
         look = _TARGETS.get(words[0])

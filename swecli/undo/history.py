@@ -112,7 +112,7 @@ def _plan(changes: Iterable[FileChange], versions: FileVersions) -> _RestorePlan
         elif target.digest and versions.get(target.digest) is None:
             found.lost[path] = _GONE
         elif now.digest.startswith(UNKEPT) and not ours:
-            found.lost[path] = "what is there now is from another hand, and too large to be kept"
+            found.lost[path] = "what is there now comes from outside this session and is too large to be kept"
         else:
             (found.ready if ours else found.changed).append(FileChange(path, now, target))
     return found
@@ -203,7 +203,7 @@ class TurnHistory:
     def plan_redo(self) -> tuple[UndoStep, _RestorePlan]:
         """The undo that a redo takes back, and what that would do to files. Raises BadInput."""
         if (step := self._store.to_redo(self._sessions.session)) is None:
-            raise BadInput("There is nothing to redo.", "A turn after an undo ends what could be redone.")
+            raise BadInput("There is nothing to redo.", "A new turn after an undo clears what could be redone.")
         return step, _plan(self._store.changes(self._sessions.session, 1, step=step.id), self._versions)
 
     def undo(self, first: int, parts: Collection[str], planned: _RestorePlan, overwrite: bool | None = None) -> Undone:
@@ -223,13 +223,13 @@ class TurnHistory:
     def _restore(self, planned: _RestorePlan, overwrite: bool | None) -> tuple[list[FileChange], dict[str, str]]:
         if planned.changed and overwrite is None:
             names = ", ".join(self.shown(change.path) for change in planned.changed)
-            raise BadInput(f"Changed since by another hand, nothing was undone: {names}.", "Undo it at a terminal.")
+            raise BadInput(f"Changed outside this session, nothing was undone: {names}.", "Undo it at a terminal.")
         return _apply([*planned.ready, *(planned.changed if overwrite else ())], self._versions)
 
     def _result(self, step: UndoStep, plan: _RestorePlan, done: list[FileChange], failed: dict[str, str]) -> Undone:
         settled = {change.path for change in done} | failed.keys()
         left = [self.shown(change.path) for change in plan.changed if change.path not in settled]
-        lines = [f"left as they are, changed since by another hand: {', '.join(left)}"] * bool(left)
+        lines = [f"left as they are, changed outside this session: {', '.join(left)}"] * bool(left)
         lines += [f"{self.shown(path)} is not as it was: {why}" for path, why in (plan.lost | failed).items()]
         lines += [f"a change of the playbook stays as it is: {why}" for why in step.refused]
         return Undone(step, [self.shown(change.path) for change in done], lines)

@@ -122,7 +122,7 @@ async def test_what_names_a_file_that_is_gone_by_now_is_in_no_request_and_that_i
     Path("docs/notes.md").rename("docs/old.md")
     events = await run_turn(runtime, "restart billing", learn=False)
     [line] = [event.text for event in events if isinstance(event, Notice) and "stale" in event.text]
-    assert line.startswith("P-1 is stale and stays out of prompts: docs/notes.md is not here")
+    assert line.startswith("P-1 is stale and stays out of prompts: docs/notes.md does not exist")
     assert "P-1 no longer applies" in "".join(told(runtime)).replace("[", "").replace("]", "")
     assert not [e for e in await run_turn(runtime, "again", learn=False) if isinstance(e, Notice) and "stale" in e.text]
     Path("plan.md").unlink()

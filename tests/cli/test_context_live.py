@@ -66,7 +66,7 @@ def test_window_prompt_and_compact_work_from_the_shell(run: Run) -> None:
     assert "--- interaction 3" in run("context", "prompt").out
     model = script("sum.json", "SUMMARY.")
     done = run("context", "compact", "the numbers", "--model", model)
-    assert "summed up by" in done.out, done.err
+    assert "summarised by" in done.out, done.err
     again = run("context", "compact", "--model", model)
     assert (again.code, "nothing to summarise" in again.err) == (42, True)
 

@@ -20,7 +20,7 @@ def test_without_keys_everything_says_what_it_needs(run: Run) -> None:
         "needs no key",
         "ready",
     )
-    assert "A start here would use demo" in run("models").out
+    assert "Started here, swecli would use demo" in run("models").out
 
 
 def test_a_key_makes_its_provider_ready_and_chosen(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +98,7 @@ def test_one_small_request_says_what_a_model_can_do(run: Run, own_home: Path, mo
         assert (done["answer"], done["prompt_tokens"]) == ("answered in text: 'pong'", 40)
         assert done["cost_usd"] == pytest.approx(40e-6 + 14e-6)
         assert done["learned"] == {"tools": "no"}
-        assert done["notices"] == ["gpt-4.1 takes no tools: it can answer, not act"]
+        assert done["notices"] == ["gpt-4.1 does not support tools: it can answer, not act"]
         assert run("models", "forget", "work").code == 0
         assert "work called the tool ping" in run("models", "test", "work").out
         assert len(server.requests) == 3

@@ -12,7 +12,7 @@ from tests.support.shell import Run, script
 def test_an_empty_playbook_says_how_to_fill_it(run: Run) -> None:
     assert "swecli playbook add" in run("playbook", "list").out
     assert run("playbook", "list", "--json").json == []
-    assert run("playbook", "list", "--log").out == "Nothing was changed yet.\n"
+    assert run("playbook", "list", "--log").out == "No changes yet.\n"
     assert run("playbook", "list", "--log", "--json").json == []
 
 
@@ -34,7 +34,7 @@ def test_what_is_taught_twice_is_there_once_and_what_is_near_it_is_named(run: Ru
     assert run("playbook", "add", "use tabs", "for indentation", "--json").json == {"added": [], "known": "P-1"}
     near = run("playbook", "add", "never use tabs for indentation").out.splitlines()
     assert near[0] == "Added as P-2."
-    assert near[1].startswith("P-1 speaks of the same: `swecli playbook remove P-1`")
+    assert near[1].startswith("P-1 covers the same: `swecli playbook remove P-1`")
 
 
 def test_it_reaches_the_next_request_of_this_project_only(run: Run, tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_reworded_pinned_removed_undone_and_back(run: Run) -> None:
     assert run("playbook", "list", "--json").json == []
     assert 'taken back: P-1 removed "answer in verse"' in run("playbook", "undo").out
     assert run("playbook", "undo", "--redo").out.startswith("brought back")
-    assert run("playbook", "undo", "99").out.splitlines()[-2] == "only 4 of 99: there was no other"
+    assert run("playbook", "undo", "99").out.splitlines()[-2] == "only 4 of 99: there were no more"
     assert run("playbook", "undo").code == 42
 
 

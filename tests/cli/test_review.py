@@ -192,7 +192,7 @@ def test_a_pull_request_is_reviewed_and_posted_after_a_dry_run(run: Run, monkeyp
         hub.comments.clear()
         hub.issue.clear()
         done = run("review", "--pr", "7", "--post", "--yes", "-m", model)
-        assert "forbids it" in done.complaint
+        assert "refused it" in done.complaint
         assert run("findings", "list", "--json").json[0]["id"] == "F-1"
 
 

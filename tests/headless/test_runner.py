@@ -183,7 +183,7 @@ async def test_what_names_something_that_is_gone_is_said_and_stays_out_of_the_pr
     runtime.sessions.playbook.apply(Delta("d", (Op("ADD", fields=fields),), "user"), session)
     err = io.StringIO()
     await run_prompts(runtime, prompts("where are prices?", "really?"), Text(io.StringIO(), err))
-    assert err.getvalue().count("P-1 is stale and stays out of prompts: shop/prices.py is not here") == 1
+    assert err.getvalue().count("P-1 is stale and stays out of prompts: shop/prices.py does not exist") == 1
     assert isinstance(runtime.agent.model, ScriptedModel)
     assert "shop/prices.py" not in str(runtime.agent.model.requests[0].messages)
     runtime.close()

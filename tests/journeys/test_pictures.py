@@ -105,7 +105,7 @@ def test_a_model_that_takes_none_is_not_asked_and_nothing_is_stored(tmp_path: Pa
         config.write_text("[models.blind]\nmodel = 'openai/gpt-4.1'\nimages = true\n")
         sees = swecli("-p", "what is on @shot.png?", "-m", "blind", "--config", str(config), environ=environ)
     assert (done.code, done.out) == (42, ""), done.err
-    assert "blind takes no pictures: nothing was sent." in done.complaint
+    assert "blind does not accept pictures: nothing was sent." in done.complaint
     assert listed.json == []
     assert (sees.code, len(server.requests)) == (0, 1), sees.err
 
@@ -159,6 +159,6 @@ def test_a_refused_picture_gives_the_line_back_and_costs_no_turn() -> None:
 async def test_a_model_without_eyes_is_refused_before_the_turn() -> None:
     model = ScriptedModel(["never"])
     model.profile = replace(model.profile, images=False)
-    with pytest.raises(BadInput, match=r"scripted/test takes no pictures: nothing was sent\."):
+    with pytest.raises(BadInput, match=r"scripted/test does not accept pictures: nothing was sent\."):
         await run_turn(make_runtime(model), "what is on @shot.png?")
     assert model.requests == []

@@ -98,7 +98,7 @@ async def test_what_the_projects_instructions_say_already_is_not_learned_again(p
         "build it",
     )
     assert (content in bullets) is not trusted
-    assert any("the instructions say so already" in line for line in refused) is trusted
+    assert any("the instructions contain it already" in line for line in refused) is trusted
 
 
 ROWS = (Path(__file__).parents[1] / "playbook" / "gate" / "injections.tsv").read_text(encoding="utf-8").splitlines()

@@ -41,7 +41,7 @@ class Source:
 
 async def test_nothing_after_the_request_was_sent_ends_after_the_first_limit() -> None:
     source = Source()
-    with pytest.raises(Unavailable, match=r"http://box sent no byte for 0\.01 s") as caught:
+    with pytest.raises(Unavailable, match=r"http://box sent no data for 0\.01 s") as caught:
         await collect(watched(source.stream(), box(first_byte=0.01)))
     assert source.closed
     assert caught.value.tries == 1, "it may have been billed"
@@ -50,7 +50,7 @@ async def test_nothing_after_the_request_was_sent_ends_after_the_first_limit() -
 
 async def test_keep_alives_are_life_and_no_words() -> None:
     source = Source("", "", "")
-    with pytest.raises(Unavailable, match=r"no word of an answer for 0\.02 s"):
+    with pytest.raises(Unavailable, match=r"no text of an answer for 0\.02 s"):
         await collect(watched(source.stream(), box(first_token=0.02)))
     assert source.closed
 

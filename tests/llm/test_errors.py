@@ -69,7 +69,7 @@ def test_a_request_above_the_limit_of_a_minute_is_not_sent_again() -> None:
     said = "Request too large for gpt-4.1 on tokens per min (TPM): Limit 30000, Requested 45001."
     error = by_status(429, said, 1.0, ENDPOINT)
     assert (type(error), error.retryable, error.status) == (ProviderError, False, 429)
-    assert "never takes a request of this size (429): Request too large" in error.message
+    assert "never accepts a request of this size (429): Request too large" in error.message
 
 
 def test_foreign_words_are_one_clean_short_line() -> None:

@@ -20,12 +20,12 @@ FILES = {
 }
 REASONS = {
     "The API lives in `src/api`": "",
-    "The API lives in `src/rest`": "src/rest is not here",
+    "The API lives in `src/rest`": "src/rest does not exist",
     "Branch off `origin/main`": "",
     "Users are in `users.py`": "",
-    "Users are in `people.py`": "people.py is not here",
+    "Users are in `people.py`": "people.py does not exist",
     "Look at `src/**/*.py`": "",
-    "Look at `docs/api/**/*.md`": "docs/api/**/*.md is not here",
+    "Look at `docs/api/**/*.md`": "docs/api/**/*.md does not exist",
     "Run `make check` first": "",
     "Run `make -j2 lint CHECKS=all`": "",
     "Run `make deploy` last": "the Makefile has no target deploy",
@@ -34,7 +34,7 @@ REASONS = {
     "Run `npm run deploy`": "package.json has no script deploy",
     "Run `cd web && npm run deploy`": "",
     "Run `CI=1 tox -e py311 && make deploy`": "the Makefile has no target deploy",
-    "Run ./scripts/dev.sh": "scripts/dev.sh is not here",
+    "Run ./scripts/dev.sh": "scripts/dev.sh does not exist",
     "Settings are in ~/.config/shop.toml": "",
 }
 
@@ -61,11 +61,11 @@ def test_a_bullet_is_stale_where_nothing_that_it_names_is_here() -> None:
     assert here.missing(Bullet("P-1", "Read `test_workspace.py`")) == ""
     assert here.missing(Bullet("P-2", "Use tabs")) is None, "only what was looked for is verified"
     assert here.missing(Bullet("P-3", "`nowhere.py` was renamed to `test_workspace.py`")) == ""
-    assert here.missing(Bullet("P-4", "Read `nowhere.py`, then `src/gone.py`")) == "nowhere.py is not here"
+    assert here.missing(Bullet("P-4", "Read `nowhere.py`, then `src/gone.py`")) == "nowhere.py does not exist"
 
 
 def test_anchors_that_were_stored_are_the_ones_that_are_looked_up(here: WorkspaceLookup) -> None:
-    assert here.missing(Bullet("P-1", "Use tabs", anchors=("path:src/rest", "flag:-q"))) == "src/rest is not here"
+    assert here.missing(Bullet("P-1", "Use tabs", anchors=("path:src/rest", "flag:-q"))) == "src/rest does not exist"
     assert here.missing(Bullet("P-1", "Use tabs", anchors=("moon:full", "path:", "x"))) is None
 
 
@@ -73,7 +73,7 @@ def test_broken_files_and_links_are_no_reason_to_fail(here: WorkspaceLookup) -> 
     (here.root / "package.json").write_text("[1, 2")
     (here.root / "loop.py").symlink_to("loop.py")
     assert missing(here, "Run `npm run build`") == "package.json has no script build"
-    assert missing(here, "Read loop.py") in ("", "loop.py is not here")
+    assert missing(here, "Read loop.py") in ("", "loop.py does not exist")
 
 
 @given(st.text(max_size=120) | st.text(alphabet="`./-a b*_,:&|", max_size=60), st.sampled_from(["path", "command"]))

@@ -118,7 +118,7 @@ QUIRKS = (
           wires=MESSAGES),
     Quirk("an empty answer, twice", lambda: [Reply("")] * 2, 2, 75, "empty answer", ""),
     Quirk("an empty answer, once", lambda: [Reply(""), Reply(DONE)], 2, 0, "empty answer"),
-    Quirk("thoughts only", lambda: [THINKS] * 2, 2, 75, "thoughts only: let me see", ""),
+    Quirk("reasoning only", lambda: [THINKS] * 2, 2, 75, "reasoning only: let me see", ""),
     Quirk("an HTML page", lambda: [_body(b"<html>Log in</html>", "text/html")] * 2, 2, 75, "<html>Log in</html>", ""),
     Quirk("cut off, three times", lambda: [CUT] * 3, 3, 75, "cut its answer off", ""),
     Quirk("cut off in the text, once", lambda: [CUT, Reply(DONE)], 2, 0, "cut its answer off"),
@@ -138,14 +138,15 @@ QUIRKS = (
     Quirk("no credit", lambda: [Refusal(402, "pay first")], 1, 1, "pay first", ""),
     Quirk("another address", lambda: [Refusal(302, headers={"location": "http://other.test/"})], 1, 1,
           "redirects to http://other.test/", ""),
-    Quirk("no tools", lambda: _refused("does not support tools", lambda body: "tools" in body), 2, 0, "takes no tools"),
+    Quirk("no tools", lambda: _refused("does not support tools", lambda body: "tools" in body), 2, 0,
+          "does not support tools: it can answer"),
     Quirk("no system role", lambda: _refused(
         "System role not supported", lambda body: body["messages"][0]["role"] == "system"), 2, wires=CHAT),
     Quirk("no `stream_options`", lambda: _refused(
-        "unknown field stream_options", lambda body: "stream_options" in body), 2, 0, "does not take stream_options",
+        "unknown field stream_options", lambda body: "stream_options" in body), 2, 0, "does not accept stream_options",
         wires=CHAT),
     Quirk("no streams", lambda: _refused("stream: not supported", lambda body: body.get("stream")), 2, 0,
-          "does not take stream", wires=CHAT),
+          "does not accept stream", wires=CHAT),
 )  # fmt: skip
 
 

@@ -173,7 +173,7 @@ async def test_a_file_that_another_hand_changed_since_is_asked_about(answer: str
         assert "nothing was changed" in printed
         return
     assert now == ("before", "by the user" if answer == "leave" else "before", [])
-    assert ("left as they are, changed since by another hand: theirs" in printed) == (answer == "leave")
+    assert ("left as they are, changed outside this session: theirs" in printed) == (answer == "leave")
     await desk.type("/redo")
     assert Path("mine").read_text() == "turn\n"
     assert Path("theirs").read_text() == "by the user"
@@ -199,7 +199,7 @@ async def test_without_a_terminal_it_is_refused_and_named() -> None:
     Path("a").write_text("by the user")
     history = runtime.history
     assert history is not None
-    with pytest.raises(BadInput, match="Changed since by another hand, nothing was undone: a"):
+    with pytest.raises(BadInput, match="Changed outside this session, nothing was undone: a"):
         history.undo(1, ("files", "conversation"), history.plan(1))
     assert Path("a").read_text() == "by the user"
     assert queries(runtime) == ["turn 1"]

@@ -113,7 +113,7 @@ class LiteLLMModel(OpenAIChat):
             words = f"{at.address} ended its answer with an error: {reason}"
             return Unavailable(words, "Try again.", tries=errors.CUT_TRIES)
         words = words or type(chain[0]).__name__
-        return ProviderError(f"{at.name} could not be asked: {words}", "Check the name and its settings.")
+        return ProviderError(f"{at.name} could not be used: {words}", "Check the name and its settings.")
 
     def _thinking(self, wish: str) -> dict[str, Any]:
         return super()._thinking(wish) if self.profile.thinking != "none" else {}

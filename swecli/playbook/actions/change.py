@@ -49,7 +49,7 @@ def _add(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     text = " ".join(words)
     content = _content(text)
     if not content:
-        raise wrong(ctx, "The strategy has no words.", "add TEXT")
+        raise wrong(ctx, "The strategy is empty.", "add TEXT")
     known = [bullet for bullet in ctx.bullets() if bullet.content.casefold() == content.casefold()]
     if known:
         more: dict[str, Any] = {"trust": "user"} | ({} if known[0].live else {"state": "active"})
@@ -68,7 +68,7 @@ def _add(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     name = applied.added[0]
     lines = [f"Added as {name}.", *_missing(ctx, name)]
     if near:
-        lines.append(f"{near.id} speaks of the same: `{ctx.command} remove {near.id}` if it holds no more.")
+        lines.append(f"{near.id} covers the same: `{ctx.command} remove {near.id}` if it is outdated.")
     return ActionResult({"added": [name], "near": near.id if near else None}, tuple(lines), note=_secret_note(text))
 
 
@@ -89,7 +89,7 @@ def _edit(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     if not (text or flags or scope or when):
         raise wrong(ctx, "There is nothing to change.", f"edit {bullet.id} TEXT, or --pin, --off, --on, --scope user")
     if _SCOPE in args and scope not in _SCOPES:
-        raise wrong(ctx, f"{scope!r:.40} is not a scope; there are project and user.", f"edit {bullet.id} --scope user")
+        raise wrong(ctx, f"Unknown scope {scope!r:.40} (choose: project, user).", f"edit {bullet.id} --scope user")
     content = _content(text)
     fields: dict[str, Any] = {"when": when} if when else {}
     fields |= {"content": content, "trust": "user", "anchors": list(anchors_of(content))} if content else {}
@@ -138,7 +138,7 @@ def _undo(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     changes = store.redo(ctx.session, n) if flags else store.undo(ctx.session, n)
     how = "brought back" if flags else "taken back"
     lines = [f"{how}: {_named(ctx, change)}" for change in changes]
-    lines += [f"only {len(changes)} of {n}: there was no other"] if len(changes) < n else []
+    lines += [f"only {len(changes)} of {n}: there were no more"] if len(changes) < n else []
     many = f" {len(changes)}" if len(changes) > 1 else ""
     hint = "" if flags else f"`{ctx.command} undo{many} {_REDO}` brings it back."
     value = [{"id": c.delta.id, "what": summary_of(c)} for c in changes]
@@ -164,10 +164,10 @@ def _review(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     if not args:
         return _questions(ctx, found, evidence)
     if len(args) != 2 or args[1] not in ("use", "remove"):
-        raise wrong(ctx, "It takes a strategy and your decision.", "review P-7 use|remove")
+        raise wrong(ctx, "Name a strategy and your decision.", "review P-7 use|remove")
     bullet = ctx.find(args[0])
     if bullet.id not in found:
-        raise BadInput(f"{bullet.id} does not wait for a decision: it is {bullet.state}.")
+        raise BadInput(f"{bullet.id} needs no decision: it is {bullet.state}.")
     use = args[1] == "use"
     said = _said(ctx, f"{args[1]} {bullet.id}")
     ctx.apply(_delta(ctx, f"reviewed: {args[1]}", Op("RESTORE" if use else "REMOVE", bullet.id, evidence=said)))
@@ -219,5 +219,5 @@ _RUN = {
 def perform(ctx: ActionContext, name: str, args: Sequence[str]) -> ActionResult:
     """Do it. Raises UsageError for an unknown action, SwecliError where it cannot be done."""
     if name not in ACTIONS:
-        raise UsageError(f"The playbook cannot {name!r:.40}.", f"It knows: {', '.join(ACTIONS)}")
+        raise UsageError(f"Unknown playbook action {name!r:.40}.", f"Choose: {', '.join(ACTIONS)}")
     return _RUN[name](ctx, args)

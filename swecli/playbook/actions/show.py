@@ -38,7 +38,7 @@ def list_all(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     if _LOG in flags:
         return _log(ctx, rest)
     if rest:
-        raise BadInput(f"{rest[0]!r:.40} is nothing to list.", f"Use {ctx.command} show {rest[0]} for a strategy.")
+        raise BadInput(f"{rest[0]!r:.40} cannot be listed.", f"Use {ctx.command} show {rest[0]} for a strategy.")
     bullets = ctx.bullets()
     off = "The playbook is off: none of it goes into prompts." if ctx.session.playbook.off else ""
     if not bullets:
@@ -83,8 +83,8 @@ def _figures(ctx: ActionContext, turns: int) -> Iterator[str]:
     store = ctx.sessions.playbook
     spent = store.spent()
     cost = "at an unknown price" if spent.cost is None else f"for ${spent.cost:.4f}"
-    yield f"{turns} turns looked at, {store.waiting_in_project(ctx.session)} wait to be reflected on"
-    yield f"reflecting took {spent.requests} requests, {spent.usage.total:,} tokens, {cost}, in all sessions"
+    yield f"{turns} turns reflected on, {store.waiting_in_project(ctx.session)} still to be reflected on"
+    yield f"reflection took {spent.requests} requests, {spent.usage.total:,} tokens, {cost}, in all sessions"
     for name, known in store.turns.reflectors().items():
         reflector = Reflector.from_json(known)
         yield f"insight of {name}: {reflector.insight:.2f} by {reflector.tags} tags"
@@ -125,7 +125,7 @@ def _log(ctx: ActionContext, rest: Sequence[str]) -> ActionResult:
     count = count_of(rest, _LOGGED, "changes")
     changes = ctx.sessions.playbook.log(ctx.session, count)
     if not changes:
-        return ActionResult([], ("Nothing was changed yet.",))
+        return ActionResult([], ("No changes yet.",))
     rows = [
         (_when(c.delta.created_at), f"T{c.delta.interaction}" if c.delta.interaction else "", c.delta.author, _row(c))
         for c in changes
@@ -205,7 +205,7 @@ def why(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     turn = turn_within(" ".join(args), ctx.session.interactions)
     choice = ctx.sessions.playbook.turns.choice(ctx.session.id, turn)
     if choice is None or "chosen" not in choice:
-        raise BadInput(f"What was decided in T{turn} was not kept.", "It is kept of turns that ran here.")
+        raise BadInput(f"What was decided in T{turn} was not recorded.", "Only turns that ran here have it.")
     rows, value = [], []
     for name, chosen, match, worth, tokens, reason in choice["chosen"]:
         withheld = name in choice["withheld"]

@@ -177,7 +177,7 @@ def _again(add: AddProposal, old: Bullet, trust: Trust, ground: Ground, curated:
     if confirmed(old, ground.seen_in(old.id), ground.digest.session_id, missing):
         fields = {"state": "active"}
     elif old.state in ("quarantined", "disabled"):
-        curated.refused.append(_line(add, f"it says what {old.id} says, which is {old.state}"))
+        curated.refused.append(_line(add, f"it repeats {old.id}, which is {old.state}"))
         return
     elif old.id in ground.digest.shown:
         return  # the playbook's own words come back: no news, and no fault

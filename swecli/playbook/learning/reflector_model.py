@@ -166,7 +166,7 @@ def read_answer(text: str, shown: Collection[str]) -> Answer:
     whole = (one.value for one in values_in(text) if isinstance(one.value, dict) and not one.cut)
     fitting = [value for value in whole if not set(_KEYS).isdisjoint(value)]
     if not fitting:
-        return Answer(problem='the answer holds no whole JSON object with "tags", "add" or "update"')
+        return Answer(problem='the answer has no complete JSON object with "tags", "add" or "update"')
     items = {key: fitting[-1].get(key) or [] for key in _KEYS}
     if wrong := [key for key in _KEYS if not isinstance(items[key], list)]:
         return Answer(problem=f'"{wrong[0]}" is not a list')
@@ -254,9 +254,9 @@ def refusal(limits: ReflectionBudget, totals: Spent, today: Spent, question: tup
         return ""
     worst = cost_of(Usage(input=tokens, output=_MAX_TOKENS), price)
     if today.cost is None or worst is None:
-        return f"${limits.usd_per_day:g} a day are allowed for reflecting, and what it costs is not known"
+        return f"reflection may cost ${limits.usd_per_day:g} a day, and its price is unknown"
     if today.cost + 2 * worst > limits.usd_per_day:
-        return f"${limits.usd_per_day:g} a day are allowed for reflecting, and ${today.cost:.4f} are spent today"
+        return f"reflection may cost ${limits.usd_per_day:g} a day, and has cost ${today.cost:.4f} today"
     return ""
 
 

@@ -98,12 +98,12 @@ class PlaybookMemory:
 
     def _line(self, op: Op, name: str, session: Session) -> str:
         if op.op == "REMOVE":
-            return f"{name} is taken out"
+            return f"{name} is removed"
         bullet = session.playbook.bullets.get(name)
         if bullet is None or bullet.live:
             missing = bullet.stale if bullet else ""
             return f"kept as {name}" + (f"; it is stale: {missing}" if missing else "")
-        return f"kept as {name}, and waits for the user's yes: /playbook review"
+        return f"kept as {name}, and needs the user's approval: /playbook review"
 
     def recall(self, query: str) -> str:
         """The bullets that match a query, as prompt text, "" for none; they are recorded as shown in the running

@@ -61,7 +61,7 @@ def plan_import(
         elif alike == bullet.id:
             plan.same.append(alike)
         elif alike:
-            plan.left_out.append(f"{bullet.id} says what {alike} says")
+            plan.left_out.append(f"{bullet.id} repeats {alike}")
         else:
             _take_in(plan, item, last_number, trusted=trusted)
     return plan
@@ -120,7 +120,7 @@ def write_file(path: Path, text: str, *, force: bool, hint: str) -> None:
         with path.open("w" if force else "x", encoding="utf-8", newline="") as stream:
             stream.write(text)
     except FileExistsError:
-        raise BadInput(f"{path} is there already.", hint) from None
+        raise BadInput(f"{path} already exists.", hint) from None
     except OSError as error:
         raise BadInput(f"{path} cannot be written: {error.strerror}.") from error
 
@@ -129,7 +129,7 @@ def import_file(ctx: ActionContext, file: str, *, trusted: bool) -> ActionResult
     """Take in an exported playbook: ids are kept where they are free, and what is known is updated. What does not come
     from this project waits for the user's yes, unless they vouch for the file. Raises BadInput."""
     if not file:
-        raise wrong(ctx, "There is no file named.", "add --from FILE")
+        raise wrong(ctx, "No file was named.", "add --from FILE")
     path, store = Path(file).expanduser(), ctx.sessions.playbook
     carried = read_markdown(_read(path))
     if not ctx.session.id and (own := [item.line for item in carried if item.bullet.scope == "session"]):
@@ -160,14 +160,14 @@ def _present(ctx: ActionContext, carried: Sequence[Carried]) -> dict[str, Bullet
 
 def _summary(ctx: ActionContext, plan: _ImportPlan, renamed: Mapping[str, str], path: Path) -> Iterator[str]:
     yield (
-        f"{len(plan.kept)} taken in under their ids, {len(renamed)} under new ones, {len(plan.changed)} changed, "
+        f"{len(plan.kept)} imported under their ids, {len(renamed)} under new ones, {len(plan.changed)} changed, "
         f"{len(plan.same)} the same."
     )
     yield from (f"{old} is {name} now: its number is not free." for old, name in list(renamed.items())[:20])
     yield from (f"left out: {why}." for why in plan.left_out[:20])
     if count := len(plan.waiting):
-        wait = "waits" if count == 1 else "wait"
-        yield f"{count} of them {wait} for your yes: `{ctx.command} review`, or add --from {path} --trust for all."
+        wait = "needs" if count == 1 else "need"
+        yield f"{count} of them {wait} your approval: `{ctx.command} review`, or add --from {path} --trust for all."
 
 
 def _read(path: Path) -> str:

@@ -56,7 +56,7 @@ def plan(runtime: Runtime, text: str = "") -> ActionResult:
     after = f", {tokens(found.before)} → {tokens(found.after)} tokens" if found.after is not None else ""
     removes = [f"  would remove {', '.join(found.removes)} · /pin keeps a turn"] if found.removes else []
     nothing = found.how == "window" and not found.removes
-    what = f"no turn leaves ({found.when})" if nothing else f"{found.how} {found.when}"
+    what = f"no turn would be removed ({found.when})" if nothing else f"{found.how} {found.when}"
     return ActionResult(asdict(found), (f"next: {what}{after}", *removes))
 
 

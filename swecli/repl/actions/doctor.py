@@ -53,7 +53,7 @@ def _folders(found: _Found, environ: _Environ) -> str:
     try:
         paths.ensure()
     except OSError as error:
-        raise SwecliError(f"{error.filename} cannot be made: {error.strerror}.", "Set SWECLI_HOME.") from error
+        raise SwecliError(f"{error.filename} cannot be created: {error.strerror}.", "Set SWECLI_HOME.") from error
     places = dict.fromkeys((paths.config, paths.data, paths.state, paths.cache))
     if shut := [str(path) for path in places if not os.access(path, os.W_OK | os.X_OK)]:
         raise SwecliError(f"{', '.join(shut)} cannot be written.", "Check the permissions, or set SWECLI_HOME.")
@@ -64,7 +64,7 @@ def _database(found: _Found, environ: _Environ) -> str:
     location = _read(found).database
     path = locate(location)
     if path and not path.exists():
-        return f"{path}: none yet, the first message makes it"
+        return f"{path}: none yet, the first message creates it"
     with closing(open_database(location, to_read=True)) as database:
         problems = [*database.notices, *database.check()]
     if problems:

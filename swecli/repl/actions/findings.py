@@ -49,7 +49,7 @@ def perform(sessions: SessionManager, here: Path, words: Sequence[str], command:
         found = chosen(store, rest)
         rows = tuple((f.id, f.place, f.code_smell_type, f.severity, f.standing, f.message) for f in found)
         head = ("id", "place", "type", "severity", "state", "message")
-        nothing = () if found else ("No such findings; a review makes them.",)
+        nothing = () if found else ("No such findings; a review records them.",)
         return ActionResult([f.to_json() for f in found], nothing, head, rows)
     if name == "show":
         finding = store.get(" ".join(rest))

@@ -92,7 +92,7 @@ async def perform(ctx: CommandContext, name: str, rest: str) -> None:
         await doing(ctx, store_of(ctx.runtime.sessions, ctx.runtime.cwd), rest)
         return
     if name not in ACTIONS or name == "export":
-        raise UsageError(f"/findings cannot {name!r}.", "/help findings lists what it can.")
+        raise UsageError(f"Unknown findings action {name!r}.", "/help findings lists the actions.")
     _act(ctx, name, rest)
 
 
@@ -169,7 +169,7 @@ def _options(finding: Finding, *, first: bool, last: bool) -> list[Option]:
         ("d", "dismiss", finding.state != "dismissed"),
         ("c", "check now, by a request to the model", bool(finding.anchor) and finding.is_open),
         ("o", "open in the editor", finding.line > 0),
-        ("n", "leave the walk" if last else "next", True),
+        ("n", "quit" if last else "next", True),
         ("p", "back", not first),
         ("q", "quit", not last),
     ]
@@ -218,10 +218,10 @@ async def _reason(ctx: CommandContext, store: ReviewStore) -> str:
     known = dict.fromkeys(f.reason for f in reversed(store.findings(["dismissed"])) if f.reason)
     recent = list(known)[:_RECENT]
     if recent:
-        answer = await ctx.pick("Why is it no problem?", [*((r, r) for r in recent), ("", "another reason")])
+        answer = await ctx.pick("Why is it not a problem?", [*((r, r) for r in recent), ("", "another reason")])
         if answer is None or answer:
             return answer or ""
-    return (await ctx.asker.ask_text("Why is it no problem?") or "").strip()
+    return (await ctx.asker.ask_text("Why is it not a problem?") or "").strip()
 
 
 async def _open(ctx: CommandContext, store: ReviewStore, rest: str) -> None:

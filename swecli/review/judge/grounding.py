@@ -139,7 +139,7 @@ def _what_is_wrong(finding: Finding, source: Source) -> str:
     if source.problem:
         return source.problem
     if finding.line < 1:
-        return "it names no line, and no code that stands in one place"
+        return "it names no line, and no code that is found in exactly one place"
     end = f"is past the end of the file ({len(source.lines):,} lines)"
     if finding.line > len(source.lines):
         return f"line {finding.line:,} {end}"

@@ -113,7 +113,7 @@ def change_line(before: Finding, after: Finding) -> str:
         return f"{after.id} {before.place} → {after.place}"
     if before.doubt == after.doubt:
         return ""
-    return f"{after.id} {after.place}: {after.doubt or 'its code stands as before'}"
+    return f"{after.id} {after.place}: {after.doubt or 'its code is unchanged'}"
 
 
 def lessons(sessions: SessionManager, store: ReviewStore, command: str) -> list[str]:

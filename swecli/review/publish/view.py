@@ -106,7 +106,7 @@ def _has(finding: Finding, word: str) -> bool:
     name, sign, value = word.partition(">=") if ">=" in word else word.partition(":")
     known: Sequence[str] = {"severity": SEVERITIES, "verdict": tuple(_VERDICTS)}.get(name if sign else "", ())
     if known and value not in known:
-        raise BadInput(f"There is no {value!r}.", f"There are: {', '.join(known)}")
+        raise BadInput(f"There is no {value!r}.", f"Choose: {', '.join(known)}")
     if sign and name == "severity":
         return finding.at_least(value) if sign == ">=" else finding.severity == value
     if sign and name == "path":

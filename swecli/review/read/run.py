@@ -186,7 +186,7 @@ class Review:
                 if not left:
                     raise
                 self._request.refused(error)
-                yield Notice("the provider calls the request too long: it is made smaller and sent again", "warning")
+                yield Notice("the provider calls the request too long: it is reduced and sent again", "warning")
                 continue
             if at.part is not None and any(at.text in str(message.get("content")) for message in request.messages):
                 at.stood.add(at.part.number)

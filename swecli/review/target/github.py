@@ -121,12 +121,12 @@ def _refused(error: urllib.error.HTTPError, path: str, github: GitHub) -> GitHub
         return GitHubFailed(f"GitHub's rate limit is reached ({said}).", f"{when} {KEPT}", status)
     thing = f"pull request {path.split('/')[1]}" if path.startswith("pulls/") else path
     message, hint = {
-        401: (f"GitHub does not take the token (401, {said}).",
+        401: (f"GitHub does not accept the token (401, {said}).",
               f"Set GITHUB_TOKEN{' to a valid token' if github.token else ''}."),
-        403: (f"GitHub forbids it (403, {said}).", "The token needs permission to write pull requests."),
+        403: (f"GitHub refused it (403, {said}).", "The token needs permission to write pull requests."),
         404: (f"There is no {thing} in {github.repository} (404).",
               "Check the number, and that the token may see the repository."),
-        422: (f"GitHub cannot use the request (422, {said}).", ""),
+        422: (f"GitHub rejected the request (422, {said}).", ""),
     }.get(status, (f"GitHub answered with {status} ({said}).", ""))  # fmt: skip
     return GitHubFailed(message, f"{hint} {KEPT}".strip(), status)
 

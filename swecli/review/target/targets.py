@@ -82,7 +82,7 @@ def find_target(
             return _pull(at, number)
         case (flag, *_) if flag.startswith("-"):
             hint = "It takes --staged, --base BRANCH, --pr N, a commit or paths."
-            raise UsageError(f"A review has no {' '.join(words)}.", hint)
+            raise UsageError(f"Unknown review option {' '.join(words)}.", hint)
     missing = [word for word in words if not (here / word).exists()]
     if not missing:
         return _paths(at, tuple(_from_top(root, here, word) for word in words))

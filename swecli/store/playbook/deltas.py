@@ -251,7 +251,7 @@ def _check_claim(op: Op, delta: Delta, values: dict[str, Any], bullet: Bullet | 
     if bullet is not None and trusted and values.get("content", bullet.content) != bullet.content:
         raise BadInput(f"{bullet.id} is in the user's words: only the user puts it differently.")
     if bullet is None and values.get("trust") in OUTSIDE and values.get("state", "active") in LIVE:
-        raise BadInput("ADD comes from outside and would be active: it has to wait for the user's yes.")
+        raise BadInput("ADD comes from outside and would be active: it needs the user's approval.")
 
 
 def _checked(op: Op) -> dict[str, Any]:

@@ -140,12 +140,12 @@ def objects(lines: Iterable[Line], into: Transcript) -> Iterator[dict[str, Any]]
         try:
             value = json.loads(text)
         except (ValueError, RecursionError):
-            into.skipped.append(f"line {number}: no JSON, perhaps cut off")
+            into.skipped.append(f"line {number}: not JSON, perhaps cut off")
             continue
         if isinstance(value, dict):
             yield value
         else:
-            into.skipped.append(f"line {number}: no JSON object")
+            into.skipped.append(f"line {number}: not a JSON object")
 
 
 def text_of(content: Any) -> str:

@@ -70,7 +70,7 @@ class ContextStore:
             which = _newest_first(session.id, undone=False).where(col(ReductionRow.how).not_in((BEGIN, UNDO)))
             row = db.exec(which.limit(1)).first()
             if row is None:
-                raise BadInput("Nothing has been taken out of this session's requests yet.")
+                raise BadInput("Nothing has been removed from this session's requests yet.")
             row.undone = True
             undo = ReductionRow(session_id=session.id, how=UNDO, interaction=session.interactions)
             undo.detail, undo.hold_turns, undo.hold_tokens = f"R-{row.number}", hold_turns, hold_tokens
@@ -88,7 +88,7 @@ class ContextStore:
     def pin(self, session: Session, interaction: int) -> None:
         """Commit that an interaction stays. Raises BadInput when there is none of that number."""
         if not 1 <= interaction <= session.interactions:
-            raise BadInput(f"There is no turn T{interaction} in this session.", "See /window for what there is.")
+            raise BadInput(f"There is no turn T{interaction} in this session.", "See /window.")
         if interaction in session.context.pins:
             return
         row = SurvivorRow(session_id=session.id, kind=_PIN, key=str(interaction), interaction=interaction)

@@ -74,7 +74,7 @@ async def read_file(params: _ReadFileParams, ctx: ToolContext, plan: ToolPlan) -
     whole = len(rows) == len(lines)
     notes = [] if whole else [f"[{span} in {shown}{read_on}]"]
     if not file.clean:
-        notes.append(r"[not UTF-8: bytes that are no text are written \xNN here; edit_file leaves them as they are]")
+        notes.append(r"[not UTF-8: bytes that are not text are written \xNN here; edit_file leaves them as they are]")
     count = span if not whole else "1 line" if len(lines) == 1 else f"{len(lines)} lines"
     return ToolResult(True, "\n".join([*rows, *notes]), Display(title=shown, body=count))
 

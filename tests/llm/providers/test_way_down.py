@@ -92,10 +92,10 @@ def refusing(words: str, seen: Callable[[dict[str, Any]], bool]) -> Callable[[Re
 @pytest.mark.parametrize(
     ("words", "seen", "notice"),
     [
-        ("this model does not support tools", lambda body: "tools" in body, "takes no tools"),
+        ("this model does not support tools", lambda body: "tools" in body, "does not support tools"),
         ("System role not supported", lambda body: body["messages"][0]["role"] == "system", ""),
-        ("unknown field stream_options", lambda body: "stream_options" in body, "does not take stream_options"),
-        ("stream: not supported", lambda body: body.get("stream"), "does not take stream"),
+        ("unknown field stream_options", lambda body: "stream_options" in body, "does not accept stream_options"),
+        ("stream: not supported", lambda body: body.get("stream"), "does not accept stream"),
     ],
     ids=["tools", "system", "stream_options", "stream"],
 )

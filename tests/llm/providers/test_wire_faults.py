@@ -284,7 +284,7 @@ async def test_silence_before_the_first_event_ends_after_the_first_limit(name: s
         error = await fails(server, name, first_byte=0.15)
         assert await asyncio.to_thread(server.requests[0].gone.wait, 5)
     assert kind(error) is Unavailable
-    assert "sent no byte for 0.15 s" in error.message
+    assert "sent no data for 0.15 s" in error.message
 
 
 @both
@@ -299,7 +299,7 @@ async def test_silence_within_the_answer_ends_after_the_second_limit(name: str) 
 async def test_comment_pings_do_not_count_as_an_answer(name: str) -> None:
     with StrictProvider([Reply(LONG, wire=Wire(pings_at=0))]) as server:
         error = await fails(server, name, first_token=0.15)
-    assert "sent no word of an answer for 0.15 s" in error.message
+    assert "sent no text of an answer for 0.15 s" in error.message
 
 
 async def test_pauses_within_the_limit_are_no_stall() -> None:

@@ -33,7 +33,7 @@ def runtime() -> Runtime:
 
 def test_there_are_eight_and_no_other(runtime: Runtime) -> None:
     assert len(ACTIONS) == 8
-    with pytest.raises(UsageError, match="cannot 'dance'"):
+    with pytest.raises(UsageError, match="Unknown playbook action 'dance'"):
         do(runtime, "dance")
 
 
@@ -114,7 +114,7 @@ def test_removing_undoing_and_its_undoing(runtime: Runtime) -> None:
 def test_a_users_word_is_looked_up_and_one_like_another_is_named(runtime: Runtime) -> None:
     assert "stale for now and stays out of prompts" in text(do(runtime, "add read `docs/gone.md` first"))
     near = text(do(runtime, "add run all the tests with pytest -x"))
-    assert "P-1 speaks of the same" in near
+    assert "P-1 covers the same" in near
     assert do(runtime, "add answers are short").value["known"] == "P-2"
     assert "A secret in it was not kept" in text(do(runtime, "add the key is sk-abcdefghij0123456789xyz"))
     assert "A secret in it was not kept" in text(do(runtime, "edit P-1 --when sk-abcdefghij0123456789xyz"))
@@ -141,7 +141,7 @@ def test_the_evidence_of_many_is_read_at_once(runtime: Runtime, action: str) -> 
 def test_a_playbook_goes_out_and_comes_in_elsewhere_and_waits_there(runtime: Runtime, tmp_path: Path) -> None:
     file = tmp_path / "playbook.md"
     do(runtime, f"list --export {file}")
-    with pytest.raises(BadInput, match="there already"):
+    with pytest.raises(BadInput, match="already exists"):
         do(runtime, f"list --export {file}")
     do(runtime, f"list --export {file} --force")
     assert do(runtime, f"add --from {file}").value["same"] == ["P-1", "P-2"]

@@ -84,7 +84,7 @@ async def test_a_path_of_another_project_is_kept_as_stale_at_once_and_stays_out_
     called = calls(("remember", {"text": f"Edit `{path}` first", "quote": said}))
     runtime = make_runtime([called, "Noted.", "Yes."], reflect_with_model=False)
     await run_turn(runtime, said)
-    assert learned(runtime)["P-1"].stale == f"{path} is not here"
+    assert learned(runtime)["P-1"].stale == f"{path} does not exist"
     runtime.new_session()
     await run_turn(runtime, "hello")
     info = runtime.sessions.interaction_info(1)

@@ -54,7 +54,7 @@ def test_a_file_of_the_users_is_asked_about_before_it_is_overwritten() -> None:
         terminal.wait("Done.")
         Path("one").write_text("mine")
         terminal.keys("/undo\r")
-        terminal.wait("Changed since by another hand: one")
+        terminal.wait("Changed outside this session: one")
         terminal.keys("3")
         terminal.wait("nothing was changed")
         assert Path("one").read_text() == "mine"

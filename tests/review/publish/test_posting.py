@@ -119,7 +119,7 @@ def test_where_resolving_is_refused_the_reply_stands_and_the_run_goes_on(hub: Fa
     push_of(hub, INSIDE).send()
     hub.refuse["POST graphql"] = [(403, {})]
     lines = push_of(hub, replace(INSIDE, state="fixed")).send()
-    assert lines[0].startswith("threads could not be resolved, the replies stand: GitHub forbids it")
+    assert lines[0].startswith("threads could not be resolved, the replies stand: GitHub refused it")
     assert kinds(hub)[2:] == ["replies", "summary edited"]
 
 
@@ -208,12 +208,12 @@ def test_a_wait_that_github_asks_for_is_kept(hub: FakeGitHub) -> None:
 @pytest.mark.parametrize(
     ("status", "headers", "said"),
     [
-        (401, {}, "does not take the token"),
-        (403, {}, "forbids it"),
+        (401, {}, "does not accept the token"),
+        (403, {}, "refused it"),
         (403, {"x-ratelimit-remaining": "0"}, "rate limit"),
         (429, {"retry-after": "600"}, "Try again in 600 s"),
         (404, {}, "There is no issues/7/comments"),
-        (422, {}, "cannot use the request"),
+        (422, {}, "rejected the request"),
         (500, {}, "answered with 500"),
     ],
 )

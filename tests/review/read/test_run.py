@@ -187,7 +187,7 @@ async def test_a_request_the_provider_calls_too_long_is_made_smaller() -> None:
     Path("shop/prices.py").write_text("x = 1  # a line of some length, to be left out when there is no room\n" * 200)
     long = ContextOverflow("too long")
     events = await run(read(text=reported(A)), long, END, spec=("shop/prices.py",))
-    assert any(isinstance(e, Notice) and "made smaller" in e.text for e in events)
+    assert any(isinstance(e, Notice) and "reduced" in e.text for e in events)
     assert ended(events).end == "done"
 
 

@@ -332,7 +332,7 @@ def test_what_a_turn_may_change_is_capped_and_the_users_words_are_not(
             Op("ADD", fields={"content": "x", "trust": "user"}, evidence=(Evidence("m", "q"),)),
             "claims the user's trust",
         ),
-        (Op("ADD", fields={"content": "x", "trust": "web"}, evidence=(Evidence("m", "q"),)), "wait for the user's yes"),
+        (Op("ADD", fields={"content": "x", "trust": "web"}, evidence=(Evidence("m", "q"),)), "the user's approval"),
         (Op("ADD", fields={"content": "x"}), "no evidence"),
         (Op("ADD", fields={"content": "w " * 61}, evidence=(Evidence("m", "q"),)), "60 words, this has 61"),
         (Op("ADD", fields={"content": "w" * 601}, evidence=(Evidence("m", "q"),)), "600 characters, this has 601"),

@@ -137,8 +137,8 @@ def test_a_broken_line_is_named_and_the_rest_is_taken(manager: SessionManager, t
     cut = tmp_path / name
     cut.write_text("\n".join([*lines[:2], "{broken", "[1]", *lines[2:]])[:-20])
     imported = import_file(manager.database, cut)
-    assert imported.skipped[:2] == ("line 3: no JSON, perhaps cut off", "line 4: no JSON object")
-    assert imported.skipped[-1] == f"line {len(lines) + 2}: no JSON, perhaps cut off"
+    assert imported.skipped[:2] == ("line 3: not JSON, perhaps cut off", "line 4: not a JSON object")
+    assert imported.skipped[-1] == f"line {len(lines) + 2}: not JSON, perhaps cut off"
     assert manager.resume(imported.session_id, "").messages[0].role is Role.USER
 
 

@@ -26,7 +26,7 @@ async def playbook(ctx: CommandContext, args: str) -> None:
     if name.startswith("-"):
         name, rest = "list", args
     if name in ("good", "bad", "reflect"):
-        raise UsageError(f"/playbook cannot {word!r:.40}.", f"Use /{name}")
+        raise UsageError(f"Unknown playbook action {word!r:.40}.", f"Use /{name}")
     result = ctx.runtime.learning.perform(name, _words(name, rest))
     if result.questions:
         await _review(ctx, result)
@@ -62,7 +62,7 @@ async def reflect(ctx: CommandContext, args: str) -> None:
     """Reflect on the last turn, or on turn T7, now; or stop reflecting"""
     if args.lower() == "stop":
         stopped = await ctx.background.cancel()
-        ctx.screen.note("stopped · it is tried again at the next start" if stopped else "nothing is being learned")
+        ctx.screen.note("stopped · it will be retried at the next start" if stopped else "nothing is being learned")
         return
     number = turn_within(args, ctx.runtime.session.interactions)
     learning = ctx.runtime.learning
@@ -71,9 +71,8 @@ async def reflect(ctx: CommandContext, args: str) -> None:
     await ctx.settle()
     events = await learning.learn(number, asked=True)
     if not events:
-        ctx.screen.note(
-            f"T{number}: nothing to learn{'' if learning.reflector.model else '; the rules looked, no model was asked'}"
-        )
+        alone = "" if learning.reflector.model else " (by the rules alone; no model was asked)"
+        ctx.screen.note(f"T{number}: nothing to learn{alone}")
     for event in events:
         ctx.renderer.show(event)
 

@@ -81,7 +81,7 @@ async def _ask(ctx: CommandContext, changed: Sequence[str]) -> bool | None:
     """Whether files that another hand changed since are overwritten; None: nothing is to be done."""
     if not changed:
         return False
-    answer = await ctx.pick(f"Changed since by another hand: {', '.join(changed)}", _ANSWERS)
+    answer = await ctx.pick(f"Changed outside this session: {', '.join(changed)}", _ANSWERS)
     if not answer:
         ctx.screen.note("nothing was changed")
     return answer == "overwrite" if answer else None
