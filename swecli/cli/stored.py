@@ -21,7 +21,7 @@ def db(parser: Parser) -> None:
     parser.action("path", _path, "print where the database is")
     parser.action("check", _check, "check for damage; exit 1 if there is any")
     backup = parser.action("backup", _backup, "make a sound copy, also while the database is in use")
-    backup.add_argument("to", nargs="?", type=Path, help="the copy's path (default: beside it, with the time)")
+    backup.add_argument("to", nargs="?", default="", help="the copy's path (default: beside it, with the time)")
 
 
 def _path(args: argparse.Namespace) -> ActionResult:
@@ -43,7 +43,7 @@ def _check(args: argparse.Namespace) -> ActionResult:
 
 def _backup(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args) as sessions:
-        copy = sessions.database.backup(args.to)
+        copy = sessions.database.backup(Path(args.to) if args.to else None)
     return ActionResult({"backup": str(copy)}, (str(copy),))
 
 

@@ -46,6 +46,7 @@ def test_a_copy_is_made_beside_it_or_where_it_is_wanted(run: Run) -> None:
     open_database("x.db").close()
     beside = Path(run("db", "backup", "--db", "x.db").out.strip())
     assert beside.parent == Path.cwd()
+    assert Path(run("db", "backup", "", "--db", "x.db").out.strip()).name.startswith("x.db.backup")
     named = run("db", "backup", "y.db", "--db", "x.db", "--json").json["backup"]
     assert named == str(Path.cwd() / "y.db")
     open_database("y.db").close()

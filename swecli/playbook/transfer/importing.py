@@ -141,7 +141,8 @@ def import_file(ctx: ActionContext, file: str, *, trusted: bool) -> ActionResult
     if plan.ops:
         delta = Delta(uuid7(), tuple(plan.ops), "import", ctx.session.id, None, f"import of {path.name}")
         added = ctx.apply(delta).added
-    renamed = dict(zip(plan.renamed, (name for name in added if name not in plan.kept), strict=True))
+    kept = {*plan.kept}
+    renamed = dict(zip(plan.renamed, (name for name in added if name not in kept), strict=True))
     waiting = [renamed.get(name, name) for name in plan.waiting]
     value = {"kept": plan.kept, "renamed": renamed, "changed": plan.changed, "same": plan.same, "waiting": waiting}
     lines = tuple(_summary(ctx, plan, renamed, path))

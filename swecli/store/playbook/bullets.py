@@ -3,6 +3,7 @@ session: by scope, so that no project sees another's."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -53,10 +54,15 @@ def number_of(bullet_id: str) -> int:
     return int(digits) if bullet_id.startswith("P-") and digits.isdecimal() and len(digits) < 19 else 0
 
 
+def among(column: Any, numbers: Iterable[int | None]) -> ColumnElement[bool]:
+    """Whether a column's number is one of these, however many they are: SQLite takes 32,766 parameters."""
+    return col(column).in_(text("SELECT value FROM json_each(:among)").bindparams(among=json.dumps([*numbers])))
+
+
 def bullet_rows(db: sqlmodel.Session, names: Iterable[str], *where: ColumnElement[bool]) -> dict[str, BulletRow]:
     """The rows of those bullets by their ids, within a transaction."""
     numbers = {number_of(name) for name in names}
-    which = select(BulletRow).where(col(BulletRow.number).in_(numbers), *where)
+    which = select(BulletRow).where(among(BulletRow.number, numbers), *where)
     return {f"P-{row.number}": row for row in db.exec(which).all()} if numbers else {}
 
 
@@ -66,12 +72,9 @@ def bullet_of(row: Any) -> Bullet:
     return Bullet(id=f"P-{row.number}", **values(row, _FIELDS) | tuples)
 
 
-def fill_bullet(row: BulletRow, bullet: Bullet) -> BulletRow:
-    """Write the bullet into its row, without where it belongs."""
-    for name, value in values(bullet, _FIELDS).items():
-        setattr(row, name, value)
-    row.belief = bullet.belief or None
-    return row
+def columns_of(bullet: Bullet) -> dict[str, Any]:
+    """What a bullet's row holds, without its number and where it belongs."""
+    return values(bullet, _FIELDS) | {"belief": bullet.belief or None}
 
 
 def kept_form(row: BulletRow) -> dict[str, Any]:
@@ -127,7 +130,7 @@ def let_fade(db: sqlmodel.Session, names: Sequence[str]) -> None:
     counts them. Within a transaction."""
     bullets = bullet_rows(db, names)
     last = sqlmodel.select(func.max(EvidenceRow.id)).where(col(EvidenceRow.kind) != "")
-    last = last.where(col(EvidenceRow.bullet).in_([bullet.number for bullet in bullets.values()]))
+    last = last.where(among(EvidenceRow.bullet, [bullet.number for bullet in bullets.values()]))
     which = select(EvidenceRow).where(col(EvidenceRow.id).in_(last.group_by(col(EvidenceRow.bullet))))
     fading = {row.bullet: row for row in db.exec(which).all() if row.kind == _FADED} if bullets else {}
     for bullet in bullets.values():
@@ -153,7 +156,7 @@ def prior_of(row: BulletRow) -> Belief:
 
 def standing(numbers: Iterable[int | None]) -> Any:
     """A query for the evidence on bullets that was not taken back, in the order it came."""
-    which = select(EvidenceRow).where(col(EvidenceRow.bullet).in_(list(numbers))).order_by(col(EvidenceRow.id))
+    which = select(EvidenceRow).where(among(EvidenceRow.bullet, numbers)).order_by(col(EvidenceRow.id))
     which = which.join(DeltaRow, col(DeltaRow.number) == col(EvidenceRow.delta), isouter=True)
     return which.where(col(DeltaRow.undone).is_not(True))
 
@@ -210,7 +213,12 @@ def _of(session: Session, owner: Any) -> ColumnElement[bool]:
 @event.listens_for(BulletRow, "after_update")
 def _note_change(mapper: Any, connection: Any, row: BulletRow) -> None:
     if (db := object_session(row)) is not None:
-        db.info.setdefault("changed", set()).add(row.number)
+        note_changed(db, (row.number,))
+
+
+def note_changed(db: Any, numbers: Iterable[int | None]) -> None:
+    """Say which bullets a transaction changes, for `load_bullets`; those whose rows are loaded are known."""
+    db.info.setdefault("changed", set()).update(numbers)
 
 
 def load_bullets(db: sqlmodel.Session, session: Session, old: SessionPlaybook | None = None) -> SessionPlaybook:
@@ -220,7 +228,7 @@ def load_bullets(db: sqlmodel.Session, session: Session, old: SessionPlaybook | 
     alive = sqlmodel.select(*columns).where(applies(session), col(BulletRow.state) != "deleted")
     changed = db.info.get("changed", set())
     if old is not None:
-        alive = alive.where(col(BulletRow.number).in_(changed))
+        alive = alive.where(among(BulletRow.number, changed))
     rows = db.connection().execute(alive.order_by(col(BulletRow.number))).all()
     found = {f"P-{row.number}": bullet_of(row) for row in rows}
     known = old.bullets if old else {}

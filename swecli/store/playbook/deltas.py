@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, get_args
 
 import sqlmodel
-from sqlalchemy import Text, cast, func
+from sqlalchemy import Text, cast, func, insert
 from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
@@ -18,6 +18,7 @@ from swecli.models.playbook import (
     MAX_LETTERS,
     MAX_WHEN,
     OUTSIDE,
+    PRIORS,
     Bullet,
     Delta,
     Evidence,
@@ -62,8 +63,9 @@ def write(db: sqlmodel.Session, delta: Delta, session: Session, verdicts: Sequen
         (_add if op.op == "ADD" else _change)(outcome, op, delta)
     before: dict[str, Any] = {name: bullets.kept_form(rows[name]) for name in outcome.touched}
     scopes = [value["scope"] for value in before.values()]
-    rows |= _minted(db, {name: outcome.bullets[name] for name in outcome.added}, session)
-    added = [f"P-{rows[name].number}" for name in outcome.added]
+    numbers = {name: row.number or 0 for name, row in rows.items()}
+    numbers |= _minted(db, {name: outcome.bullets[name] for name in outcome.added}, session)
+    added = [f"P-{numbers[name]}" for name in outcome.added]
     scopes += [outcome.bullets[name].scope for name in (*outcome.touched, *outcome.added)]
     reach = max(scopes, key=_SCOPES.index, default="project" if verdicts else "session")
     row = DeltaRow(project=project_of(session), reach=reach, **values(delta, bullets.DELTA))
@@ -72,13 +74,17 @@ def write(db: sqlmodel.Session, delta: Delta, session: Session, verdicts: Sequen
     for name in outcome.touched:
         if outcome.bullets[name].scope != rows[name].scope:  # it moves in where the change is made
             rows[name].session_id, rows[name].project = row.session_id, row.project
-        bullets.fill_bullet(rows[name], outcome.bullets[name])
+        for column, value in bullets.columns_of(outcome.bullets[name]).items():
+            setattr(rows[name], column, value)
     db.add(row)
     db.flush()
-    for name, item in outcome.evidence:
-        found = values(item, bullets.EVIDENCE) | {"created_at": item.created_at or delta.created_at}
-        db.add(EvidenceRow(bullet=rows[name].number or 0, delta=row.number, **found))
-    db.flush()
+    evidence = [
+        {"bullet": numbers[name], "delta": row.number, **values(item, bullets.EVIDENCE)}
+        | {"created_at": item.created_at or delta.created_at}
+        for name, item in outcome.evidence
+    ]
+    if evidence:
+        db.connection().execute(insert(EvidenceRow), evidence)
     for name in outcome.touched:
         after = bullets.kept_form(rows[name])
         if any(before[name][field] != after[field] for field in ("trust", "vouched_at")):  # evidence counts otherwise
@@ -88,10 +94,11 @@ def write(db: sqlmodel.Session, delta: Delta, session: Session, verdicts: Sequen
     return row
 
 
-def _minted(db: sqlmodel.Session, new: Mapping[str, Bullet], session: Session) -> dict[str, BulletRow]:
-    """New rows, given numbers in their order; those that come with numbers of their own, from an import, come first."""
+def _minted(db: sqlmodel.Session, new: Mapping[str, Bullet], session: Session) -> dict[str, int]:
+    """Give new ones numbers in their order; those that come with numbers of their own, from an import, come first."""
     last = last_number(db) if new else 0
-    made: dict[str, BulletRow] = {}
+    made, rows, past = dict[str, int](), list[dict[str, Any]](), list[dict[str, Any]]()
+    place = {"session_id": session.id, "project": project_of(session)}
     for name in sorted(new, key=lambda name: new[name].id.startswith("new-")):
         bullet = new[name]
         if bullet.scope == "session" and not session.id:
@@ -99,16 +106,17 @@ def _minted(db: sqlmodel.Session, new: Mapping[str, Bullet], session: Session) -
         given = 0 if bullet.id.startswith("new-") else bullets.number_of(bullet.id)
         if given and given <= last:
             raise BadInput(f"The number of {bullet.id} was given before.", "It can be imported under a new one.")
-        last = given or last + 1
-        row = BulletRow(number=last, content=bullet.content, session_id=session.id, project=project_of(session))
-        made[name] = bullets.fill_bullet(row, bullet)
-    db.add_all(made.values())
-    db.flush()
-    for row in made.values():
-        if row.helpful + row.harmful + row.neutral:  # one verdict stands for what comes with counts and nothing else
-            factors, counts = factors_of_counts(row.helpful, row.harmful), f"{row.helpful} {row.harmful} {row.neutral}"
-            db.add(EvidenceRow(bullet=row.number or 0, source="counts", quote=counts, kind="before", factors=factors))
-            row.belief = after_verdict(bullets.prior_of(row), bullets.prior_of(row), factors, 0.0)
+        made[name] = last = given or last + 1
+        if bullet.helpful + bullet.harmful + bullet.neutral:  # one verdict stands for what comes with counts alone
+            factors, prior = factors_of_counts(bullet.helpful, bullet.harmful), PRIORS[bullet.trust]
+            counts = f"{bullet.helpful} {bullet.harmful} {bullet.neutral}"
+            past.append({"bullet": last, "source": "counts", "quote": counts, "kind": "before", "factors": factors})
+            bullet = replace(bullet, belief=after_verdict(prior, prior, factors, 0.0))
+        rows.append(place | {"number": last} | bullets.columns_of(bullet))
+    for table, found in ((BulletRow, rows), (EvidenceRow, past)):
+        if found:
+            db.connection().execute(insert(table), found)
+    bullets.note_changed(db, made.values())
     return made
 
 
@@ -170,7 +178,7 @@ class _Outcome:
     bullet of each piece."""
 
     bullets: dict[str, Bullet]
-    touched: list[str] = field(default_factory=list)
+    touched: dict[str, None] = field(default_factory=dict)  # in their order
     added: list[str] = field(default_factory=list)
     evidence: list[tuple[str, Evidence]] = field(default_factory=list)
 
@@ -235,8 +243,7 @@ def _change(outcome: _Outcome, op: Op, delta: Delta) -> None:
     if taken_in and changed.state == "active" and (delta.author in FREE or op.in_users_words):
         changed = replace(changed, vouched_at=delta.created_at)
     outcome.bullets[bullet.id] = changed
-    if bullet.id not in outcome.touched:
-        outcome.touched.append(bullet.id)
+    outcome.touched[bullet.id] = None
     outcome.evidence += [(bullet.id, item) for item in op.evidence]
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import sqlmodel
-from sqlalchemy import ColumnElement, Text, cast
+from sqlalchemy import ColumnElement, Text, bindparam, cast
 from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
@@ -165,10 +165,13 @@ class PlaybookStore(ReflectionQueue):
         if not wanted:
             return
         with self._changing(session) as db:
-            for name, row in bullets.bullet_rows(db, wanted).items():
-                row.stale = stale.get(name, "")
-                row.verified_at = now if name in fresh else row.verified_at
-            db.flush()
+            rows = [
+                {"of": number_of(n), "gone": stale.get(n, ""), "at": now if n in fresh else known[n].verified_at}
+                for n in wanted
+            ]
+            change = sqlmodel.update(BulletRow).where(col(BulletRow.number) == bindparam("of"))
+            db.connection().execute(change.values(stale=bindparam("gone"), verified_at=bindparam("at")), rows)
+            bullets.note_changed(db, map(number_of, wanted))
 
     def last_number(self) -> int:
         """The highest number that was ever given to a strategy, 0 before the first."""

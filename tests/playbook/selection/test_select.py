@@ -74,6 +74,23 @@ def test_what_matches_nothing_gets_nothing_but_the_users_own() -> None:
     assert chosen(select(request(bullets(200, own), "zebra xylophone"))) == {"P-201"}
 
 
+@pytest.mark.parametrize(
+    ("asked", "written"),
+    [
+        ("policy", "Policies"), ("hope", "hoping"), ("abilities", "ability"), ("happiness", "happy"), ("skies", "sky"),
+        ("don't", "DON'T"), ("run", "`src/run_tests.py`"), ("prüfung", "Prüfung"), ("哪个端口", "哪个端口"),
+    ],
+)  # fmt: skip
+def test_a_word_is_found_in_each_of_its_forms(asked: str, written: str) -> None:
+    index = BulletIndex()
+    index.update(
+        {"P-1": Bullet("P-1", "lemon"), "P-2": Bullet("P-2", f"so {written}", when="x"), "P-3": Bullet("P-3", "")}
+    )
+    assert set(index.search(asked, 0.15)) == {"P-2"}
+    index.update({"P-7": Bullet("P-7", written)})
+    assert set(index.search(asked, 0.15)) == {"P-7"}
+
+
 def test_other_words_find_a_bullet_by_its_when() -> None:
     hidden = Bullet("P-201", "Ask the ledger team first", when="invoices are wrong, customers were charged twice")
     assert "P-201" in chosen(select(request(bullets(200, hidden), "a customer was charged two times, fix the invoice")))
