@@ -214,7 +214,7 @@ class ContextControl:
             total=total,
             limit=limits.limit,
             reserve=limits.reserve or 0,
-            threshold=limits.window * limits.threshold // 100 if limits.window else None,
+            threshold=min(filter(None, (limits.start, limits.limit)), default=None),
             # no request has held the query yet
             cached=0 if prepared.opened is not None else own - dict(parts).get("query", 0),
             counted=context.asked_counted,

@@ -14,6 +14,7 @@ from swecli.context.budget import request_limit
 from swecli.context.epochs import Moment, Opening, opening
 from swecli.context.prepare import RequestInput, build_request, known_strategies, past_request
 from swecli.context.query import (
+    MAX_TOTAL,
     Expansion,
     environment_notes,
     excerpts,
@@ -38,6 +39,7 @@ from swecli.playbook.workspace import StaleStrategies
 if TYPE_CHECKING:  # a first request is made before the store is loaded
     from swecli.store.session_manager import SessionManager
 
+_MENTIONED = 2  # characters of mentioned files for each token that a request may have: about half of it
 _FOUND = 3  # earlier interactions that are quoted, at most
 
 
@@ -75,7 +77,9 @@ class RequestBuilder:
         self.sessions.playbook.renew(session)  # another process may have changed it
         remember_counts(session, counter)
         was = Expansion(query.sent, images=list(query.images))
-        mentioned = was if query.sent else expand_mentions(query.text, self.root)
+        allowed = self.moment(session, model).allowed
+        room = (allowed or MAX_TOTAL) * _MENTIONED
+        mentioned = was if query.sent else expand_mentions(query.text, self.root, room)
         if mentioned.images and not model.profile.images:
             own = f'set images = true in [models."{model.name}"]'
             hint = f"Choose a model that takes them (/model, swecli models), or {own}."

@@ -74,6 +74,7 @@ def _open(args: argparse.Namespace) -> Runtime:
     session = runtime.sessions.current_session
     if session is not None and not name:  # what is measured is measured for the model that the session is with
         runtime.agent.use_model(make_measured(session.model, settings, start.environ))
+        runtime.agent.begin_epoch("")  # it was with that model before
     return runtime
 
 

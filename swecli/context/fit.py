@@ -16,6 +16,7 @@ from swecli.context.truncate import (
     clear_old_results,
     results_kept,
     shrink_answers,
+    shrink_queries,
     shrink_results,
     truncate_safely,
 )
@@ -28,6 +29,13 @@ from swecli.models.message import ApiMessage
 # must take the place of; what a reduction that is needed leaves, and what one leaves where there were too many.
 _BATCH, SUMMARY_BATCH, LEFT, LEFT_DEEP = 0.2, 0.5, 0.75, 0.5
 CLEAR, TRUNCATE, SHRINK = _RUNGS = ("clear", "truncate", "shrink")
+# What is cut, in this order, and to which lengths: of the user's words first what was pasted, the rest last of all.
+_SHRINKS = (
+    (shrink_queries, CAPS[:3], "earlier queries"),
+    (shrink_results, CAPS, "tool results"),
+    (shrink_answers, CAPS, "the assistant's texts"),
+    (shrink_queries, CAPS[3:], "earlier queries"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +105,8 @@ def measure(messages: list[ApiMessage], limits: RequestLimits, counter: TokenCou
 def reduce(messages: list[ApiMessage], rung: str, limits: RequestLimits, counter: TokenCounter) -> Reduced | None:
     """The messages with one rung taken as far as needed; None when nothing is needed, or it brings nothing. "clear"
     puts stubs in the place of old results where the threshold is reached; "truncate" leaves out half of the messages
-    behind the first user message, again and again, and "shrink" cuts the largest results, then the assistant's texts:
-    both only until the request is not too long. The input is not changed."""
+    behind the first user message, again and again, and "shrink" cuts long texts (see _SHRINKS): both only until the
+    request is not too long. The input is not changed."""
 
     def needed(size: Measured) -> bool:
         return size.over if rung == CLEAR else not size.fits
@@ -219,8 +227,10 @@ def _smaller(messages: list[ApiMessage], rung: str, limits: RequestLimits) -> _V
             current = shorter
             yield current, f"{len(messages) - len(current)} old messages left out"
     else:
-        whole = "tool results and the assistant's texts"
-        for shrink, what in ((shrink_results, "tool results"), (shrink_answers, whole)):
-            for cap in CAPS:
-                current = shrink(current, cap)
-                yield current, f"{what} cut to {cap} characters"
+        named = list[str]()
+        for shrink, caps, name in _SHRINKS:
+            for cap in caps:
+                shorter = shrink(current, cap)
+                if shorter != current:
+                    current, named = shorter, named if name in named else [*named, name]
+                    yield current, f"{' and '.join(named)} cut to {cap} characters"

@@ -56,18 +56,18 @@ class _Unusable(Exception):
     """A mention that cannot be followed, with the reason as its text."""
 
 
-def expand_mentions(query: str, root: Path) -> Expansion:
+def expand_mentions(query: str, root: Path, room: int = MAX_TOTAL) -> Expansion:
     """Follow `@path`, `@dir/`, `@"with spaces"` and `@path:10-20`, relative to `root` or absolute inside it, and
     `@picture.png` anywhere. Raises BadInput for a picture that cannot be sent.
 
     What is not a file stays text, with a note if it looks like a path; what leads out of `root`, is binary or too large
-    is not sent, or cut, with a note. At most 40,000 characters of a file and 120,000 in all.
+    is not sent, or cut, with a note. At most 40,000 characters of a file, and 120,000 or `room` in all.
     """
     blocks: list[str] = []
     notes: list[str] = []
     files: dict[Path, None] = {}
     images: list[Image] = []
-    room = MAX_TOTAL
+    most = room = min(MAX_TOTAL, room)
     seen: set[str] = set()
     for match in _MENTION.finditer(query):
         if match[0] in seen:
@@ -83,6 +83,9 @@ def expand_mentions(query: str, root: Path) -> Expansion:
             if is_picture(found[0]):
                 images.append(read_picture(*found[:2]))
                 blocks.append(f"{images[-1]['label']} {found[1]}")
+                continue
+            if room <= 0:
+                notes.append(f"@{found[1]}: the mentioned files are more than {most:,} characters; it is not sent.")
                 continue
             block, cut = _block(*found, min(MAX_FILE, room))
         except _Unusable as reason:
@@ -138,8 +141,6 @@ def _inside(name: str, root: Path) -> Path | None:
 
 def _block(path: Path, name: str, start: int, end: int, room: int) -> tuple[str, str]:
     """A quoted block, and a note when it does not hold all of it. Raises _Unusable."""
-    if room <= 0:
-        raise _Unusable(f"@{name}: the mentioned files are more than {MAX_TOTAL:,} characters; it is not sent.")
     try:
         if path.is_dir():
             return _quote(f"Directory {name}", _listing(path)), ""

@@ -215,6 +215,12 @@ def shrink_results(messages: list[ApiMessage], cap: int) -> list[ApiMessage]:
     return [_shrunk(m, cap, _short(str(m.get("tool_call_id")))) if m["role"] == "tool" else m for m in messages]
 
 
+def shrink_queries(messages: list[ApiMessage], cap: int) -> list[ApiMessage]:
+    """Cut the user's texts that are longer than `cap` characters, but for the newest one, which is asked now."""
+    newest = max((i for i, message in enumerate(messages) if message["role"] == "user"), default=0)
+    return [_shrunk(m, cap) if m["role"] == "user" and i < newest else m for i, m in enumerate(messages)]
+
+
 def shrink_answers(messages: list[ApiMessage], cap: int) -> list[ApiMessage]:
     """Cut the assistant's texts, and the texts in its calls' arguments, that are longer than `cap` characters."""
     out = [_shrunk(message, cap) if message["role"] == "assistant" else message for message in messages]

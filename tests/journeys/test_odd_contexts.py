@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -138,3 +139,27 @@ async def test_a_profile_named_review_cuts_no_ordinary_conversation() -> None:
     runtime = make_runtime(model, profile="review")
     await run_turn(runtime, "review it", learn=False)
     assert [len(request.messages) for request in model.requests] == list(range(2, 22, 2))
+
+
+async def test_a_session_whose_first_message_was_too_large_goes_on_with_it_cut_also_after_a_restart() -> None:
+    runtime = make_runtime(lambda request: "fine", learn=False, auto_condense_context=False)
+    runtime.agent.use_model(ScriptedModel(lambda request: "fine", context_window=8_000))
+    assert isinstance((await run_turn(runtime, "paste " * 20_000, learn=False))[-1], TurnFailed)
+    assert (await run_turn(runtime, "and now?", learn=False))[-1].type == "turn_finished"
+    session = runtime.sessions.current_session
+    assert session is not None
+    runtime.close()
+    model = ScriptedModel(lambda request: "fine", context_window=8_000)
+    resumed = make_runtime(model, resume=session.id, learn=False, auto_condense_context=False)
+    events = await run_turn(resumed, "go on", learn=False)
+    assert [event.type for event in events if event.type == "context_reduced"] == [], "it stays as it was cut"
+    assert "paste paste" in model.requests[-1].messages[1]["content"], "its beginning is still sent"
+    resumed.close()
+
+
+async def test_of_a_named_file_a_small_window_gets_what_it_has_room_for() -> None:
+    Path("big.txt").write_text("a line of text\n" * 9_000)
+    model = ScriptedModel(["fine"], context_window=8_192)
+    events = await run_turn(make_runtime(model, learn=False), "what is in @big.txt?", learn=False)
+    assert events[-1].type == "turn_finished"
+    assert any(isinstance(e, Notice) and "big.txt: 135,000 characters are too long" in e.text for e in events)
