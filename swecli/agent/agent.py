@@ -179,7 +179,7 @@ class Agent:
     def specs(self) -> list[ToolSpec]:
         """The tools that the next request offers: `recall` and `skill` only where there is something to look up, few in
         a small window."""
-        if is_lean(self.model.profile.window):
+        if is_lean(self.model.profile.window) or self.model.name in self.known.small:
             return lean_specs(self.tools.specs())
         return offered(self.tools.specs(), more=self._more, skills=self.ctx.skills)
 

@@ -31,6 +31,7 @@ from swecli.models.errors import ContextFull, ContextOverflow, SwecliError
 from swecli.models.events import Notice
 from swecli.models.message import ApiMessage, ModelRequest, RequestRecord, ToolSpec, Usage
 from swecli.models.session import Session
+from swecli.tools.schemas import lean_specs
 
 _SUMMARY_ATTEMPTS = 2  # the turn waits meanwhile
 
@@ -90,6 +91,9 @@ class ContextFitter:
                 if await self._sum_up(climb, self._cut(climb)):
                     self._force(climb)
             except ContextFull as error:
+                if (few := lean_specs(self.specs)) != self.specs:
+                    self.specs, self.known = few, replace(known, small=known.small | {self.model.name})
+                    return await self.fit(messages, at)
                 failure = error
         measured = self.measure(climb.messages)
         self._learn(climb, measured)
@@ -162,7 +166,7 @@ class ContextFitter:
         """What that model takes, by its record and by what was learned of it."""
         known, profile, shape = self.known, model.profile, self._shape(model)
         return RequestLimits(
-            window=profile.window,
+            window=known.windows.get(model.name, profile.window),
             reserve=known.answer(model.name, profile.reserve(self.builder.settings.max_tokens)),
             allowed=known.limits.get(shape),
             scale=known.scales.get(model.name, 1.0),

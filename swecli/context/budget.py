@@ -72,12 +72,12 @@ def is_lean(window: int | None) -> bool:
 class ModelLimits:
     """What was learned in `session`, in this process; replaced, never changed. `limits` maps the shape of a request
     (model, tokens of its tools, of the answer asked for) to the tokens that such a one proved to hold; `windows` a
-    model to the window that its provider named; `scales` a model to what it counted for the last request divided by our
-    own count. `failures` to condense came in a row; it is not tried again before `due` tokens have come in; `left` is
-    the size of the last request. `reduced` are the newest steps with a reduction, `deep` is the newest interaction with
-    too many. `full` is the largest request of a model that was read in full, `same` the first one with about its newest
-    count (that count and ours), `suspected` are models that may have cut one, `toolless` those whose server does not
-    show them the tools."""
+    model to the window that its provider named; `scales` a model to what it counted for the last request
+    divided by our own count. `failures` to condense came in a row; it is not tried again before `due` tokens have come
+    in; `left` is the size of the last request. `reduced` are the newest steps with a reduction, `deep` is the newest
+    interaction with too many. `full` is the largest request of a model that was read in full, `same` the first one with
+    about its newest count (that count and ours), `suspected` are models that may have cut one, `toolless` those whose
+    server does not show them the tools, `small` those that hold nothing beside all tools."""
 
     session: str = ""
     limits: Mapping[_Shape, int] = field(default_factory=dict)
@@ -92,6 +92,7 @@ class ModelLimits:
     same: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     suspected: frozenset[str] = frozenset()
     toolless: frozenset[str] = frozenset()
+    small: frozenset[str] = frozenset()
 
     def failed(self, left: int) -> ModelLimits:
         """Condensing has failed, and what took its place left so many tokens: a tenth of them is due before the next

@@ -68,7 +68,11 @@ class EventReader:
             return data or None
         name, _, value = line.partition(b":")
         if name == b"data":
-            self._data.append(value.removeprefix(b" "))
+            value, before = value.removeprefix(b" "), self._data
+            if before and before[-1].endswith(b"}") and value[:1] in (b"{", b"["):  # no empty line stands between
+                self._data = [value]
+                return b"\n".join(before)
+            before.append(value)
         elif name == b"error":  # older llama.cpp servers: an error object as a field of its own
             self._data.append(b'{"error":%b}' % value)
         elif name not in (b"", b"event", b"id", b"retry") and self._stray_size < _STRAY:
@@ -137,6 +141,12 @@ class Answer(ABC):
         self._size += size
         if self._size > _LONGEST_ANSWER:
             raise TooLong(f"an answer of more than {_LONGEST_ANSWER >> 20} MiB")
+
+
+def text_of(block: Mapping[str, Any], name: str) -> str:
+    """The text in a field of it, "" for none."""
+    text = block.get(name)
+    return text if isinstance(text, str) else ""
 
 
 def openai_usage(reported: Any) -> Usage | None:

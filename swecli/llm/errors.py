@@ -33,11 +33,13 @@ _LIMITS = (
 )
 _RETRY_DELAY = re.compile(r'"?retry_?delay"?\s*:\s*"?(\d+(?:\.\d+)?)s', re.IGNORECASE)
 _NO_MONEY = ("insufficient_quota", "insufficient balance", "credit balance is too low", "insufficient credits")
+_TAGS = re.compile(r"<(script|style)\b.*?</\1>|<!--.*?-->|<[^>]*>", re.IGNORECASE | re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]+")
-# what an error object calls the failures that pass, where it comes in the middle of a stream without a status
+# what an error object calls a failure, where it comes in the middle of a stream without a status
 _KINDS = {
     "overloaded_error": 529, "rate_limit_error": 429, "rate_limit_exceeded": 429, "insufficient_quota": 402,
-    "api_error": 500, "server_error": 500,
+    "api_error": 500, "server_error": 500, "timeout_error": 504, "billing_error": 402, "authentication_error": 401,
+    "permission_error": 403, "not_found_error": 404, "request_too_large": 413,
 }  # fmt: skip
 
 
@@ -65,6 +67,8 @@ def by_status(status: int, words: str, wait: float | None, endpoint: Endpoint) -
     if status == 429:
         hint = f"Wait {f'{wait:.0f} s' if wait else 'a little'} and try again, {other}"
         return RateLimited(f"{at} accepts no more requests for now (429){tail}", hint, retry_after=wait)
+    if "tool_use_failed" in words:  # the service could not read the call that the model wrote
+        return Unavailable(f"{at} sent no answer ({status}){tail}", "Try again.", status=status, tries=EMPTY_TRIES)
     if status in _PASSING or status >= 500:
         words = f"{at} {'is overloaded' if status in (503, 529) else 'failed'} ({status}){tail}"
         if wait is not None:
@@ -87,13 +91,17 @@ def by_event(error: Any, endpoint: Endpoint) -> ProviderError:
     """The error for an error object that came instead of an answer, or in its middle."""
     inner = error if isinstance(error, dict) else {"message": str(error)}
     words = one_line(_with_code(inner, inner.get("message") or json.dumps(inner)))
-    kinds = [_KINDS[str(inner[key])] for key in ("type", "code") if str(inner.get(key)) in _KINDS]
-    status = next(iter(kinds), inner.get("code", inner.get("status")))
-    if isinstance(status, int) and not isinstance(status, bool) and 400 <= status < 600:
+    named = [_KINDS.get(str(inner.get(key)), str(inner.get(key))) for key in ("type", "code", "status")]
+    if status := next((int(one) for one in named if re.fullmatch(r"[45]\d\d", str(one))), 0):
         return by_status(status, words, retry_after({}, json.dumps(error)), endpoint)
     if _OVERFLOW.search(words):
         return overflow(words, endpoint, None)
     return Unavailable(f"{endpoint.address} ended its answer with an error: {words}", "Try again.", tries=CUT_TRIES)
+
+
+def error_in(event: Mapping[str, Any]) -> Any:
+    """The error object of an event, which may be the whole of it; nothing where it is part of an answer."""
+    return event.get("error") or (event.get("object") == "error" or str(event.get("type")) in _KINDS) and event
 
 
 def by_transport(error: BaseException, endpoint: Endpoint, *, answering: bool) -> ProviderError:
@@ -107,6 +115,8 @@ def by_transport(error: BaseException, endpoint: Endpoint, *, answering: bool) -
         return ProviderError(f"The certificate or TLS version of {at} is not accepted: {why}.", hint)
     if "ReadTimeout" in names:
         return silent(at, endpoint.first_byte, "sent no data")
+    if "DecodingError" in names:
+        return Unavailable(f"{at} packed its answer so that it cannot be read.", "Try again.", tries=EMPTY_TRIES)
     if answering or names & {"ReadError", "RemoteProtocolError"}:
         return Unavailable(f"{at} broke off its answer.", "Try again.", tries=CUT_TRIES)
     if names & {"UnsupportedProtocol", "InvalidURL", "LocalProtocolError"} or isinstance(error, UnicodeError):
@@ -157,7 +167,8 @@ def refusal_in(text: str) -> tuple[str, str]:
         value = None
     inner = value.get("error", value) if isinstance(value, dict) else None
     if not isinstance(inner, dict):
-        return one_line(inner if isinstance(inner, str) else text), ""
+        plain = inner if isinstance(inner, str) else text[: 1 << 14]
+        return one_line(_TAGS.sub(" ", plain) if plain.lstrip().startswith("<") else plain), ""
     words = next((inner[key] for key in ("message", "detail", "error") if inner.get(key)), None)
     param = inner.get("param")
     return one_line(text if words is None else _with_code(inner, words)), param if isinstance(param, str) else ""
@@ -165,9 +176,11 @@ def refusal_in(text: str) -> tuple[str, str]:
 
 def _with_code(error: Mapping[str, Any], message: Any) -> str:
     """The message, with the error's code and the size of the context where the message does not name them."""
-    code, context = error.get("code"), error.get("n_ctx")
+    code, context, metadata = error.get("code"), error.get("n_ctx"), error.get("metadata")
+    inner = metadata.get("raw") if isinstance(metadata, dict) else None  # of the service behind a router
     words: str = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
-    beside = (code if isinstance(code, str) else "", f"context size {context}" if isinstance(context, int) else "")
+    behind = refusal_in(inner)[0] if isinstance(inner, str) else ""
+    beside = (code if isinstance(code, str) else "", f"context size {context}" if context else "", behind)
     return words + "".join(f" ({word})" for word in beside if word and word.split()[-1] not in words)
 
 

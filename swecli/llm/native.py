@@ -123,7 +123,7 @@ class Native(ABC):
         at = self.endpoint
         url = f"{at.address.rstrip('/')}{self.path}"
         async with posting(url, _to_bytes(body), self.headers(), answer.written) as response:
-            if response.status_code != 200:
+            if not response.is_success:
                 refusal = (await refusal_of(response)).decode("utf-8", "replace")
                 raise self._refused(request, body, response, refusal)
             answer.began = True
@@ -134,7 +134,9 @@ class Native(ABC):
                 answer.came.set()
             if not found + self._events(events.end(), answer):
                 came = b"\n".join(events.stray)
-                answer.read_whole(self._object(came, "sent no answer", errors.EMPTY_TRIES))
+                packed = response.headers.get("content-encoding")
+                problem = f"sent no answer (content-encoding {packed})" if packed else "sent no answer"
+                answer.read_whole(self._object(came, problem, errors.EMPTY_TRIES))
 
     def failure(self, error: Exception, *, answering: bool) -> ProviderError:
         """One of our errors for what the transport raised; `answering`: the answer had begun."""
@@ -144,7 +146,7 @@ class Native(ABC):
         for data in found:
             if data.strip() == b"[DONE]":
                 answer.over = True
-            else:
+            elif data.strip() != b"null":
                 answer.read(self._object(data, "sent something that is not an answer", errors.CUT_TRIES))
         return len(found)
 
@@ -158,8 +160,8 @@ class Native(ABC):
             came = f": {errors.one_line(data[:1000].decode('utf-8', 'replace'), SHOWN)}" if data else "."
             hint = "Try again; is the address that of a model's service?"
             raise Unavailable(f"{self.endpoint.address} {problem}{came}", hint, tries=tries)
-        if value.get("error"):
-            raise errors.by_event(value["error"], self.endpoint)
+        if error := errors.error_in(value):
+            raise errors.by_event(error, self.endpoint)
         return value
 
     def _last(self, body: dict[str, Any], answer: Answer) -> ModelChunk:
@@ -215,7 +217,7 @@ class Native(ABC):
         return replace(request, messages=messages, tools=[])
 
     def _refused(self, request: ModelRequest, body: dict[str, Any], response: Any, text: str) -> ProviderError:
-        """The error for a status other than 200; what it teaches of the model is taken at once."""
+        """The error for a status that is none of success; what it teaches of the model is taken at once."""
         at, status = self.endpoint, int(response.status_code)
         error = self.renewing(errors.by_answer(status, response.headers, text, at))
         if status not in (400, 422):

@@ -21,7 +21,7 @@ from swecli.llm.price_table import Row, limit
 from swecli.models.errors import BadInput
 
 _Thinking = Literal["none", "budget", "adaptive", "always", "effort"]
-# never · in the field they came in · also empty, on every message with calls · signed · signed and bound to the prefix
+# never · in the field they came in · also empty, on each of its messages · signed · signed and bound to the prefix
 _ThinkBack = Literal["never", "as it came", "with calls", "signed", "bound"]
 _LEAST_CAP = 8_192
 _FLAGS = {
@@ -187,10 +187,9 @@ def lesson_of(
         return _Lesson("max_output", max(figures)) if figures else _Lesson("limit_name", other)
     sent = json.dumps(body.get("messages", []))
     thoughts = "reasoning_content" in f"{param} {lower}"  # also within a path: messages.2.reasoning_content
-    if thoughts and _MISSING.search(lower) and '"reasoning_content"' not in sent:
-        return _Lesson("think_back", "with calls")
-    if thoughts and not _MISSING.search(lower) and '"reasoning_content"' in sent:
-        return _Lesson("think_back", "never")
+    missing = thoughts and _MISSING.search(lower)
+    if missing or (thoughts and '"reasoning_content"' in sent):
+        return _Lesson("think_back", "with calls" if missing else "never")
     opaque = any(f'"{kind}"' in sent for kind in ("signature", "redacted_thinking", "reasoning_details"))
     if opaque and _BOUND.search(words):
         return _Lesson("blocks", None, f"{name} rejected its own reasoning: left out of this request")

@@ -200,7 +200,9 @@ def parse_arguments(text: str) -> tuple[dict[str, Any], str]:
     """The arguments of a call, and what is wrong with them ("" for nothing). No text at all means no arguments."""
     excerpt = text if len(text) <= _EXCERPT else f"{text[: _EXCERPT // 2]} … {text[-_EXCERPT // 2 :]}"
     try:
-        value = json.loads(text, parse_constant=_no_constant) if text.strip() else {}
+        value = json.loads(text, parse_constant=_no_constant) if text.strip() not in ("", "null") else {}
+        if isinstance(value, str):  # some servers quote the object once more
+            value = json.loads(value, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         return {}, f"the arguments are not valid JSON ({error}): {excerpt}"
     if not isinstance(value, dict):

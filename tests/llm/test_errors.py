@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import ssl
 from email.utils import formatdate
 from time import time
+from typing import Any
 
 import pytest
 from httpx import ConnectTimeout
 
 from swecli.llm.endpoints import resolve
-from swecli.llm.errors import by_status, by_transport, one_line, retry_after
+from swecli.llm.errors import by_answer, by_event, by_status, by_transport, error_in, one_line, refusal_in, retry_after
 from swecli.models.errors import ContextOverflow, ProviderError, Unavailable
 
 ENDPOINT = resolve("openai/gpt-4.1", {"OPENAI_API_KEY": "k"})
@@ -70,6 +72,40 @@ def test_a_request_above_the_limit_of_a_minute_is_not_sent_again() -> None:
     error = by_status(429, said, 1.0, ENDPOINT)
     assert (type(error), error.retryable, error.status) == (ProviderError, False, 429)
     assert "never accepts a request of this size (429): Request too large" in error.message
+
+
+def test_what_the_service_behind_a_router_said_is_named_and_understood() -> None:
+    raw = json.dumps({"error": {"message": "prompt is too long: 210000 tokens > 200000 maximum"}})
+    body = {"error": {"message": "Provider returned error", "code": 400, "metadata": {"raw": raw}}}
+    error = by_answer(400, {}, json.dumps(body), ENDPOINT)
+    assert isinstance(error, ContextOverflow)
+    assert (error.limit, "210000 tokens" in error.message) == (200_000, True)
+
+
+def test_of_a_page_its_words_are_shown() -> None:
+    page = "<!DOCTYPE html><!--[if IE]> x <![endif]--><html><style>a {b: c}</style><h1>502 Bad Gateway</h1></html>"
+    assert refusal_in(page) == ("502 Bad Gateway", "")
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        ({"code": "502", "message": "x"}, 502),
+        ({"type": "billing_error", "message": "x"}, 402),
+        ({"object": "error", "code": 400, "type": "BadRequestError", "message": "x"}, 400),
+        ({"type": "request_too_large", "message": "x"}, 413),
+    ],
+)
+def test_an_error_in_a_stream_is_of_the_kind_that_it_names(error: dict[str, Any], status: int) -> None:
+    assert by_event(error, ENDPOINT).status == status
+    assert bool(error_in(error)) == (error.get("object") == "error" or "type" in error)
+    assert error_in({"error": error}) == error
+
+
+def test_a_call_that_the_service_could_not_read_is_asked_for_once_more() -> None:
+    error = by_status(400, "Failed to call a function. (tool_use_failed)", None, ENDPOINT)
+    assert isinstance(error, Unavailable)
+    assert error.tries == 2
 
 
 def test_foreign_words_are_one_clean_short_line() -> None:

@@ -14,6 +14,7 @@ STREAMS = [
     (b"data: a\rdata: b\r\rdata:c\r\r", [b"a\nb", b"c"]),
     (b"\xef\xbb\xbfdata: first\n\n", [b"first"]),
     (b"data: one\ndata: two\n\nid: 7\nretry: 5\ndata: last", [b"one\ntwo", b"last"]),
+    (b'data: {"a":\ndata: 1}\ndata: {"b": 2}\ndata: [DONE]\n', [b'{"a":\n1}', b'{"b": 2}', b"[DONE]"]),
     (b'{\n "error": {"message": "no stream"}\n}', []),
 ]
 

@@ -105,7 +105,6 @@ def test_a_new_beginning_forgets_everything() -> None:
         '{"path": "a',
         "[1, 2]",
         '"text"',
-        "null",
         "{'a': 1}",
         '{"a": NaN}',
         "{} {}",
@@ -120,9 +119,13 @@ def test_arguments_that_are_no_json_object_are_reported(text: str) -> None:
     assert len(problem) < 300
 
 
-@pytest.mark.parametrize("text", ["", "  ", "{}"])
+@pytest.mark.parametrize("text", ["", "  ", "{}", "null", '"{}"'])
 def test_no_arguments_are_no_parameters(text: str) -> None:
     assert parse_arguments(text) == ({}, "")
+
+
+def test_arguments_that_a_server_quoted_once_more_are_read() -> None:
+    assert parse_arguments(r'"{\"path\": \"a.txt\"}"') == ({"path": "a.txt"}, "")
 
 
 @pytest.mark.parametrize(

@@ -78,14 +78,29 @@ def _two() -> Any:
 HALF, THINKS = Reply("Half an ans", finish="length"), Reply("", reasoning="let me see")
 CUT = Reply("Hel", finish=None)
 ENDED = b'data: {"choices": [{"delta": {"content": "Hello."}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
+BROKEN = Wire({"content-encoding": "gzip"}, body=b"\x1f\x8bno gzip")
+OWN_TOOL = (
+    b'data: {"type": "content_block_start", "index": 1, "content_block": {"type": "server_tool_use", "id": "s1"}}\n\n'
+    b'data: {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": "{"}}\n\n'
+)
 PACKED = Wire({"content-encoding": "gzip"}, body=gzip.compress(ENDED))
 STOPPED = (
     b'data: {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "Hello."}}\n\n'
     b'data: {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}\n\ndata: {"type": "message_stop"}\n\n'
 )
+UNPAID = b'data: {"error": {"code": "402", "message": "pay first"}}\n\n'
 OVERLOADED = b'data: {"error": {"type": "overloaded_error", "message": "Overloaded"}}\n\n'
 QUIRKS = (
     Quirk("an answer that is packed", lambda: [Reply(wire=PACKED)], 1, wires=CHAT),
+    Quirk("an answer whose packing is broken", lambda: [Reply(wire=BROKEN)] * 2, 2, 75, "cannot be read", "", CHAT),
+    Quirk("status 201 in place of 200", lambda: [Reply(DONE, wire=Wire(status=201))], 1),
+    Quirk("`null` among the events", lambda: [_body(b"data: null\n\n" + ENDED)], 1, wires=CHAT),
+    Quirk("events without an empty line between", lambda: [_body(ENDED.replace(b"\n\n", b"\n"))], 1, wires=CHAT),
+    Quirk("arguments that were quoted twice", lambda: [
+        Reply(calls=(Call("list_files", json.dumps('{"path": "."}')),)), Reply(DONE)], 2, 0, "List .", wires=CHAT),
+    Quirk("a tool that the service runs itself", lambda: [_body(OWN_TOOL + STOPPED)], 1, wires=MESSAGES),
+    Quirk("a call that the service could not read", lambda: [
+        Refusal(400, "Failed to call.", "tool_use_failed"), Reply(DONE)], 2, 0, "Failed to call", wires=CHAT),
     Quirk("keep-alives without end behind the answer", _still_open, 1),
     Quirk("letters that are no UTF-8", lambda: [_body(ENDED.replace(b"o.", b"o\xe9."))], 1, answer="Hello�.",
           wires=CHAT),
@@ -135,6 +150,7 @@ QUIRKS = (
     Quirk("an error in the stream that names no kind", lambda: [_body(b'data: {"error": "boom"}\n\n')] * 3, 3, 75,
           "boom", ""),
     Quirk("the key is refused", lambda: [Refusal(401, "bad key")], 1, 1, "(401)", ""),
+    Quirk("no credit, in the stream", lambda: [_body(UNPAID)], 1, 1, "pay first", ""),
     Quirk("no credit", lambda: [Refusal(402, "pay first")], 1, 1, "pay first", ""),
     Quirk("another address", lambda: [Refusal(302, headers={"location": "http://other.test/"})], 1, 1,
           "redirects to http://other.test/", ""),

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from swecli.llm.answer import Answer, anthropic_usage
+from swecli.llm.answer import Answer, anthropic_usage, text_of
 from swecli.llm.native import Native, plain_id
 from swecli.models.message import IMAGES, ApiMessage, ModelRequest, StopReason
 
@@ -16,8 +16,10 @@ _VERSION = "2023-06-01"
 _MARK = {"cache_control": {"type": "ephemeral"}}
 _BUDGETS = {"low": 4_096, "medium": 10_000, "high": 24_000}
 _INNER = {"message_start": "message", "content_block_start": "content_block"}
-_DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
-_OPAQUE = ("thinking", "redacted_thinking")
+_DELTAS = {
+    "text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature", "compaction_delta": "content",
+}  # fmt: skip
+_PLAIN = ("text", "tool_use")  # what else an answer holds goes back as it came
 
 
 class _MessageAnswer(Answer):
@@ -66,21 +68,22 @@ class _MessageAnswer(Answer):
             except (ValueError, RecursionError):
                 return []
         whole = [block for _, block in sorted(self._content.items())]
-        return whole if any(block.get("type") in _OPAQUE for block in whole) else []
+        return whole if any(block.get("type") not in _PLAIN for block in whole) else []
 
     def _begin(self, index: int, block: dict[str, Any]) -> None:
         self._content[index] = block
         if block.get("type") == "tool_use":
             self.add_call(index, str(block.get("id") or ""), str(block.get("name") or ""), "")
-        self.add(text=_text(block, "text"), reasoning=_text(block, "thinking"))
+        self.add(text=text_of(block, "text"), reasoning=text_of(block, "thinking"))
 
     def _delta(self, index: int, delta: Mapping[str, Any]) -> None:
         name = _DELTAS.get(str(delta.get("type")))
         if delta.get("type") == "input_json_delta":
-            name, piece = "input", _text(delta, "partial_json")
-            self.add_call(index, "", "", piece)
+            name, piece = "input", text_of(delta, "partial_json")
+            if self._content.get(index, {}).get("type", "tool_use") == "tool_use":  # the service calls its own tools
+                self.add_call(index, "", "", piece)
         elif name:
-            piece = _text(delta, name)
+            piece = text_of(delta, name)
             self.add(text=piece if name == "text" else "", reasoning=piece if name == "thinking" else "")
         else:
             return
@@ -112,6 +115,7 @@ class Anthropic(Native):
         "max_tokens": "length",
         "refusal": "refusal",
         "pause_turn": "pause",
+        "compaction": "pause",
         "model_context_window_exceeded": "window_full",
     }
 
@@ -207,7 +211,7 @@ def _open(blocks: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """What of an answer is not opaque, as a message is built from text and calls."""
     shown: list[dict[str, Any]] = []
     for block in blocks:
-        if block.get("type") == "text" and _text(block, "text").strip():
+        if block.get("type") == "text" and text_of(block, "text").strip():
             if shown and shown[-1]["type"] == "text":
                 shown[-1]["text"] += block["text"]
             else:
@@ -266,8 +270,3 @@ def _mark(body: dict[str, Any]) -> None:
     if "system" not in body:
         body["messages"][0]["content"][-1] |= _MARK
     body["messages"][-1]["content"][-1] |= _MARK
-
-
-def _text(block: Mapping[str, Any], name: str) -> str:
-    text = block.get(name)
-    return text if isinstance(text, str) else ""

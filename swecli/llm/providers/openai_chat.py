@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from itertools import groupby, pairwise
 from typing import Any
 
-from swecli.llm.answer import Answer, openai_usage
+from swecli.llm.answer import Answer, openai_usage, text_of
 from swecli.llm.native import Native, plain_id
 from swecli.models.message import IMAGES, ApiMessage, ModelRequest, StopReason
 
 _OPEN, _CLOSE = "<think>", "</think>"
 _THOUGHTS = ("reasoning_content", "reasoning")
+_MISTRAL = "stral"  # in the origin of its models, wherever they run: they have rules of their own
+_ANSWERED = {"role": "assistant", "content": "(Interrupted.)"}
 _SENT = ("role", "content", "tool_calls", "tool_call_id", "name")
 
 
@@ -47,6 +51,10 @@ class _ChatAnswer(Answer):
             self._opaque.pop("reasoning_content", None)
         if "reasoning_content" in self._opaque:
             self._opaque["reasoning_content"] = "".join(self._opaque["reasoning_content"])
+        if not any(self._opaque.get("extra_content", ())):
+            self._opaque.pop("extra_content", None)
+        if "reasoning_details" in self._opaque:
+            self._opaque["reasoning_details"] = _joined(self._opaque["reasoning_details"])
         return [self._opaque] if self._opaque else []
 
     def _delta(self, delta: Mapping[str, Any]) -> None:
@@ -57,8 +65,8 @@ class _ChatAnswer(Answer):
                     self._opaque.setdefault(name, []).append(text)
                 break
         details = delta.get("reasoning_details")
-        if isinstance(details, list) and details:
-            self._opaque.setdefault("reasoning_details", []).extend(details)
+        if found := [one for one in details if isinstance(one, dict)] if isinstance(details, list) else []:
+            self._opaque.setdefault("reasoning_details", []).extend(found)
         content = delta.get("content")
         for part in content if isinstance(content, list) else [{"text": content}]:
             if isinstance(part, dict):
@@ -78,6 +86,8 @@ class _ChatAnswer(Answer):
         self._called = True
         function = _inner(call, "function")
         index = call.get("index")
+        if function.get("name"):  # Google signs its calls there
+            self._opaque.setdefault("extra_content", []).append(call.get("extra_content"))
         arguments = function.get("arguments")
         if isinstance(arguments, dict):  # some local servers send the object itself
             arguments = json.dumps(arguments, ensure_ascii=False)
@@ -155,22 +165,29 @@ class OpenAIChat(Native):
         messages = [self._message(message) for message in request.messages]
         if not self.profile.system_role:
             messages = [m | {"role": "user"} if m["role"] == "system" else m for m in messages]
+        if _MISTRAL in self.endpoint.origin:  # an answer has to stand between a result and what the user writes
+            roles = [message["role"] for message in messages]
+            for at in reversed([at for at, two in enumerate(pairwise(roles), 1) if two == ("tool", "user")]):
+                messages.insert(at, _ANSWERED)
         return _merged(messages) if not (self.profile.system_role and self.profile.tools) else messages
 
     def _message(self, message: ApiMessage) -> ApiMessage:
         sent = {name: message[name] for name in _SENT if name in message}
+        known = _nine if _MISTRAL in self.endpoint.origin else plain_id
         if "tool_call_id" in sent:
-            sent["tool_call_id"] = plain_id(sent["tool_call_id"])
+            sent["tool_call_id"] = known(sent["tool_call_id"])
         if sent.get("tool_calls"):
-            sent["tool_calls"] = [call | {"id": plain_id(call["id"])} for call in sent["tool_calls"]]
-            if self.profile.think_back == "with calls":
-                sent["reasoning_content"] = ""
+            sent["tool_calls"] = [call | {"id": known(call["id"])} for call in sent["tool_calls"]]
+        if sent["role"] == "assistant" and self.profile.think_back == "with calls":
+            sent["reasoning_content"] = ""
         if images := message.get(IMAGES):
             urls = ({"url": f"data:{image['media_type']};base64,{image['data']}"} for image in images)
             text = {"type": "text", "text": message["content"]}
             sent["content"] = [*({"type": "image_url", "image_url": url} for url in urls), text]
         for fields in self.opaque(message):
-            sent |= fields
+            sent |= {name: value for name, value in fields.items() if name != "extra_content"}
+            for call, more in zip(sent.get("tool_calls") or (), fields.get("extra_content", ()), strict=False):
+                call |= {"extra_content": more} if more else {}
         return sent
 
 
@@ -184,6 +201,30 @@ def _merged(messages: Sequence[ApiMessage]) -> list[ApiMessage]:
             out[-1] = last | {"content": f"{last['content']}\n\n{message['content']}"}
         else:
             out.append(message)
+    return out
+
+
+def _nine(call_id: str) -> str:
+    """The id itself where it is nine letters or digits, else nine that are always the same for it."""
+    if call_id.isascii() and call_id.isalnum() and len(call_id) == 9:
+        return call_id
+    return hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:9]
+
+
+def _joined(details: Sequence[dict[str, Any]]) -> list[Any]:
+    """Thoughts that came in pieces: neighbours of one type and index are one."""
+
+    def place(at: int) -> Any:
+        index = details[at].get("index")
+        return (index, details[at].get("type")) if isinstance(index, int) and "data" not in details[at] else at
+
+    out: list[Any] = []
+    for _, numbers in groupby(range(len(details)), place):
+        pieces = [details[number] for number in numbers]
+        whole = {name: value for piece in pieces for name, value in piece.items() if value is not None}
+        for name in whole.keys() & {"text", "summary"}:
+            whole[name] = "".join(text_of(piece, name) for piece in pieces)
+        out.append(whole if pieces[1:] else pieces[0])
     return out
 
 

@@ -14,7 +14,7 @@ from swecli.llm.registry import model_at
 from swecli.llm.reply import Retry, stream_with_retry
 from swecli.models.message import ChatMessage, ModelReply, ModelRequest, Role
 from tests.support.model_requests import HELLO, READ, ask
-from tests.support.strict_provider import Call, Received, Refusal, Reply, StrictProvider
+from tests.support.strict_provider import Call, Received, Refusal, Reply, StrictProvider, Wire
 
 ALWAYS = "claude-sonnet-5-5"
 
@@ -95,6 +95,24 @@ async def test_reasoning_goes_back_with_calls_in_the_field_it_came_in() -> None:
         assert body["messages"][2]["reasoning_content"] == "let me see"
         plain = stored(await ask(model, ModelRequest("m", list(HELLO), [READ])))
         assert "blocks" not in plain[0], "thoughts without calls are not wanted back"
+
+
+async def test_signatures_of_calls_and_pieces_of_thoughts_go_back_as_a_whole() -> None:
+    signed = {"google": {"thought_signature": "SIG"}}
+    call = {"id": "c", "type": "function", "function": {"name": "read_file", "arguments": "{}"}}
+    kind = {"type": "reasoning.text", "index": 0}
+    pieces = [kind | {"text": "let "}, kind | {"text": "me"}, kind | {"text": None, "signature": "S"}]
+    pieces.append({"type": "reasoning.encrypted", "index": 0, "data": "E"})
+    deltas = [{"reasoning_details": [one]} for one in pieces] + [{"tool_calls": [call | {"extra_content": signed}]}]
+    chunks = [{"choices": [{"delta": delta}]} for delta in deltas] + [{"choices": [{"finish_reason": "tool_calls"}]}]
+    body = b"".join(b"data: %b\n\n" % json.dumps(chunk).encode() for chunk in chunks)
+    with StrictProvider([Reply(wire=Wire(body=body))]) as server:
+        model = model_at(resolve("openai/gpt-4.1", server.environ()), None)
+        messages = [*HELLO, *stored(await ask(model, ModelRequest("m", list(HELLO), [READ])))]
+        back = model.body(ModelRequest("m", messages, [READ]))["messages"][2]  # type: ignore[attr-defined]
+    assert back["tool_calls"][0]["extra_content"] == signed
+    assert "extra_content" not in back
+    assert back["reasoning_details"] == [kind | {"text": "let me", "signature": "S"}, pieces[-1]]
 
 
 def _unmarked(value: Any) -> Any:

@@ -15,6 +15,7 @@ from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
 from swecli.models.errors import ProviderError
 from swecli.models.message import ModelReply, ModelRequest
 from tests.support.model_requests import HELLO, READ
+from tests.support.runtime import kinds, make_runtime, run_turn
 from tests.support.strict_provider import Received, Refusal, Reply, StrictProvider
 
 pytestmark = pytest.mark.slow
@@ -52,8 +53,10 @@ def test_thoughts_that_are_refused_are_left_out_and_those_that_are_missed_are_se
     refused = lesson_of("m", thinking, "max_tokens", "", "additional property 'reasoning_content' was unexpected")
     assert refused == lesson_of("m", thinking, "max_tokens", "", "not permitted: messages.2.reasoning_content")
     missed = lesson_of("m", BODY, "max_tokens", "", "the field reasoning_content is missing in assistant messages")
+    asked = lesson_of("m", thinking, "max_tokens", "", "The reasoning_content must be passed back to the API.")
     assert refused is not None
     assert missed is not None
+    assert asked == missed, "also where that of other messages was sent"
     assert ((refused.field, refused.value), (missed.field, missed.value)) == (
         ("think_back", "never"),
         ("think_back", "with calls"),
@@ -144,6 +147,19 @@ async def test_a_refusal_that_comes_last_is_not_an_empty_line(tmp_path: Path) ->
     with StrictProvider(answers) as server, pytest.raises(ProviderError) as caught:
         await Asked(server, tmp_path).reply()
     assert "System role not supported" in caught.value.hint
+
+
+async def test_a_window_that_the_first_refusal_names_brings_few_tools_in_the_same_turn() -> None:
+    def small(received: Received) -> Reply | Refusal:
+        prompt, answer = len(received.raw) // 4, received.body["max_tokens"]
+        words = f"This model's maximum context length is 4096 tokens. However, you requested {prompt + answer} tokens."
+        return Refusal(400, words) if prompt + answer > 4_096 else Reply("done")
+
+    with StrictProvider(small, models=("unlisted",)) as server:
+        runtime = make_runtime(model_at(resolve("openai/unlisted", server.environ()), None), learn=False)
+        turns = [await run_turn(runtime, "hello", learn=False) for _ in range(2)]
+        assert [kinds(turn)[-1] for turn in turns] == ["turn_finished"] * 2
+        assert [len(body["tools"]) < 6 for body in server.bodies] == [False, True, True], "nor is it asked again"
 
 
 async def test_thoughts_that_took_the_whole_length_get_twice_as_much_once(tmp_path: Path) -> None:

@@ -16,7 +16,9 @@ from swecli.llm.native import Native, plain_id
 from swecli.models.message import HEAD_OPENS, ModelRequest, ToolCall
 from tests.support.model_requests import wired
 
-KEYS = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k", "GEMINI_API_KEY": "k"}
+KEYS = dict.fromkeys(
+    ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "MISTRAL_API_KEY", "DEEPSEEK_API_KEY"), "k"
+)
 
 
 def sent(messages: list[dict[str, Any]], name: str) -> dict[str, Any]:
@@ -44,6 +46,23 @@ def test_a_call_and_its_result_keep_belonging_together() -> None:
     assert ready[2]["tool_calls"][0]["id"] == ready[3]["tool_call_id"] == plain_id("not plain!")
     ready = sent(history("not plain!"), "anthropic/claude-haiku-4-5")["messages"]
     assert ready[1]["content"][0]["id"] == ready[2]["content"][0]["tool_use_id"] == plain_id("not plain!")
+
+
+def test_mistral_gets_ids_of_nine_letters_and_an_answer_behind_each_result() -> None:
+    again = [*history("call_0123456789ab"), {"role": "user", "content": "and?"}]
+    for name in ("mistral/mistral-large-4", "openai/devstral-small"):
+        roles = [message["role"] for message in sent(again, name)["messages"]]
+        assert roles == ["system", "user", "assistant", "tool", "assistant", "user"]
+        asked, result = sent(again, name)["messages"][2:4]
+        assert re.fullmatch("[a-z0-9]{9}", result["tool_call_id"])
+        assert asked["tool_calls"][0]["id"] == result["tool_call_id"]
+    assert sent(history("D681PevKs"), "mistral/mistral-large-4")["messages"][3]["tool_call_id"] == "D681PevKs"
+
+
+def test_each_answer_goes_back_with_its_thoughts_where_a_model_wants_them() -> None:
+    plain = {"role": "assistant", "content": "It is a."}
+    messages = sent([*history("c"), plain], "deepseek/deepseek-v4-pro")["messages"]
+    assert [message.get("reasoning_content") for message in messages] == [None, None, "", None, ""]
 
 
 def test_the_originals_are_left_alone() -> None:

@@ -56,6 +56,7 @@ class Wire:
     malformed: int | None = None
     body: bytes | None = None
     content_type: str = "text/event-stream"
+    status: int = 200
 
 
 @dataclass(frozen=True)

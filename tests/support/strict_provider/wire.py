@@ -57,7 +57,7 @@ class Connection:
     async def send_stream(self, events: list[bytes], wire: Wire, received: Received) -> bool:
         """Send a chunked body, harmed as `wire` says. False when the connection must not be used again."""
         fields = {"content-type": wire.content_type, "transfer-encoding": "chunked", **wire.headers}
-        self.writer.write(_head(200, fields))
+        self.writer.write(_head(wire.status, fields))
         received.started.set()
         if wire.malformed is not None:
             name, found, _ = events[wire.malformed].partition(b"data: ")
