@@ -30,8 +30,8 @@ def run_safely(argv: list[str]) -> int:
         stopped = SwecliError("Interrupted.")
         stopped.exit_code = 130
         return fail(stopped, argv)
-    except BrokenPipeError:  # the reader has gone: nobody to report to
-        return 1
+    except BrokenPipeError:  # the reader has gone, as for any program that SIGPIPE ends: nobody to report to
+        return 141
     except Exception as error:  # noqa: BLE001 - the last door: a user never sees a traceback
         # late: only where all else failed
         from swecli.cli.startup import internal_error  # noqa: PLC0415

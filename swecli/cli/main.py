@@ -57,7 +57,7 @@ def _leave(code: int) -> NoReturn:
         except (OSError, ValueError) as error:
             if stream is sys.stdout and not code and not isinstance(error, BrokenPipeError):
                 sys.stderr.write(f"swecli: The output cannot be written: {error}.\n")
-            code = code or 1
+            code = code or (141 if isinstance(error, BrokenPipeError) else 1)
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # else Python tries again and complains
     if "litellm" in sys.modules:  # its own tear-down takes over a second
         os._exit(code)

@@ -159,7 +159,7 @@ async def _review(runtime: Runtime, args: argparse.Namespace, spec: Sequence[str
     )
     if args.dry_run:
         plan = await plan_for(runtime.agent, store, spec or (), options)  # no request is made
-        head = [f"{plan.target.label}: {len(plan.target.files)} files", *plan.target.notes]
+        head = [f"{plan.target.label}: {counted(len(plan.target.files), 'file')}", *plan.target.notes]
         event = planned(plan)
         lines = "\n".join(map(one_line, [*head, *planned_lines(event)]))
         print_line(dumps(to_json(event), indent=2) if style in ("json", "stream-json") else lines)

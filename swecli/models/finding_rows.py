@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -19,7 +20,7 @@ _MESSAGE = ("message", "description", "issue", "title", "problem", "text", "summ
 _IMPROVEMENT = ("improvement", "fix", "recommendation", "advice", "remedy")
 _EVIDENCE = ("evidence", "quote", "code", "snippet", "quoted_code")
 _SEVERITY = {
-    "info": "low", "minor": "low", "trivial": "low", "note": "low", "style": "low",
+    "info": "low", "minor": "low", "trivial": "low", "note": "low", "style": "low", "nit": "low",
     "warning": "medium", "warn": "medium", "moderate": "medium", "normal": "medium",
     "major": "high", "error": "high", "severe": "high", "important": "high", "blocker": "critical", "fatal": "critical",
 }  # fmt: skip
@@ -35,7 +36,12 @@ _ALIASES = {
     "UNUSED_CODE": "DEAD_CODE", "UNREACHABLE_CODE": "DEAD_CODE", "DATA_CLUMP": "DATA_CLUMPS",
 }  # fmt: skip
 _SUGGESTION = re.compile(r"```suggestion[^\n]*\n(?P<code>.*?)\n?```", re.DOTALL)
-_LINES = re.compile(r"\D{0,6}(?P<start>\d{1,12})(?:\s*(?:-|–|to|:|,)\s*L?(?P<end>\d{1,12}))?\D*")
+# `12`, `L12-L19`, `12:4-19:7`, `lines 12 to 19`, `12, 13, 14`; a number below zero is none
+_LINES = re.compile(
+    r"[^\d-]{0,12}(?P<start>\d{1,12})(?::\d+)?(?:\s*(?:(?:,\s*\d+)*,|-|–|\.\.+|…|to)\s*L?(?P<end>\d{1,12}))?(?!\w)"
+)
+_BEHIND = re.compile(r"(?P<path>.+?\w)[:#]L?(?P<place>\d.*)")  # a path with its place
+_LEVEL = re.compile(r"(?:p|s|sev|prio)[ -]?(?P<step>[0-4])|(?:cvss\D*)?(?P<score>\d{1,2}(?:\.\d+)?)(?:\s*/\s*10)?")
 
 
 def rows_in(value: Any, lost: list[str], path: Any = None, depth: int = 0) -> Iterator[dict[str, Any]]:
@@ -72,13 +78,14 @@ def finding_of_row(row: dict[str, Any], loop: int, lost: list[str], source: str 
     """One finding of a row; without a place or a word it cannot be one, and `lost` gets a line."""
     row = {_plain_key(key): item for key, item in row.items()}
     path = _clean_path(_text(_first(row, _PATH), "path"))
+    behind = _BEHIND.fullmatch(path)
+    path = behind["path"] if behind else path
     kind, rule = _rule(row)
     message = _text(_first(row, _MESSAGE), "message") or SMELLS.get(rule, "")
     if not path or not (message or rule):
         lost.append(f"an entry without a {'path' if not path else 'message'}: {str(row)[:80]}")
         return None
-    start, end = _place(row)
-    word = str(row.get("severity") or row.get("level") or row.get("priority") or "").strip().lower()
+    start, end = _place(row, behind["place"] if behind else "")
     improvement = _text(_first(row, _IMPROVEMENT), "improvement")
     suggestion = _text(row.get("suggestion") or row.get("replacement"), "suggestion")
     if match := _SUGGESTION.search(improvement or suggestion):
@@ -89,7 +96,7 @@ def finding_of_row(row: dict[str, Any], loop: int, lost: list[str], source: str 
         start or 0,
         rule or kind.upper(),
         message or rule,
-        severity=word if word in SEVERITIES else _SEVERITY.get(word, "medium"),
+        severity=_severity(row, lost),
         improvement=improvement,
         end_line=end if end and start and end > start else None,
         loop=loop,
@@ -112,8 +119,8 @@ def _text(value: Any, name: str) -> str:
 
 
 def _clean_path(text: str) -> str:
-    """A path as the ledger keeps it: forward slashes, no `./`, no `a/` of a diff's header with a line behind it."""
-    text = " ".join(text.split("\n")[0].split()).strip("`'\"").replace("\\", "/")
+    """A path as the ledger keeps it: forward slashes, no `./`."""
+    text = " ".join(text.split()).strip("`'\"").replace("\\", "/")
     while text.startswith("./"):
         text = text[2:]
     return text
@@ -138,27 +145,40 @@ def _rule(row: Mapping[str, Any]) -> tuple[FindingKind, str]:
     return kind, capitals
 
 
-def _place(row: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    """First and last line; a range in a text or an object counts too."""
-    area = row.get("range") or row.get("lines") or row.get("location")
-    inner = {_plain_key(k): v for k, v in area.items()} if isinstance(area, dict) else {}
-    start = _number(_first(row, _LINE)) or _number(_first(inner, (*_LINE, "start")))
-    end = _number(_first(row, _END)) or _number(_first(inner, _END))
-    for text in (_first(row, _LINE), area):
-        if isinstance(text, list) and text:
-            start, end = start or _number(text[0]), end or _number(text[-1])
-        elif isinstance(text, str) and (match := _LINES.fullmatch(text.strip())):
-            start, end = start or _number(match["start"]), end or _number(match["end"])
-    return start, end
+def _severity(row: Mapping[str, Any], lost: list[str]) -> str:
+    """The worst of the words that are one, a step (P0 is the worst), or a score as CVSS has them; `lost` gets a line
+    for anything else."""
+    given = str(row.get("severity") or row.get("level") or row.get("priority") or "").strip().lower()
+    words = [_SEVERITY.get(word, word) for word in re.findall(r"[a-z]+", given)]
+    if known := [severity for severity in SEVERITIES if severity in words]:
+        return known[-1]
+    if (match := _LEVEL.fullmatch(given)) is not None:
+        return SEVERITIES[max(0, 3 - int(match["step"])) if match["step"] else bisect((4, 7, 9), float(match["score"]))]
+    line = f"the severity {given[:40]!r} is none of {', '.join(SEVERITIES)}: taken as medium"
+    lost += [line] if given and line not in lost else []
+    return "medium"
 
 
-def _number(value: Any) -> int | None:
-    """A line number from 1; anything else is none."""
-    if isinstance(value, bool):
-        return None
+def _place(row: Mapping[str, Any], behind: str) -> tuple[int | None, int | None]:
+    """First and last line, of the first field that names one; `behind` is what stood behind the path."""
+    start = end = None
+    for value in (_first(row, _LINE), row.get("range") or row.get("lines") or row.get("location"), behind):
+        first, last = _span(value)
+        start, end = start or first, end or last
+    return start, _span(_first(row, _END))[0] or end
+
+
+def _span(value: Any) -> tuple[int | None, int | None]:
+    """First and last line in a number, a text, a list or an object; lines count from 1, anything else is none."""
+    if isinstance(value, dict):
+        inner = {_plain_key(key): item for key, item in value.items()}
+        return _span(_first(inner, (*_LINE, "start")))[0], _span(_first(inner, _END))[0]
+    if isinstance(value, list):
+        return (_span(value[0])[0], _span(value[-1])[0]) if value else (None, None)
     if isinstance(value, str):
-        match = _LINES.fullmatch(value.strip())
-        value = int(match["start"]) if match else None
-    if isinstance(value, float):
-        value = int(value) if value.is_integer() and abs(value) < 1e15 else None
-    return min(value, LARGEST_LINE) if isinstance(value, int) and value >= 1 else None
+        match = _LINES.match(value.strip())
+        return (_span(int(match["start"]))[0], _span(int(match["end"] or 0))[0]) if match else (None, None)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    fit = isinstance(value, int) and not isinstance(value, bool) and value >= 1
+    return (min(value, LARGEST_LINE) if fit else None), None

@@ -38,7 +38,7 @@ _DIFF = (
     "--ignore-submodules=dirty", "--submodule=short", "-O/dev/null",
 )  # fmt: skip
 # a partial clone would fetch what it lacks, by any program its remote names
-_ENVIRONMENT = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
+_ENVIRONMENT = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "GIT_NO_REPLACE_OBJECTS": "1", "LC_ALL": "C"}
 _OFFLINE = "Objects are missing, and swecli does not let git use the network. Run the git command yourself once."
 _NOT_YOURS = "The folder is another user's. If you trust it: git config --global --add safe.directory DIR"
 _HINTS = {"dubious ownership": _NOT_YOURS, "not allowed": _OFFLINE, "lazy fetching": _OFFLINE}
@@ -183,7 +183,7 @@ _DRIVER = re.compile(r"diff\.external|diff\..*\.(?:command|textconv)", re.DOTALL
 def pinned(environ: Mapping[str, str] | None) -> dict[str, str]:
     """The environment for a command that only reads: git starts no program, asks for nothing and fetches nothing."""
     return _settings(child_environment(environ), {}) | {
-        "GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1",
+        "GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "GIT_NO_REPLACE_OBJECTS": "1",
         "GIT_ASKPASS": "", "CDPATH": "", "RIPGREP_CONFIG_PATH": "", "GREP_OPTIONS": "",
     }  # fmt: skip
 

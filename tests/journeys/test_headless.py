@@ -266,9 +266,10 @@ def test_a_signal_while_prompts_are_waited_for_ends_it() -> None:
 def test_a_reader_that_leaves_early_is_no_event(style: str) -> None:
     long = {"text": "line\n" * 60_000, "piece": 2000}
     words = {"S": " ".join(COMMAND), "M": script("s.json", long)}
-    line = f'$S -p talk -m "$M" --output-format {style} | head -1'
+    line = f'{{ $S -p talk -m "$M" --output-format {style}; echo "code $?" >&2; }} | head -1'
     done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, env=environment(words), check=False)
     assert done.stdout.count("\n") == 1
+    assert done.stderr in ("code 0\n", "code 141\n")
     assert "Traceback" not in done.stderr
     assert "Broken" not in done.stderr
     assert "Exception" not in done.stderr

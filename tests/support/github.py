@@ -166,12 +166,13 @@ class FakeGitHub:
 
     def _graphql(self, body: dict[str, Any]) -> dict[str, Any]:
         if "reviewThreads" in body["query"]:
-            threads = [row["id"] for row in self.comments if row["path"]]
+            ids = [row["id"] for row in self.comments if row["path"]]
             nodes = [
                 {"id": f"T{n}", "isResolved": n in self.resolved, "comments": {"nodes": [{"databaseId": n}]}}
-                for n in threads
+                for n in ids
             ]
-            return {"data": {"repository": {"pullRequest": {"reviewThreads": {"nodes": nodes}}}}}
+            threads = {"pageInfo": {"hasNextPage": False, "endCursor": None}, "nodes": nodes}
+            return {"data": {"repository": {"pullRequest": {"reviewThreads": threads}}}}
         if "resolveReviewThread" in body["query"]:
             self.resolved.add(int(body["variables"]["id"][1:]))
             self.posted.append(("resolved", body["variables"]))
@@ -185,7 +186,7 @@ class FakeGitHub:
         if not waiting:
             return None
         status, headers = waiting.pop(0)
-        return status, {"message": f"refused with {status}"}, headers
+        return status, {"message": headers.get("said", f"refused with {status}")}, headers
 
     def _out_of_diff(self, row: dict[str, Any]) -> str:
         diff = FileDiff(row["path"], hunks=hunks_of(self.patches.get(row["path"], "")))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from swecli.config.paths import project_root
 from swecli.models.errors import UsageError
-from swecli.models.finding import FindingState
+from swecli.models.finding import Finding, FindingState
 from swecli.playbook.action import ActionResult
 
 if TYPE_CHECKING:  # the prompt completes the actions' names before any of these is loaded
@@ -44,7 +44,7 @@ def perform(sessions: SessionManager, here: Path, words: Sequence[str], command:
     from swecli.review.judge.ledger import change_line, lessons, recheck  # noqa: PLC0415
     from swecli.review.publish.view import chosen, view  # noqa: PLC0415
 
-    store, (name, *rest) = store_of(sessions, here), words
+    store, (name, *rest), settled = store_of(sessions, here), words, None
     if name == "list":
         found = chosen(store, rest)
         rows = tuple((f.id, f.place, f.code_smell_type, f.severity, f.standing, f.message) for f in found)
@@ -60,9 +60,9 @@ def perform(sessions: SessionManager, here: Path, words: Sequence[str], command:
         lines = tuple(change_line(before, after) for before, after in changed) or ("Nothing has changed.",)
         done = ActionResult([after.to_json() for _, after in changed], lines)
     else:
-        done = _settle(store, name, rest)
-    notes = lessons(sessions, store, f"{command or '/'}playbook") if name in ("fixed", "recheck") else []
-    return replace(done, note="\n".join(notes))
+        settled = _settle(store, name, rest)
+        done = ActionResult(settled.to_json(), (f"{settled.id} {_SETTLED[name][1].format(settled.reason)}.",))
+    return replace(done, note="\n".join(lessons(sessions, store, f"{command or '/'}playbook", settled)))
 
 
 def store_of(sessions: SessionManager, here: Path) -> ReviewStore:
@@ -73,13 +73,11 @@ def store_of(sessions: SessionManager, here: Path) -> ReviewStore:
     return ReviewStore(sessions.database, str(project_root(here)))
 
 
-def _settle(store: ReviewStore, name: str, words: Sequence[str]) -> ActionResult:
+def _settle(store: ReviewStore, name: str, words: Sequence[str]) -> Finding:
     # late: as above
     from swecli.review.judge.ledger import settle  # noqa: PLC0415
 
     ref, why = " ".join(words[:1]), " ".join(words[1:])
     if name == "dismiss" and store.get(ref) and not why:
         raise UsageError("A dismissal needs a reason.", f"Use: findings dismiss {ref} WHY")
-    state, line = _SETTLED[name]
-    finding = settle(store, ref, state, why)
-    return ActionResult(finding.to_json(), (f"{finding.id} {line.format(finding.reason)}.",))
+    return settle(store, ref, _SETTLED[name][0], why)

@@ -6,10 +6,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import tomllib
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from pathlib import Path
 
 from swecli.models.finding import Finding, FindingState, Judgement, fingerprint, one_spaced
 from swecli.review.judge.sources import LIMITS, Source, Sources
@@ -87,10 +89,24 @@ def places(block: _Block, anchor: str, lines: Sequence[str]) -> list[tuple[int, 
 # Grounding
 
 
-def ground(findings: Iterable[Finding], sources: Sources) -> list[Finding]:
+def ground(findings: Iterable[Finding], sources: Sources, names: Mapping[str, str] | None = None) -> list[Finding]:
     """Each finding compared with its file. Verified: the lines exist and the quoted code stands there. A quote that
-    stands elsewhere exactly once corrects the line; without a line to hold on to the finding is refuted by rule."""
-    return [_grounded(found, sources.get(found.path)) for found in findings]
+    stands elsewhere exactly once corrects the line; without a line to hold on to the finding is refuted by rule. A path
+    that leads to no file is the reviewed one that it must mean, of `names`: old or new name → the file."""
+    return [
+        _grounded(found, source if source.hash else sources.get(_meant(found.path, names or {})))
+        for found in findings
+        for source in [sources.get(found.path)]
+    ]
+
+
+def _meant(path: str, names: Mapping[str, str]) -> str:
+    """The one of these files whose name ends it (`a/shop/x.py`, an absolute path) or that it ends (`x.py`)."""
+    wanted = f"/{squeezed(path)}"
+    inside = [name for name in names if wanted.endswith(f"/{squeezed(name).replace(chr(92), '/')}")]
+    around = {file for name, file in names.items() if f"/{squeezed(name)}".endswith(wanted)}
+    found = {names[max(inside, key=len)]} if inside else around
+    return found.pop() if len(found) == 1 and ".." not in path.split("/") else path
 
 
 def _grounded(finding: Finding, source: Source) -> Finding:
@@ -159,20 +175,7 @@ def _misquoted(finding: Finding, source: Source) -> bool:
 
 # shares of content words from which on, and up to which, two claims are one, or two: measured by `scripts/bench review`
 _SAME, _NEW = 0.34, 0.15
-_FAMILIES = {
-    "errors": "ERROR EXCEPT EXCEPTION HANDLING SWALLOW SWALLOWED CATCH PANIC UNCHECKED RAISE THROW",
-    "resources": "RESOURCE LEAK LEAKS UNCLOSED CLOSE HANDLE MEMORY CONNECTION FILE DESCRIPTOR",
-    "shared state": "MUTABLE SHARED STATE GLOBAL GLOBALS DEFAULT ARGUMENT CACHE ALIASING",
-    "logic": "LOGIC WRONG CONDITION INVERTED OPERATOR COMPARISON CALCULATION RESULT INCORRECT DEAD UNREACHABLE UNUSED",
-    "boundary": "BOUNDARY BOUNDS OFF INDEX RANGE OVERFLOW EMPTY ZERO DIVISION NULL NONE NIL UNDEFINED",
-    "contract": "CONTRACT API RETURN SIGNATURE TYPE TYPES COMPATIBILITY BREAKING DOCUMENTATION",
-    "concurrency": "RACE CONCURRENCY DEADLOCK THREAD ASYNC AWAIT LOCK ATOMIC",
-    "injection": "INJECTION SQL XSS COMMAND EVAL TRAVERSAL DESERIALIZATION SHELL SSRF",
-    "secrets": "SECRET SECRETS PASSWORD CREDENTIAL CREDENTIALS TOKEN HARDCODED KEY",
-    "complexity": "COMPLEX COMPLEXITY LONG METHOD FUNCTION FUNCTIONS LARGE CLASS PARAMETER LIST NESTING ENVY",
-    "duplication": "DUPLICATE DUPLICATED DUPLICATION REPEATED COPY CLUMPS DATA",
-    "naming": "MAGIC NUMBER NUMBERS NAMING NAME CONSTANT CONSTANTS LITERAL",
-}
+_FAMILIES = tomllib.loads(Path(__file__).with_name("families.toml").read_text("utf-8"))
 _FAMILY_OF = {word: family for family, words in _FAMILIES.items() for word in words.split()}
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]{2,}")
 _LITERAL = re.compile(r"`[^`\n]+`|\b\d+(?:\.\d+)?\b|'[^'\n]+'|\"[^\"\n]+\"")

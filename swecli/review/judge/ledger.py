@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.finding import SMELLS, Finding, FindingState, one_spaced
 from swecli.models.message import ToolCall
-from swecli.models.playbook import Delta, Evidence, Op
+from swecli.models.playbook import MAX_LETTERS, MAX_WORDS, Bullet, Delta, Evidence, Op
 from swecli.redact import redact
 from swecli.review.judge.grounding import ground, move, places, read_block
 from swecli.review.judge.sources import LIMITS, Source, Sources, parse, project_sources
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
+from swecli.tools.git import GitFailed, run_git
 
 _BY_USER: Mapping[str, tuple[str, ...]] = {
     "fixed": ("open", "gone", "regressed"),
     "open": ("gone", "dismissed", "refuted", "fixed"),
     "dismissed": ("open", "gone", "regressed", "refuted", "fixed", "dismissed"),
 }
+_MOST_BRANCHES = 30  # that are looked at for a file
 _TIMES = 3  # fixes of a smell that are worth a strategy
 _QUOTED = 5  # findings named as its evidence
 
@@ -95,8 +98,22 @@ def _without_file(finding: Finding, sources: Sources) -> Finding:
         source = sources.get(path)
         if found := places(block, finding.anchor, source.lines):
             return replace(_there(finding, source, *found[0]), path=path)
-    fixed = move(finding, "fixed", "the file was deleted, and its code is in no other file")
-    return replace(fixed, file_hash=sources.get(finding.path).hash)
+    finding = replace(finding, file_hash="")
+    if _on_a_branch(sources.root, finding.path):  # it may only be another branch that is checked out
+        return move(finding, "vanished", "its file is on other branches only")
+    return move(finding, "fixed", "the file was deleted, and its code is in no other file")
+
+
+def _on_a_branch(root: Path, path: str) -> bool:
+    """Whether the file is on a branch other than the one that is checked out."""
+    try:
+        head, *tips = run_git(root, "rev-parse", "HEAD", "--branches", "--remotes").split()
+        for tip in [tip for tip in dict.fromkeys(tips) if tip != head][:_MOST_BRANCHES]:
+            with suppress(GitFailed):
+                return bool(run_git(root, "rev-parse", "--verify", "--quiet", f"{tip}:{path}"))
+    except BadInput:  # no repository, or no commit
+        pass
+    return False
 
 
 def _there(finding: Finding, source: Source, line: int, last: int) -> Finding:
@@ -116,31 +133,55 @@ def change_line(before: Finding, after: Finding) -> str:
     return f"{after.id} {after.place}: {after.doubt or 'its code is unchanged'}"
 
 
-def lessons(sessions: SessionManager, store: ReviewStore, command: str) -> list[str]:
-    """Propose a strategy for each smell fixed three times in this project, once, with those findings as evidence; a
-    line for each, with how the user approves it, `command` being the face's playbook. Nothing without a session."""
+def lessons(sessions: SessionManager, store: ReviewStore, command: str, settled: Finding | None = None) -> list[str]:
+    """Propose a strategy for each smell fixed three times in this project, and for why the finding that was just
+    `settled` was dismissed, once, with those findings as evidence; a line for each, with how the user approves it,
+    `command` being the face's playbook. Nothing without a session."""
     session, lines = sessions.current_session, list[str]()
-    for smell, findings in (store.fixed_often(_TIMES) if session else {}).items():
-        name = f"review:{store.project}:{smell}"
-        if session and smell in SMELLS and not sessions.playbook.made(name):  # one taken back is not proposed again
-            made = sessions.playbook.apply(lesson(name, smell, findings, session.id), session)
-            reason, bullet = made.delta.reason, " ".join(made.added)
-            lines.append(f"{bullet} is proposed, since {reason}. It needs your approval: {command} review")
+    if session is None:
+        return lines
+    often = store.fixed_often(_TIMES).items()
+    made = [lesson(f"review:{store.project}:{smell}", smell, found) for smell, found in often if smell in SMELLS]
+    if settled is not None and settled.state == "dismissed":
+        made.append(_dismissal(store.project, settled, session.playbook.bullets.values()))
+    for delta in made:
+        if not sessions.playbook.made(delta.id):  # one taken back is not proposed again
+            bullets = sessions.playbook.apply(delta, session).added
+            lines += [
+                f"{one} is proposed, since {delta.reason}. It needs your approval: {command} review" for one in bullets
+            ]
     return lines
 
 
-def lesson(name: str, smell: str, findings: list[Finding], session_id: str) -> Delta:
+def lesson(name: str, smell: str, findings: list[Finding]) -> Delta:
     """The delta that teaches it; its id makes it apply once."""
-    evidence = tuple(
-        Evidence("finding", redact(f"{f.id} {f.place}: {f.message}")[:300], session_id, trust="repository")
-        for f in findings[:_QUOTED]
-    )
-    words = smell.replace("_", " ").lower()
+    words, named = _words(smell), findings[:_QUOTED]
     content = f"Watch for {words} ({SMELLS[smell]}): it had to be fixed {_TIMES} times or more in this project."
+    reason = f"{words} was fixed {_TIMES} times: {', '.join(f.id for f in named)}"
+    return Delta(name, (_proposed(content, tuple(map(_seen, named))),), "rules", reason=reason)
+
+
+def _dismissal(project: str, finding: Finding, bullets: Iterable[Bullet]) -> Delta:
+    """Why it is no problem; where that is a strategy already, one more piece of evidence for it."""
+    reason = " ".join(redact(finding.reason).split()[: MAX_WORDS // 2])[: MAX_LETTERS // 2]
+    content = f"{_words(finding.code_smell_type)[:80]} is not a problem here because {reason}"
+    evidence = (_seen(finding), Evidence("user", reason, trust="user"))
+    known = [bullet.id for bullet in bullets if bullet.content == content]
+    op = Op("UPDATE", known[0], {"section": "review"}, evidence) if known else _proposed(content, evidence)
+    return Delta(f"review:{project}:dismissed:{finding.id}", (op,), "rules", reason=f"{finding.id} was dismissed")
+
+
+def _proposed(content: str, evidence: tuple[Evidence, ...]) -> Op:
     fields = {"content": content, "kind": "pitfall", "scope": "project", "section": "review"}
-    fields |= {"trust": "repository", "state": "quarantined"}
-    reason = f"{words} was fixed {_TIMES} times: {', '.join(f.id for f in findings[:_QUOTED])}"
-    return Delta(name, (Op("ADD", fields=fields, evidence=evidence),), "rules", session_id, None, reason)
+    return Op("ADD", fields=fields | {"trust": "repository", "state": "quarantined"}, evidence=evidence)
+
+
+def _seen(finding: Finding) -> Evidence:
+    return Evidence("finding", redact(f"{finding.id} {finding.place}: {finding.message}")[:300], trust="repository")
+
+
+def _words(smell: str) -> str:
+    return smell.replace("_", " ").lower()
 
 
 def repair_request(finding: Finding, here: Path) -> str:

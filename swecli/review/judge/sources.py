@@ -139,7 +139,7 @@ class Sources:
                 return Source(name, problem="there is no such file", missing=True)
             data = read_bytes(self.root, located, LARGEST)
         except ToolError as error:
-            return Source(path, problem=str(error).split("\n", maxsplit=1)[0])
+            return Source(path, problem=str(error).partition("\n")[0].partition(". ")[0].rstrip("."))
         file = decode(data)
         if file is None:
             return Source(name, hash=digest(data), problem="it is not a text file")

@@ -21,9 +21,9 @@ from swecli.review.target.targets import Target
 _LONGEST = 28_000  # characters of the summary's table; GitHub takes 65,536, and the state stands behind it
 MOST_INLINE = 10  # comments of one push; what is more stands in the summary
 _MARK = re.compile(r"<!-- swecli(-fixed)? ([0-9a-f]{6,40}) -->")
-_THREADS = """query($owner: String!, $name: String!, $number: Int!) { repository(owner: $owner, name: $name) {
-pullRequest(number: $number) { reviewThreads(first: 100) { nodes { id isResolved comments(first: 1) { nodes {
-databaseId } } } } } } }"""
+_THREADS = """query($owner: String!, $name: String!, $number: Int!, $after: String) { repository(owner: $owner,
+name: $name) { pullRequest(number: $number) { reviewThreads(first: 100, after: $after) { pageInfo { hasNextPage
+endCursor } nodes { id isResolved comments(first: 1) { nodes { databaseId } } } } } } }"""
 _RESOLVE = "mutation($id: ID!) { resolveReviewThread(input: {threadId: $id}) { thread { isResolved } } }"
 
 
@@ -140,22 +140,32 @@ def _comment(finding: Finding, diff: FileDiff) -> dict[str, Any]:
 
 
 def _close(push: Push) -> None:
-    """Reply where a finding was fixed and resolve its thread; where that is not permitted the reply stays alone."""
-    if not push.fixed:
-        return
+    """Reply where a finding was fixed and resolve its thread; where that is not permitted the reply stays alone. A
+    comment that is not there any more gets none."""
+    github, number, waiting = push.github, push.target.pr, set[int]()
     for finding, comment in push.fixed:
         text = (
             f"fixed in {push.target.head[:12]}: {safe(finding.reason)}\n\n<!-- swecli-fixed {finding.fingerprint} -->"
         )
-        push.github.send("POST", f"pulls/{push.target.pr}/comments/{comment}/replies", {"body": text})
-    owner, _, name = push.github.repository.partition("/")
+        try:
+            github.send("POST", f"pulls/{number}/comments/{comment}/replies", {"body": text})
+            waiting.add(comment)
+        except GitHubFailed as error:
+            if error.status not in (404, 422):
+                raise
+            push.problems.append(f"the comment on {finding.id} takes no reply: {error.message}")
+    owner, _, name = github.repository.partition("/")
+    page: dict[str, Any] = {"hasNextPage": True, "endCursor": None}
     try:
-        data = push.github.query(_THREADS, owner=owner, name=name, number=push.target.pr)
-        nodes = data["repository"]["pullRequest"]["reviewThreads"]["nodes"]
-        ours = {comment for _, comment in push.fixed}
-        for node in nodes:
-            if not node["isResolved"] and ours & {row["databaseId"] for row in node["comments"]["nodes"]}:
-                push.github.query(_RESOLVE, id=node["id"])
+        while waiting and page["hasNextPage"]:
+            data = github.query(_THREADS, owner=owner, name=name, number=number, after=page["endCursor"])
+            threads = data["repository"]["pullRequest"]["reviewThreads"]
+            for node in threads["nodes"]:
+                ours = waiting & {row["databaseId"] for row in node["comments"]["nodes"]}
+                if ours and not node["isResolved"]:
+                    github.query(_RESOLVE, id=node["id"])
+                waiting -= ours
+            page = threads["pageInfo"]
     except (GitHubFailed, KeyError, TypeError) as error:
         push.problems.append(f"threads could not be resolved, the replies stand: {error}")
 

@@ -153,7 +153,7 @@ def planned_lines(event: ReviewPlanned) -> list[str]:
     """What will be read, what is skipped, and what it is expected to take."""
     lines = [f"plan: {event.lines:,} {event.unit} in {counted(event.hunks, 'hunk')}, {counted(event.parts, 'part')}"]
     if event.skipped:
-        lines.append(f"{skipped_words(event.skipped)}; --include PATTERN brings them back")
+        lines.append(skipped_words(event.skipped))
     if (estimate := event.estimate) is None:
         return lines
     cost = f"${estimate.cost[0]:.2f} to ${estimate.cost[1]:.2f}" if estimate.cost else "price unknown"

@@ -17,10 +17,13 @@ MOST_FINDINGS = 5_000  # of one response
 _LISTS = ("findings", "issues", "code_smells", "codeSmells", "results")
 _QUOTED_FROM = 40  # letters from which on a value that stands in the code is a quotation
 _LOOKS_LIKE = re.compile(r"codeSmellType|code_smell_type|\"(?:path|file)\"\s*:", re.IGNORECASE)
-_FIELD = re.compile(r"^\s*(?P<item>-\s+)?[\"'`*]*(?P<key>[A-Za-z][\w -]{1,24})[\"'`*]*\s*:[*]*\s+(?P<value>\S.*)$")
+_FIELD = re.compile(r"^\s*(?P<item>-\s+)?[\"'`*]*(?P<key>[A-Za-z<][\w< -]{1,24})[\"'`*]*\s*:[*]*\s+(?P<value>\S.*)$")
 _PLACED = re.compile(
-    r"[`*\[(]*(?P<path>[\w./@+-]+\.\w+|[\w./@+-]*/[\w.@+-]+):L?(?P<line>\d{1,9})(?:\s*[-–]\s*L?(?P<end>\d{1,9}))?"
+    r"[`*\[(]*(?P<path>[\w./@+-]+\.\w+|[\w./@+-]*/[\w.@+-]+)(?:[:#]|[`*]*,? lines? |[`*]* (?=L))L?(?P<line>\d{1,9})"
+    r"(?:\s*[-–]\s*L?(?P<end>\d{1,9}))?"
 )
+_BAR = re.compile(r"(?<!\\)\|(?=(?:[^`]*`[^`]*`)*[^`]*$)")  # between cells: neither escaped nor within code
+_WORDS = {"message", "description", "issue", "title", "problem", "text", "summary", "type", "code_smell_type", "smell"}
 _TYPES = re.compile(r"\b(?:" + "|".join(SMELLS) + r"|[A-Z]{3,}(?:_[A-Z]+)+)\b")
 _SEVERITY = re.compile(r"\b(?:" + "|".join(SEVERITIES) + r")\b", re.IGNORECASE)
 
@@ -46,15 +49,15 @@ def extract(reply: ModelReply, loop: int = 0, paths: Collection[str] = (), shown
             _call(call, loop, reply, out)
     values = [v for v in values_in(text) if not _quoted(text[v.start : v.end], shown)]
     for value in values:
-        before, losses = len(out.findings), len(out.lost)
+        before = len(out.findings)
         _rows(value.value, loop, "cut" if value.cut else "json", out)
-        if not value.repaired and losses == len(out.lost) and isinstance(value.value, dict):
+        if not value.repaired and isinstance(value.value, dict):
             _report(value.value, len(out.findings) - before, out)
         _note_loss(value, len(out.findings) - before, out)
     for value in reversed(values):
         text = f"{text[: value.start]}\n{text[value.end :]}"
     known = {(finding.path, finding.line) for finding in out.findings}
-    in_words = list(_in_words(text, loop, paths))
+    in_words = _in_words(text, loop, paths)
     if not values and not in_words and _LOOKS_LIKE.search(text):
         out.lost.append("a block that looks like findings could not be read at all")
     out.findings += [found for found in in_words if found.key[:2] not in known]
@@ -65,14 +68,14 @@ def extract(reply: ModelReply, loop: int = 0, paths: Collection[str] = (), shown
 
 
 def _call(call: ToolCall, loop: int, reply: ModelReply, out: Extraction) -> None:
-    before, losses, problem = len(out.findings), len(out.lost), reply.malformed.get(call.id, "")
+    before, problem = len(out.findings), reply.malformed.get(call.id, "")
     if problem:
         for value in values_in(reply.broken.get(call.id, "")):
             _rows(value.value, loop, "cut" if value.cut else "call", out)
         kept = len(out.findings) - before
         out.lost.append(f"a call of {TOOL} could not be read whole, {kept} of its findings were: {problem[:160]}")
     _rows(call.parameters, loop, "call", out)
-    if not problem and losses == len(out.lost):
+    if not problem:
         _report(call.parameters, len(out.findings) - before, out)
 
 
@@ -89,7 +92,8 @@ def _rows(value: Any, loop: int, source: str, out: Extraction) -> None:
 
 
 def _report(value: Mapping[str, Any], taken: int, out: Extraction) -> None:
-    """Note a report: a list of findings of which every entry could be read."""
+    """Note a report, or the one in a call that was written as text: a list of which every entry could be read."""
+    value = value["arguments"] if isinstance(value.get("arguments"), dict) else value
     listed = next((value[name] for name in _LISTS if name in value), None)
     if isinstance(listed, str):
         listed = next((found.value for found in values_in(listed) if not found.repaired), None)
@@ -115,40 +119,49 @@ def _quoted(text: str, shown: str) -> bool:
 # Findings in words: records, tables, bullets
 
 
-def _in_words(text: str, loop: int, paths: Collection[str]) -> Iterator[Finding]:
-    rows = [*_records(text), *_tables(text)]
-    found = [finding_of_row(row, loop, [], "text") for row in rows]
-    whole = [f for f in found if f is not None and f.path in paths]
-    yield from whole
+def _in_words(text: str, loop: int, paths: Collection[str]) -> list[Finding]:
+    def read(rows: Iterator[dict[str, Any]]) -> list[Finding]:
+        found = (finding_of_row(row, loop, [], "text") for row in rows)
+        return [finding for finding in found if finding is not None and finding.path in paths]
+
+    whole = [*read(_records(text)), *read(_tables(text))]
     known = {finding.key[:2] for finding in whole}
-    for finding in _bullets(text, loop, paths):
-        if finding.key[:2] not in known:
-            yield finding
+    return [*whole, *(finding for finding in read(_bullets(text)) if finding.key[:2] not in known)]
 
 
 def _records(text: str) -> Iterator[dict[str, Any]]:
-    """`key: value` lines, as YAML has them; a dash or a key that comes again begins another record."""
+    """`key: value` lines, as YAML has them; a dash or a key that comes again begins another record. One without words
+    holds what those behind it have in common."""
     row: dict[str, Any] = {}
-    around = ""
+    common: dict[str, Any] = {}
+    key, folded = "", -1  # the last key, and where it stands if its value is a block of lines below
     for line in [*text.split("\n"), "- end: x"]:
-        match = _FIELD.match(line)
+        if folded >= 0 and not line[: folded + 1].strip():
+            row[key] = f"{row[key]}\n{line[folded + 2 :]}".lstrip("\n")
+            continue
+        match, folded = _FIELD.match(line), -1
         if match is None:
             continue
         key = match["key"].strip().lower().replace(" ", "_")
         if match["item"] or key in row:
-            around = str(row["path"]) if set(row) == {"path"} else around
-            if len(row) > 1 and ("path" in row or "file" in row or around):
-                yield row if "path" in row or "file" in row else {**row, "path": around}
+            whole = common | row
+            if row.keys() & _WORDS and ("path" in whole or "file" in whole):
+                yield whole
+            elif "path" in row or "file" in row:
+                common = row
             row = {}
         row[key] = match["value"].strip().strip("\"'`")
+        if row[key][0:1] in ("|", ">") and len(row[key]) < 3:
+            row[key], folded = "", match.start("key")
 
 
 def _tables(text: str) -> Iterator[dict[str, Any]]:
     """The rows of Markdown tables, named by their heads; a place may be one cell, `path:line`."""
     head: list[str] = []
     for line in text.split("\n"):
-        cells = [cell.strip(" `*") for cell in line.strip().strip("|").split("|")] if line.count("|") > 1 else []
-        if not cells:
+        cells = [cell.strip(" `*").replace("\\|", "|") for cell in _BAR.split(line.strip())]
+        cells = cells[cells[0] == "" : len(cells) - (cells[-1] == "")]
+        if len(cells) < 2:
             head = []
         elif not head:
             head = [cell.lower().replace(" ", "_") for cell in cells]
@@ -161,22 +174,15 @@ def _tables(text: str) -> Iterator[dict[str, Any]]:
             yield row
 
 
-def _bullets(text: str, loop: int, paths: Collection[str]) -> Iterator[Finding]:
-    """Lines that name a place, `path:line`, in a file that exists."""
+def _bullets(text: str) -> Iterator[dict[str, Any]]:
+    """Lines that name a place, `path:line`."""
     for line in text.split("\n"):
-        match = _PLACED.search(line)
-        path = match["path"].removeprefix("./") if match else ""
-        if match is None or path not in paths:
+        if (match := _PLACED.search(line)) is None:
             continue
         rest = f"{line[: match.start()]} {line[match.end() :]}"
         kind, severity = _TYPES.search(rest), _SEVERITY.search(rest)
         message = " ".join(_TYPES.sub(" ", rest, count=1).split()).strip(" -*#:`|()[]—–.")
-        if not message and kind is None:
-            continue
-        row = {
-            "path": path, "line": match["line"], "end_line": match["end"], "message": message,
-            "code_smell_type": kind[0] if kind else "", "severity": severity[0] if severity else "medium",
+        yield {
+            "path": match["path"], "line": match["line"], "end_line": match["end"], "message": message,
+            "code_smell_type": kind[0] if kind else "", "severity": severity[0] if severity else "",
         }  # fmt: skip
-        finding = finding_of_row(row, loop, [], "text")
-        if finding is not None:
-            yield finding

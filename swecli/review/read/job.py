@@ -21,8 +21,9 @@ from swecli.review.judge.ledger import compare, recheck
 from swecli.review.judge.sources import Sources, project_sources
 from swecli.review.judge.verify import LEAST_TOKENS, SHARE, Verification, Verifier, judged
 from swecli.review.read.requests import Rule, system_prompt
+from swecli.review.target.diffs import skipped_words
 from swecli.review.target.plan import Plan, make_estimate, make_plan
-from swecli.review.target.targets import find_target
+from swecli.review.target.targets import ELSE, find_target
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
 from swecli.tools.git import run_git, write_files
@@ -133,8 +134,7 @@ def _read(agent: Agent, store: ReviewStore, spec: Sequence[str], options: Review
         most = min(most, int(profile.window * _PART_SHARE)) if profile.window else most
         plan = make_plan(target, sources, agent.counter, most)
         if not plan.hunks:
-            hint = "--include PATTERN brings skipped files back."
-            raise BadInput(f"There is nothing to review in {target.label}.", hint)
+            raise BadInput(f"There is nothing to review in {target.label}: {skipped_words(plan.skips)}.", ELSE)
         loops = options.loops or agent.settings.review_loops
         estimate = make_estimate(plan, loops, profile.price, store.spent(), verify=options.verify)
     except BaseException:

@@ -61,7 +61,7 @@ class Review:
         ctx = replace(agent.ctx, root=self._root, results=job.sessions, seen={}, todos=[], page_limit=limit * 4 // 5)
         self._request = ReviewRequest(agent.model, tools.specs(), agent.counter, agent.settings.max_tokens)
         self._calls = CallRunner(Toolkit(tools, agent.permissions, ctx, _nobody), job.sessions, limit, agent.counter)
-        self._files, self._turns = set(job.plan.target.files), TurnRecord(job.sessions, agent.counter)
+        self._files, self._turns = job.plan.target.names, TurnRecord(job.sessions, agent.counter)
         self._at = Progress(job.plan, dict.fromkeys(job.record.seen))
         self._ended: ReviewFinished | None = None
 
@@ -134,7 +134,7 @@ class Review:
         reply = at.state.step.reply
         yield self._save(reply, at.state.step.duration_ms, loop)
         read = extract(reply, loop, self._files, "".join([at.code, *at.looked]))
-        found = await asyncio.to_thread(ground, read.findings, Sources(self._root))
+        found = await asyncio.to_thread(ground, read.findings, Sources(self._root), self._files)
         accumulated = self._note(found, read.lost, loop)
         withdraw(self._store, read.withdrawn)
         if read.findings:
@@ -248,7 +248,7 @@ class Review:
         events: list[Event] = []
         for loop, message in enumerate(replies[self.record.loops :], self.record.loops + 1):
             found = extract(ModelReply(message.content, calls=message.tool_calls), loop, self._files)
-            events.append(self._note(ground(found.findings, Sources(self._root)), found.lost, loop))
+            events.append(self._note(ground(found.findings, Sources(self._root), self._files), found.lost, loop))
         at.left = self._left()
         at.messages = loop_window([*at.messages, *session.to_api_messages()], max(6, self.record.loops))
         return events
@@ -269,7 +269,7 @@ class Review:
             return
         if text := at.state.partial:
             found = extract(ModelReply(text), self.record.loops + 1, self._files)
-            kept = ground(found.findings, Sources(self._root))
+            kept = ground(found.findings, Sources(self._root), self._files)
             self.record = self._store.note(self.record, identified(kept, [])).review
         self._turns.settle(at.state)
         at.state.step = None

@@ -4,11 +4,13 @@ rule: lock files, generated and vendored code, what nobody wrote by hand."""
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatch
+from fnmatch import fnmatch, translate
 from itertools import groupby
+from pathlib import Path
 
 from swecli.models.review_events import Skip
 
@@ -18,23 +20,11 @@ _HEADER = re.compile(r'diff --git "?a/(?P<old>.*?)"? "?b/(?P<new>.*?)"?$')
 ATTRIBUTES = ("linguist-generated", "linguist-vendored", "diff")
 _LONGEST_LINE = 5_000  # letters; no hand writes such a line
 _HEAD = 2_048  # letters at the beginning in which generated files say so
-_LOCKS = (
-    "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lockb", "bun.lock", "poetry.lock",
-    "uv.lock", "Pipfile.lock", "pdm.lock", "Cargo.lock", "go.sum", "Gemfile.lock", "composer.lock", "mix.lock",
-    "flake.lock", "pubspec.lock", "Podfile.lock", "Package.resolved", "packages.lock.json", "gradle.lockfile",
-    "deno.lock",
-)  # fmt: skip
-_GENERATED = re.compile(
-    r"(?:.*/)?(?:[^/]*\.min\.[^/]+|[^/]*\.map|[^/]*_pb2(?:_grpc)?\.pyi?|[^/]*\.pb\.go|[^/]*\.snap|[^/]*\.g\.dart|"
-    r"__snapshots__/.*)"
-)
-_VENDORED = re.compile(r"(?:.*/)?(?:vendor|third_party|node_modules|dist)/.*")
 _SAYS_SO = re.compile(r"generated\b.{0,200}?do not edit|do not edit.{0,200}?\bgenerated", re.IGNORECASE | re.DOTALL)
-_BINARY = re.compile(
-    r".*\.(?:png|jpe?g|gif|ico|webp|pdf|zip|gz|xz|bz2|tar|whl|jar|class|so|dll|exe|bin|db|sqlite|woff2?|ttf|otf|mp[34]|"
-    r"pyc|o|a)",
-    re.IGNORECASE | re.DOTALL,
-)
+_NAMED = {
+    kind: re.compile("|".join(map(translate, patterns.split())))
+    for kind, patterns in tomllib.loads(Path(__file__).with_name("files.toml").read_text("utf-8")).items()
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,20 +116,23 @@ def hunks_of(patch: str) -> tuple[DiffHunk, ...]:
     return tuple(DiffHunk(tuple(rows), name) for name, rows in out if rows)
 
 
+def is_named(path: str, kind: str) -> bool:
+    """Whether a file's name is that of a kind in `files.toml`."""
+    return _NAMED[kind].match(f"/{path.lower()}") is not None
+
+
 def rule_by_name(path: str, attributes: Mapping[str, str], include: Sequence[str]) -> str:
     """The rule by which a file is skipped for its name or attributes, "" where it is not. Attributes are those of the
     base commit and win both ways; `include` patterns bring back what can be read."""
-    if _BINARY.fullmatch(path):
+    if is_named(path, "binary"):
         return "binary"
     if any(fnmatch(path, pattern) or path.startswith(f"{pattern.rstrip('/')}/") for pattern in include):
         return ""
     if attributes.get("diff") == "unset":
         return "marked -diff"
-    if path.rsplit("/", 1)[-1] in _LOCKS:
-        return "lock"
-    for rule, pattern in (("generated", _GENERATED), ("vendored", _VENDORED)):
+    for rule in ("lock", "generated", "vendored"):
         marked = attributes.get(f"linguist-{rule}", "")
-        if marked in ("set", "true") or (pattern.fullmatch(path) and marked not in ("unset", "false")):
+        if marked in ("set", "true") or (is_named(path, rule) and marked not in ("unset", "false")):
             return rule
     return ""
 
@@ -153,7 +146,8 @@ def rule_by_text(lines: Sequence[str], attributes: Mapping[str, str]) -> str:
 
 
 def skipped_words(skips: Iterable[Skip]) -> str:
-    """`12 skipped: 3 lock, 4 generated, 5 vendored`; "" without any."""
+    """`12 skipped: 3 lock, 4 generated, 5 vendored`, and what brings them back; "" without any."""
     counts = Counter(skip.rule for skip in skips)
     listed = ", ".join(f"{count} {rule}" for rule, count in counts.most_common())
-    return f"{counts.total()} skipped: {listed}" if counts else ""
+    more = "; --include PATTERN brings them back" if counts.keys() - {"binary", "link"} else ""
+    return f"{counts.total()} skipped: {listed}{more}" if counts else ""

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from swecli.models.errors import BadInput, SwecliError
+from swecli.models.errors import BadInput, SwecliError, Unavailable
 from swecli.models.finding import KINDS, OPEN_STATES, SEVERITIES, Finding
 from swecli.redact import redact
 from swecli.tools.git import GitFailed, run_git
@@ -43,11 +43,13 @@ _TEXTS = {
 
 
 class GitHubFailed(SwecliError):
-    """GitHub refused, or cannot be reached. `status` is 0 without an answer."""
+    """GitHub refused, or cannot be reached: `status` is 0 without a readable answer, 429 for any rate limit."""
 
     def __init__(self, message: str, hint: str = KEPT, status: int = 0) -> None:
         super().__init__(message, hint)
         self.status = status
+        if status in (0, 429) or status >= 500:
+            self.exit_code = Unavailable.exit_code
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ class GitHub:
     def query(self, text: str, **variables: Any) -> dict[str, Any]:
         """The data that GraphQL answers with. Raises GitHubFailed, also for errors within the answer."""
         answer = self.send("POST", "/graphql", {"query": text, "variables": variables})
-        if answer.get("errors"):
+        if not isinstance(answer, dict) or answer.get("errors") or not isinstance(answer.get("data"), dict):
             raise GitHubFailed(f"GitHub refused a query ({_said(json.dumps(answer).encode())}).", status=403)
         return dict(answer["data"])
 
@@ -107,6 +109,8 @@ class GitHub:
                     time.sleep(int(wait))
                     return self.send(method, path, body, again=True)
                 raise _refused(error, path, self) from error
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise GitHubFailed(f"What answers at {self.api} is not GitHub: its answer is not JSON.") from error
         except (OSError, ValueError, HTTPException) as error:
             reason = getattr(error, "reason", None) or error
             raise GitHubFailed(f"GitHub cannot be reached at {self.api}: {reason}.") from error
@@ -115,10 +119,11 @@ class GitHub:
 def _refused(error: urllib.error.HTTPError, path: str, github: GitHub) -> GitHubFailed:
     said = _said(error.read(100_000))
     status, headers = error.code, error.headers
-    if status == 429 or (status == 403 and (headers.get("retry-after") or headers.get("x-ratelimit-remaining") == "0")):
-        wait = headers.get("retry-after")
+    wait = headers.get("retry-after")
+    limited = wait or headers.get("x-ratelimit-remaining") == "0" or "rate limit" in said
+    if status == 429 or (status == 403 and limited):
         when = f"Try again in {wait} s." if wait else "Try again later."
-        return GitHubFailed(f"GitHub's rate limit is reached ({said}).", f"{when} {KEPT}", status)
+        return GitHubFailed(f"GitHub's rate limit is reached ({said}).", f"{when} {KEPT}", 429)
     thing = f"pull request {path.split('/')[1]}" if path.startswith("pulls/") else path
     message, hint = {
         401: (f"GitHub does not accept the token (401, {said}).",
@@ -137,7 +142,7 @@ def _said(body: bytes) -> str:
         errors = [e if isinstance(e, str) else str(e.get("message") or e.get("code")) for e in row.get("errors") or ()]
         text = ": ".join([str(row.get("message") or ""), *errors[:2]])
     except (ValueError, AttributeError):
-        text = body[:200].decode("utf-8", "replace")
+        text = re.sub(r"<[^>]*>", " ", body[:2_000].decode("utf-8", "replace"))
     return " ".join(text.split())[:200] or "no reason given"
 
 

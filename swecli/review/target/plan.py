@@ -16,14 +16,9 @@ from swecli.llm.price_table import cost_of
 from swecli.models.message import Usage
 from swecli.models.review_events import Coverage, Estimate, FileCoverage, Skip, Unit, ranges_of
 from swecli.review.judge.sources import Source, Sources
-from swecli.review.target.diffs import DiffHunk, FileDiff, rule_by_text
+from swecli.review.target.diffs import DiffHunk, FileDiff, is_named, rule_by_text
 from swecli.review.target.targets import Target
 
-_CONFIG = re.compile(r".*\.(?:ya?ml|toml|json|ini|cfg|conf|env|tf|properties|xml)|(?:.*/)?(?:Dockerfile|Makefile)[^/]*")
-_TESTS = re.compile(
-    r"(?:.*/)?(?:tests?|spec|__tests__|testing)/.*|.*(?:_test|\.test|\.spec|_spec)\.\w+|(?:.*/)?test_[^/]*"
-)
-_DOCS = re.compile(r".*\.(?:md|rst|txt|adoc)|(?:.*/)?docs?/.*", re.IGNORECASE)
 _CONFLICT = re.compile(r"(?:<<<<<<<|>>>>>>>) ")
 _Row = tuple[str, int, str]  # sign, number in the new side, text
 _Item = TypeVar("_Item")
@@ -107,15 +102,15 @@ def make_plan(target: Target, sources: Sources, counter: TokenCounter, most_toke
     skips, known = list(target.skips), set(target.earlier.digests)
     for path in target.files:
         diff, source = target.diffs.get(path) or FileDiff(path), sources.get(path)
-        if rule := rule_by_text(source.lines, target.attributes.get(path, {})):
+        if rule := _rule(path, sources, target.attributes.get(path, {})):
             skips.append(Skip(path, rule))
             continue
-        why = "" if diff.hunks else source.problem
+        why = "" if diff.hunks and source.missing else source.problem
         why = why or ("conflict markers" if any(_CONFLICT.match(line) for line in source.lines) else "")
         made = []
         for symbol, rows in _stretches(diff, source):
             # about three letters a token, with the number in front of each line
-            pieces = _filled(((row, len(row[2]) // 3 + 4) for row in rows), most_tokens)
+            pieces = [rows] if why else _filled(((row, len(row[2]) // 3 + 4) for row in rows), most_tokens)
             made += [_hunk(diff, symbol, piece, why) for piece in pieces]
         leads |= {path: over} if (made or why) and (over := source.over_limits()) else {}
         hunks += made or ([_Hunk("", path, (1,), "", f"unreadable {path}", why=why)] if why else [])
@@ -128,7 +123,17 @@ def make_plan(target: Target, sources: Sources, counter: TokenCounter, most_toke
     groups = _filled(((hunk, hunk.tokens) for hunk in fit if hunk.digest not in known), most_tokens)
     parts = tuple(Part(number, tuple(group)) for number, group in enumerate(groups, 1))
     unfit = tuple(hunk for hunk in ordered if hunk.why)
+    notes = dict.fromkeys(f"{hunk.path} will not be read: {hunk.why}" for hunk in unfit)
+    target = replace(target, notes=(*target.notes, *notes))
     return Plan(target, parts, unfit, tuple(skips), tuple(hunk for hunk in fit if hunk.digest in known), leads)
+
+
+def _rule(path: str, sources: Sources, attributes: Mapping[str, str]) -> str:
+    """The rule by which a file is skipped for what it is; "" where it is not."""
+    source = sources.get(path)
+    if (sources.root / path).is_symlink():
+        return "link"
+    return "binary" if source.hash and source.problem else rule_by_text(source.lines, attributes)
 
 
 def _hunk(diff: FileDiff, symbol: str, rows: list[_Row], why: str) -> _Hunk:
@@ -173,7 +178,7 @@ def _riskier_first(hunks: Sequence[_Hunk]) -> list[_Hunk]:
     sizes = Counter(hunk.path for hunk in hunks for _ in hunk.lines)
 
     def order(hunk: _Hunk) -> tuple[int, str, int, str]:
-        risk = next((3 - n for n, kind in enumerate((_DOCS, _TESTS, _CONFIG)) if kind.fullmatch(hunk.path)), 0)
+        risk = next((3 - n for n, kind in enumerate(("docs", "tests", "config")) if is_named(hunk.path, kind)), 0)
         return risk, hunk.path.rpartition("/")[0], -sizes[hunk.path], hunk.path
 
     return sorted(hunks, key=order)

@@ -10,7 +10,6 @@ from pathlib import Path
 from swecli.config.paths import project_root
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.review_events import Skip
-from swecli.review.judge.sources import LARGEST
 from swecli.review.target.diffs import ATTRIBUTES, FileDiff, hunks_of, parse_diff, rule_by_name, skipped_words
 from swecli.review.target.github import GitHub, GitHubFailed, PullState, connect, read_state
 from swecli.tools.git import SECONDS, GitFailed, attributes_of, need_repository, run_git
@@ -19,7 +18,7 @@ from swecli.tools.searching import files_below
 
 _NO_FILES = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # the empty tree, which git knows without storing it
 _SHALLOW = "This clone is shallow: fetch all of it (git fetch --unshallow; fetch-depth: 0 in GitHub Actions)."
-_ELSE = "Name files (/review src/), a commit, or --base BRANCH."
+ELSE = "Name files (/review src/), a commit, or --base BRANCH."
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +41,12 @@ class Target:
     head: str = ""
     earlier: PullState = PullState()
     github: GitHub | None = None
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Its files by their names, those before a renaming too."""
+        old = {diff.old_path: path for path, diff in self.diffs.items() if diff.old_path}
+        return old | {path: path for path in self.files}
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +152,7 @@ def _changes(
         listed = at.git("ls-files", "--others", "--exclude-standard", "-z")
         diffs += [FileDiff(name) for name in listed.split("\0") if name]
     if not diffs:
-        raise BadInput(f"There is nothing to review in {label}.", _ELSE)
+        raise BadInput(f"There is nothing to review in {label}.", ELSE)
     return _fit(at, Target(words, label, (), base=base), diffs)
 
 
@@ -200,11 +205,11 @@ def _fit(at: _Place, target: Target, diffs: Sequence[FileDiff], named: Collectio
             notes.append(f"{diff.path} is a merge in conflict: resolve it first")
         elif diff.what == "deleted":
             notes.append(f"{diff.path} was deleted and is not reviewed")
-        elif diff.what or rule == "binary":
+        elif diff.what not in ("", "binary") or rule == "binary":  # a change may call its own text binary
             seen = named is None or diff.path in named  # a folder's pictures are no news
             notes += [f"{diff.path} is {diff.what or rule} and is not reviewed"] if seen else []
-        elif problem := _unfit(at.root, diff):
-            notes.append(problem)
+        elif sensitive(diff.path):
+            notes.append(f"{diff.path} may hold secrets and is not reviewed")
         elif rule:
             skips.append(Skip(diff.path, rule))
         else:
@@ -212,24 +217,11 @@ def _fit(at: _Place, target: Target, diffs: Sequence[FileDiff], named: Collectio
     if not kept:
         reason = notes[0] if len(notes) == 1 and not skips else skipped_words(skips)
         reason = reason or (f"none of its {len(notes)} files can be reviewed" if notes else "it changes nothing")
-        hint = "--include PATTERN brings them back." if skips else _ELSE
-        raise BadInput(f"There is nothing to review in {target.label}: {reason}.", hint)
+        raise BadInput(f"There is nothing to review in {target.label}: {reason}.", ELSE)
     changed = kept if named is None else {}
     return replace(
         target, files=tuple(kept), diffs=changed, notes=tuple(notes), skips=tuple(skips), attributes=attributes
     )
-
-
-def _unfit(root: Path, diff: FileDiff) -> str:
-    """Why a file cannot be reviewed, "" when it can."""
-    path = diff.path
-    if sensitive(path):
-        return f"{path} may hold secrets and is not reviewed"
-    try:
-        size = (root / path).lstat().st_size
-    except OSError:
-        return "" if diff.hunks else f"{path} is not there any more and is not reviewed"
-    return f"{path} is too large ({size:,} bytes, at most {LARGEST:,}) and is not reviewed" if size > LARGEST else ""
 
 
 def _from_top(top: Path, here: Path, word: str) -> str:

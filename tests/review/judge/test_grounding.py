@@ -98,3 +98,25 @@ def test_the_digest_holds_the_open_ones_of_the_files_at_hand() -> None:
     assert "F-1" in open_findings(rows)
     assert "1 more" in open_findings(rows, most=1)
     assert open_findings([]) == ""
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "b/src/a.py",
+        "/tmp/x/src/a.py",
+        "C:/x/src/a.py",
+        "file:///x/src/a.py",
+        "a.py",
+        "src//a.py",
+        "old/a.py",
+        "src/ a.py",
+    ],
+)
+def test_a_path_is_the_reviewed_file_that_it_must_mean(path: str) -> None:
+    Path("src").mkdir()
+    Path("src/a.py").write_text("x = 1\n")
+    names = {"src/a.py": "src/a.py", "old/a.py": "src/a.py", "src/b.py": "src/b.py"}
+    [found] = ground([one(1, path=path)], Sources(Path.cwd()), names)
+    assert (found.path, found.state) == ("src/a.py", "open")
+    assert ground([one(1, path="../src/a.py")], Sources(Path.cwd()), names)[0].state == "refuted"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from swecli.review.judge.ledger import change_line, recheck, rechecked, settle
 from swecli.review.judge.sources import Sources
 from swecli.store.reviews import ReviewStore
 from swecli.store.sqlite.database import open_database
+from tests.support.project import make_project
 
 
 @pytest.fixture
@@ -164,3 +166,25 @@ def test_a_renamed_file_has_fixed_nothing(tmp_path: Path) -> None:
     assert (after.state, after.place) == ("open", "src/b.py:2")
     (tmp_path / "src" / "b.py").unlink()
     assert rechecked(found, Sources(tmp_path)).state == "fixed"
+
+
+def test_a_file_that_only_another_branch_has_is_gone_until_that_is_checked_out() -> None:
+    root = make_project(Path("shop").resolve())
+
+    def git(*words: str) -> None:
+        who = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+        subprocess.run(["git", *who, *words], cwd=root, check=True, capture_output=True)
+
+    git("checkout", "-qb", "topic")
+    (root / "new.py").write_text("total = net * 37\n")
+    git("add", "-A")
+    git("commit", "-qm", "new")
+    [found] = ground([Finding("new.py", 1, "MAGIC_NUMBERS", "37")], Sources(root))
+    git("checkout", "-q", "-")
+    gone = rechecked(found, Sources(root))
+    assert (gone.state, gone.reason) == ("gone", "its file is on other branches only")
+    git("checkout", "-q", "topic")
+    assert rechecked(gone, Sources(root)).state == "open"
+    git("rm", "-q", "new.py")
+    git("commit", "-qm", "removed")
+    assert rechecked(found, Sources(root)).state == "fixed"

@@ -211,6 +211,7 @@ def test_a_wait_that_github_asks_for_is_kept(hub: FakeGitHub) -> None:
         (401, {}, "does not accept the token"),
         (403, {}, "refused it"),
         (403, {"x-ratelimit-remaining": "0"}, "rate limit"),
+        (403, {"said": "You have exceeded a secondary rate limit."}, "rate limit"),
         (429, {"retry-after": "600"}, "Try again in 600 s"),
         (404, {}, "There is no issues/7/comments"),
         (422, {}, "rejected the request"),
@@ -222,6 +223,7 @@ def test_each_refusal_is_one_clear_line(hub: FakeGitHub, status: int, headers: d
     with pytest.raises(SwecliError) as caught:
         push_of(hub, OUTSIDE).send()
     assert said in str(caught.value)
+    assert caught.value.exit_code == (75 if "rate limit" in str(caught.value) or status in (429, 500) else 1)
     assert "findings are kept" in caught.value.hint
     assert "\n" not in str(caught.value)
 
@@ -231,3 +233,13 @@ def test_without_a_token_or_a_server_it_is_said(hub: FakeGitHub) -> None:
         push_of(hub, INSIDE, token="").send()
     with pytest.raises(SwecliError, match="cannot be reached"):
         GitHub("acme/shop", "", "http://127.0.0.1:9").send("GET", "pulls/7")
+
+
+def test_a_comment_that_somebody_deleted_keeps_nothing_from_being_posted(hub: FakeGitHub) -> None:
+    push_of(hub, INSIDE, RANGE).send()
+    push = push_of(hub, replace(INSIDE, state="fixed"), replace(RANGE, state="fixed"), OTHER)
+    del hub.comments[0]
+    lines = push.send()
+    assert "takes no reply" in lines[0]
+    assert lines[-1].startswith("posted: 0 inline, 1 in the summary, 2 fixed")
+    assert kinds(hub)[2:] == ["replies", "resolved", "summary edited"]

@@ -81,8 +81,8 @@ ODD: dict[str, tuple[str, int, bool]] = {
     "a path of Windows": (json.dumps(row(path=".\\src\\a.py")), 1, False),
     "a message that is a list": (json.dumps(row(message=["one", "two"])), 1, False),
     "a message that is a number": (json.dumps(row(message=7)), 1, False),
-    "a severity nobody knows": (json.dumps(row(severity="spicy")), 1, False),
-    "a severity that is an object": (json.dumps(row(severity={"level": 3})), 1, False),
+    "a severity nobody knows": (json.dumps(row(severity="spicy")), 1, True),
+    "a severity that is an object": (json.dumps(row(severity={"level": 3})), 1, True),
     "a smell nobody knows": (json.dumps(row(codeSmellType="SpaghettiThing")), 1, False),
     "five hundred": (json.dumps([row(line=n) for n in range(1, 501)]), 500, False),
     "too many": (json.dumps([row(line=n) for n in range(1, MOST_FINDINGS + 11)]), MOST_FINDINGS, True),
@@ -161,3 +161,56 @@ def test_whatever_was_whole_before_the_cut_is_kept(cut: int) -> None:
     text = f"[{ONE}, {TWO}]"
     found = extract(ModelReply(text[:cut]))
     assert len(found.findings) >= (cut > len(ONE)) + (cut >= len(text) - 1)
+
+
+@pytest.mark.parametrize(
+    ("given", "read", "word"),
+    [
+        ("P0", "critical", ""), ("Sev-2", "medium", ""), (9.8, "critical", ""), ("CVSS 7.5", "high", ""),
+        ("🔴 High", "high", ""), ("medium-high", "high", ""), ("low (nit)", "low", ""), ({"level": "high"}, "high", ""),
+        (1, "low", ""), (None, "medium", ""), ("hoch", "medium", "hoch"), ("严重", "medium", "严重"),
+    ],
+)  # fmt: skip
+def test_a_severity_is_read_as_it_is_written_and_a_foreign_one_is_named(given: Any, read: str, word: str) -> None:
+    found = extract(ModelReply(json.dumps({"findings": [row(severity=given)] * 3, "done": True})))
+    assert ({f.severity for f in found.findings}, found.reports) == ({read}, [(None, True)])
+    assert [word in line for line in found.lost] == [True] * bool(word)
+
+
+@pytest.mark.parametrize(
+    ("line", "place"),
+    [
+        ("12-19", (12, 19)), ("L12-L19", (12, 19)), ("12:4", (12, None)), ("12:4-19:7", (12, 19)), ("12..19", (12, 19)),
+        ("12, 13, 14", (12, 14)), ("line 12, column 4", (12, None)), ({"start": 12, "end": 19}, (12, 19)),
+        ({"start": {"line": 12}, "end": {"line": 19}}, (12, 19)), ("-12", (0, None)), ("twelve", (0, None)),
+    ],
+)  # fmt: skip
+def test_a_line_is_read_as_it_is_written(line: Any, place: tuple[int, int | None]) -> None:
+    [found] = extract(ModelReply(json.dumps(row(line=line)))).findings
+    assert (found.line, found.end_line) == place
+
+
+def test_a_place_behind_the_path_is_its_line() -> None:
+    rows = [row(path="src/a.py:12", line=None), row(path="src/a.py#L12-L19", line=None)]
+    assert [(f.path, f.line, f.end_line) for f in extract(ModelReply(json.dumps(rows))).findings] == [
+        ("src/a.py", 12, None),
+        ("src/a.py", 12, 19),
+    ]
+
+
+def test_a_cell_may_hold_bars_and_a_record_what_the_others_have_in_common() -> None:
+    table = "| File | Line | Severity | Message |\n|-|-|-|-|\n| a.py | 3 | High | `a \\| b` or `x || y` |\n"
+    [found] = extract(ModelReply(table), paths={"a.py"}).findings
+    assert (found.line, found.severity, found.message) == (3, "high", "a | b` or `x || y")
+    text = "all: &all\n  path: a.py\nfindings:\n- <<: *all\n  line: 3\n  type: LOGIC\n"
+    text += "  message: |\n    wrong\n      : here\n  suggestion: |\n    if x:\n        y\n"
+    text += "- <<: *all\n  line: 7\n  message: other\n"
+    one, two = extract(ModelReply(text), paths={"a.py"}).findings
+    assert (one.message, one.suggestion) == ("wrong\n  : here", "if x:\n    y")
+    assert (two.path, two.line, two.message) == ("a.py", 7, "other")
+
+
+def test_a_call_that_was_written_as_text_is_a_report() -> None:
+    call = {"name": "report_findings", "arguments": {"part": 1, "done": True, "findings": [row()]}}
+    found = extract(ModelReply(f"<tool_call>{json.dumps(call)}</tool_call>"))
+    assert (len(found.findings), found.reports) == (1, [(1, True)])

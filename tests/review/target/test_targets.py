@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from swecli.context.tokens import TokenCounter
 from swecli.models.errors import SwecliError
+from swecli.review.judge.sources import Sources
+from swecli.review.target.plan import make_plan
 from swecli.review.target.targets import Target, find_target
 from tests.support.project import make_project
 
@@ -96,17 +99,23 @@ def test_what_cannot_be_reviewed_is_one_line(words: tuple[str, ...], said: str) 
 
 
 @pytest.mark.slow
-def test_binary_deleted_and_huge_files_are_named_and_left_out() -> None:
+def test_binary_and_deleted_files_are_named_and_what_is_huge_or_text_will_not_be_taken_for_read() -> None:
     Path("shop/shop/prices.py").unlink()
     Path("shop/data.bin").write_bytes(b"\0\1\2" * 100)
     Path("shop/huge.txt").write_bytes(b"x\n" * 2_600_000)
+    Path("shop/odd").write_bytes(b"\0\1\2" * 100)
+    Path("shop/hidden.py").write_text("x = 1\n")
+    Path("shop/.gitattributes").write_text("hidden.py -diff\n")
+    Path("shop/out.py").symlink_to("/etc/passwd")
     Path("shop/ok.py").write_text("x = 1\n")
     git("add", "-A")
     found = find("--staged")
-    assert found.files == ("ok.py",)
-    assert [note.split(" ", 1)[1].split(" and")[0].split(" (")[0] for note in found.notes] == [
-        "is binary", "is too large", "was deleted",
-    ]  # fmt: skip
+    assert [note.split(" ", 1)[1].split(" and")[0] for note in found.notes] == ["is binary", "was deleted"]
+    plan = make_plan(found, Sources(Path("shop").resolve()), TokenCounter(), 8_000)
+    assert {(skip.path, skip.rule) for skip in plan.skips} == {("odd", "binary"), ("out.py", "link")}
+    assert [hunk.path for part in plan.parts for hunk in part.hunks] == [".gitattributes", "hidden.py", "ok.py"]
+    assert [hunk.path for hunk in plan.unfit] == ["huge.txt"]
+    assert "huge.txt will not be read: huge.txt is too large" in plan.target.notes[-1]
 
 
 def test_without_a_repository_paths_can_be_reviewed() -> None:
@@ -143,3 +152,10 @@ def test_a_shallow_clone_lacks_what_a_commit_is_compared_with(words: tuple[str, 
     with pytest.raises(SwecliError) as error:
         find_target(Path("cut").resolve(), words)
     assert "fetch-depth: 0" in error.value.hint
+
+
+def test_a_commit_is_its_own_whatever_stands_in_for_it() -> None:
+    change()
+    git("commit", "-qam", "second")
+    git("replace", "HEAD", "HEAD~1")
+    assert find("HEAD").files == ("shop/prices.py",)
