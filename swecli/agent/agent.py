@@ -10,8 +10,7 @@ from dataclasses import replace
 from swecli.agent.calls import CallRunner, Toolkit
 from swecli.agent.context_fitter import ContextFitter
 from swecli.agent.loop import Loop
-from swecli.agent.request_builder import Query, RequestBuilder
-from swecli.agent.turn import Turn
+from swecli.agent.request_builder import Query, RequestBuilder, Turn
 from swecli.agent.turn_record import TurnRecord
 from swecli.context.budget import SMALL_WINDOW, ModelLimits, is_lean, request_limit
 from swecli.context.system_message import system_prompt
@@ -99,7 +98,8 @@ class Agent:
         self._notes.clear()
         self.ctx.jobs.news[:] = [line for line in self.ctx.jobs.news if line not in turn.request.enhanced]
         self._reopen = ""
-        self.builder.stale.found.clear()
+        if self.builder.stale is not None:
+            self.builder.stale.found.clear()
         self.kit.note_read(turn.files)
         self._cost_before = self.sessions.totals().cost if self.settings.max_budget_usd is not None else None
         self._more = turn.selection.more

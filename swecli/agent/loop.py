@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from swecli.agent.calls import CallRunner
 from swecli.agent.context_fitter import ContextFitter
-from swecli.agent.turn import Fitted, ModelStep, StepPlace, Turn, TurnState
+from swecli.agent.request_builder import Turn
+from swecli.agent.turn import Fitted, ModelStep, StepPlace, TurnState
 from swecli.agent.turn_record import TurnRecord, stored_as_it_comes
 from swecli.config.settings import Settings
 from swecli.llm.base import ChatModel

@@ -8,11 +8,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swecli.agent.turn import Turn
 from swecli.config.settings import Settings
 from swecli.context.budget import request_limit
 from swecli.context.epochs import Moment, Opening, opening
-from swecli.context.prepare import RequestInput, build_request, known_strategies, past_request
+from swecli.context.prepare import PreparedRequest, RequestInput, build_request, known_strategies, past_request
 from swecli.context.query import (
     MAX_TOTAL,
     Expansion,
@@ -34,9 +33,9 @@ from swecli.playbook.scoring.score import Reflector
 from swecli.playbook.selection.rank import SelectionRequest
 from swecli.playbook.selection.select import Held, Selection, select
 from swecli.playbook.similarity import BulletIndex
-from swecli.playbook.workspace import StaleStrategies
 
 if TYPE_CHECKING:  # a first request is made before the store is loaded
+    from swecli.playbook.workspace import StaleStrategies
     from swecli.store.session_manager import SessionManager
 
 _MENTIONED = 2  # characters of mentioned files for each token that a request may have: about half of it
@@ -58,6 +57,26 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
+class Turn:
+    """All that a turn starts with: the query as typed, the request made of it, and what was thought of each strategy.
+    `files` were read into it; `notices` are lines for the user; `found` are the earlier interactions that it quotes;
+    `images` go with it."""
+
+    query: str
+    request: PreparedRequest
+    selection: Selection
+    notices: tuple[str, ...] = ()
+    files: tuple[Path, ...] = ()
+    found: tuple[int, ...] = ()
+    images: tuple[Image, ...] = ()
+
+    @property
+    def messages(self) -> list[ApiMessage]:
+        """The whole request, as it is sent."""
+        return self.request.messages
+
+
+@dataclass(frozen=True, slots=True)
 class RequestBuilder:
     """Builds for one workspace. `instructions` reads the project's own files, which is done when an epoch begins."""
 
@@ -65,7 +84,7 @@ class RequestBuilder:
     settings: Settings
     root: Path
     system_prompt: str
-    stale: StaleStrategies = field(default_factory=StaleStrategies)
+    stale: StaleStrategies | None = None
     instructions: Callable[[], str] = str
     index: BulletIndex = field(default_factory=BulletIndex)
     clock: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
@@ -97,7 +116,7 @@ class RequestBuilder:
         notes = (*environment_notes(self.root, self.clock().astimezone().date()), *quoted)
         given = RequestInput(session, query.text, sent, head, notes, window, begins, tuple(mentioned.images))
         request = build_request(given, counter)
-        notices = (*mentioned.notes, *self.stale.notices())
+        notices = (*mentioned.notes, *(self.stale.notices() if self.stale else ()))
         files = tuple(mentioned.files)
         return Turn(query.text, request, selection, notices, files, tuple(interactions), given.images)
 
@@ -120,7 +139,7 @@ class RequestBuilder:
         while True:
             held = _held(session, epoch, past, counter) if past and epoch else None
             selection = select(self._request(session, query, counter), held)
-            stale = self.stale.among(session, selection.bullets)
+            stale = self.stale.among(session, selection.bullets) if self.stale else None
             if not stale:
                 return selection
             bullets = session.get_playbook().bullets

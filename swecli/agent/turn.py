@@ -1,4 +1,4 @@
-"""One turn: what it starts with, what has come together while it runs, and its requests to the model."""
+"""A running turn: what has come together, and its requests to the model."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ import time
 from collections.abc import AsyncGenerator, Collection
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from swecli.context.fit import Measured
-from swecli.context.prepare import PreparedRequest
 from swecli.llm.base import ChatModel
 from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
 from swecli.models.context import Reduction, keyed
@@ -18,34 +16,12 @@ from swecli.models.events import Event, Notice, ReasoningDelta, StepRetried, Tex
 from swecli.models.message import (
     ApiMessage,
     ChatMessage,
-    Image,
     ModelReply,
     ModelRequest,
     RequestRecord,
     ToolCall,
     Usage,
 )
-from swecli.playbook.selection.select import Selection
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """All that a turn starts with: the query as typed, the request made of it, and what was thought of each strategy.
-    `files` were read into it; `notices` are lines for the user; `found` are the earlier interactions that it quotes;
-    `images` go with it."""
-
-    query: str
-    request: PreparedRequest
-    selection: Selection
-    notices: tuple[str, ...] = ()
-    files: tuple[Path, ...] = ()
-    found: tuple[int, ...] = ()
-    images: tuple[Image, ...] = ()
-
-    @property
-    def messages(self) -> list[ApiMessage]:
-        """The whole request, as it is sent."""
-        return self.request.messages
 
 
 @dataclass(slots=True)

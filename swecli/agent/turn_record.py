@@ -10,7 +10,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from swecli.agent.calls import CallRunner
-from swecli.agent.turn import Fitted, Happened, ModelStep, Turn, TurnState
+from swecli.agent.request_builder import Turn
+from swecli.agent.turn import Fitted, Happened, ModelStep, TurnState
 from swecli.context.retained_facts import from_answer, from_calls, from_query
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel

@@ -15,7 +15,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # a subcommand and --help need none of it
     from swecli.config.load import Start
     from swecli.headless.prompts import Prompt
-    from swecli.headless.writers.base import Writer
 
 _SHOWN = 80  # characters of its arguments
 
@@ -83,24 +82,22 @@ def _run_headless(start: Start, args: argparse.Namespace) -> int:
     import asyncio  # noqa: PLC0415  # late: the screen does not pay for any of these
 
     # late: as above
-    from swecli.headless.formats import make_writer  # noqa: PLC0415
     from swecli.headless.prompts import Prompt, read_piped  # noqa: PLC0415
 
-    writer = make_writer(args.output_format or "text", sys.stdout, sys.stderr)
     streamed = args.input_format == "stream-json"
     piped, terminal = "", os.isatty(0)
     if streamed and terminal:
         raise UsageError("--input-format stream-json reads from a pipe.", "Pipe one JSON object a line in.")
     if not streamed:
-        piped = "" if terminal else read_piped(0, writer.note)
+        piped = "" if terminal else read_piped(0, lambda line: print(line, file=sys.stderr))
         if not (start.prompt.strip() or piped):
             raise BadInput("There is no prompt.", 'Give one: swecli -p "list files", or pipe it in.')
     prompt = Prompt(start.prompt, piped) if start.prompt.strip() else Prompt(piped)
     _refuse_command(prompt.text)
-    return asyncio.run(_send_and_run(start, prompt, writer, streamed=streamed))
+    return asyncio.run(_send_and_run(start, prompt, args.output_format or "text", streamed=streamed))
 
 
-async def _send_and_run(start: Start, prompt: Prompt, writer: Writer, *, streamed: bool) -> int:
+async def _send_and_run(start: Start, prompt: Prompt, output_format: str, *, streamed: bool) -> int:
     # late: as above
     from swecli.headless.first_request import first_request  # noqa: PLC0415
     from swecli.headless.prompts import from_lines, just  # noqa: PLC0415
@@ -112,9 +109,11 @@ async def _send_and_run(start: Start, prompt: Prompt, writer: Writer, *, streame
         turn, begun = sent or (None, None)
         # late: these import the store and the tools, and the request is out now
         from swecli.app import build_runtime  # noqa: PLC0415
+        from swecli.headless.formats import make_writer  # noqa: PLC0415
         from swecli.headless.runner import refuse, run_prompts  # noqa: PLC0415
 
         runtime = build_runtime(start, refuse, model, begun=begun)
+    writer = make_writer(output_format, sys.stdout, sys.stderr)
     try:
         for line in runtime.opening_lines():
             writer.note(f"swecli: {line}")
@@ -126,7 +125,9 @@ async def _send_and_run(start: Start, prompt: Prompt, writer: Writer, *, streame
 
 def _refuse_command(text: str) -> None:
     """Raises UsageError for a prompt that is a slash command; the hint is what to type instead."""
-    # late: subcommands and the screen do not need it
+    if not text.lstrip().startswith("/"):
+        return
+    # late: few prompts look like one
     from swecli.repl.input.lines import read_line  # noqa: PLC0415
 
     line = read_line(text)

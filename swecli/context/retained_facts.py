@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from swecli.llm.lenient_json import values_in
 from swecli.models.context import RetainedFact
-from swecli.models.finding import Finding
-from swecli.models.finding_rows import finding_of_row, rows_in
 from swecli.models.message import ToolCall
 
-_AnyFinding = TypeVar("_AnyFinding", Finding, dict[str, Any])
+if TYPE_CHECKING:
+    from swecli.models.finding import Finding
+
+_AnyFinding = TypeVar("_AnyFinding", "Finding", dict[str, Any])
 
 _MAX_WORDS = 60
 
@@ -30,7 +30,13 @@ _REPORTS = re.compile(r"code_?smell_?type", re.IGNORECASE)
 
 def _findings_in(text: str) -> Iterator[Finding]:
     """The findings that stand as JSON in a text: any object with a place and a smell type, however deep."""
-    for found in values_in(text) if _REPORTS.search(text) else ():
+    if not _REPORTS.search(text):
+        return
+    # late: few texts hold any
+    from swecli.llm.lenient_json import values_in  # noqa: PLC0415
+    from swecli.models.finding_rows import finding_of_row, rows_in  # noqa: PLC0415
+
+    for found in values_in(text):
         for row in rows_in(found.value, []):
             finding = finding_of_row(row, 0, [])
             if finding is not None and finding.line:
@@ -42,10 +48,11 @@ def dedupe_findings(findings: Iterable[_AnyFinding]) -> list[_AnyFinding]:
     with one path, line and smell type the first wins."""
     first: dict[str, _AnyFinding] = {}
     for one in findings:
-        if isinstance(one, Finding):
-            key: tuple[Any, ...] = one.key
+        if isinstance(one, dict):
+            kind = one.get("code_smell_type", one.get("codeSmellType"))
+            key: tuple[Any, ...] = (one.get("path"), one.get("line"), kind)
         else:
-            key = (one.get("path"), one.get("line"), one.get("code_smell_type", one.get("codeSmellType")))
+            key = one.key
         first.setdefault(repr(key), one)  # as text: a model may put a list where a number belongs
     return list(first.values())
 

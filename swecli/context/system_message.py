@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from swecli.context.budget import is_lean
 from swecli.models.context import RetainedFact
-from swecli.models.finding import Finding, one_spaced
 from swecli.models.message import HEAD_OPENS, ApiMessage
 from swecli.models.playbook import Bullet, quoted, render_bullets
 from swecli.models.session import Session
+
+if TYPE_CHECKING:
+    from swecli.models.finding import Finding
 
 PromptName = Literal["system", "system_small", "reflect", "condense"]
 
@@ -104,7 +106,10 @@ def missing(facts: Iterable[RetainedFact], sent: Collection[int], summary: str =
 
 def open_findings(findings: Iterable[Finding], most: int = 20) -> str:
     """The findings that are open in the files at hand, as prompt text; "" when there is none."""
-    rows = [f"- [{f.id}] {f.place} {f.code_smell_type} ({f.severity}): {one_spaced(f.message)[:160]}" for f in findings]
+    rows = [
+        f"- [{f.id}] {f.place} {f.code_smell_type} ({f.severity}): {' '.join(f.message.split())[:160]}"
+        for f in findings
+    ]
     more = [f"- … and {len(rows) - most} more: /findings"] if len(rows) > most else []
     return "Open review findings in these files:\n" + "\n".join([*rows[:most], *more]) if rows else ""
 

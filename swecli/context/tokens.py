@@ -7,6 +7,7 @@ import json
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from math import isqrt
 from pathlib import Path
 from typing import Any
@@ -177,22 +178,31 @@ def _estimate(text: str) -> int:
 
 
 def _load(encoding: str) -> _Encode | None:
-    """The encoding's function, None when its table is not whole on this machine: tiktoken would delete a damaged one
-    and fetch it again."""
+    """The encoding's function; None where its table cannot be used."""
     # reads the environment: this is the variable tiktoken itself will read a moment later
     folder = os.environ.get("TIKTOKEN_CACHE_DIR")
     if not folder or encoding not in _TABLES:
         return None
     published = f"{_BLOBS}{encoding}.tiktoken".encode()
-    cached = Path(folder) / hashlib.sha1(published, usedforsecurity=False).hexdigest()
     try:
-        if hashlib.sha256(cached.read_bytes()).hexdigest() != _TABLES[encoding]:
-            return None
-        import tiktoken  # noqa: PLC0415  # late: costs time and memory, and only who counts needs it
-
-        return tiktoken.get_encoding(encoding).encode_ordinary
+        return _encoder(encoding, Path(folder) / hashlib.sha1(published, usedforsecurity=False).hexdigest())
     except OSError:
         return None
     except Exception:  # noqa: BLE001  # whatever is wrong with the table, an estimate will do
         _log.warning("the table of %s cannot be used: tokens are estimated", encoding, exc_info=True)
         return None
+
+
+@cache
+def _encoder(encoding: str, table: Path) -> _Encode | None:
+    """None when the table is not whole: tiktoken would delete a damaged one and fetch it again. Raises OSError."""
+    if hashlib.sha256(table.read_bytes()).hexdigest() != _TABLES[encoding]:
+        return None
+    # late: cost time and memory, and only who counts needs them
+    import tiktoken  # noqa: PLC0415
+    from tiktoken_ext.openai_public import ENCODING_CONSTRUCTORS  # noqa: PLC0415
+
+    made = ENCODING_CONSTRUCTORS[encoding]()
+    encode = tiktoken.Encoding(**made).encode_ordinary
+    made["mergeable_ranks"].clear()  # the encoder has a table of its own: 28 MiB that nobody reads again
+    return encode

@@ -8,8 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 
-from swecli.agent.request_builder import Query, RequestBuilder
-from swecli.agent.turn import Turn
+from swecli.agent.request_builder import Query, RequestBuilder, Turn
 from swecli.config.load import Start
 from swecli.config.paths import project_root
 from swecli.context.budget import is_lean, request_limit

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Coroutine
 from contextlib import aclosing
 from typing import Any, TypeVar
 
-from swecli.agent.turn import Turn
+from swecli.agent.request_builder import Turn
 from swecli.app import Runtime
 from swecli.headless.prompts import Prompt
 from swecli.headless.writers.base import Writer

@@ -12,7 +12,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swecli.models.learning_events import PlaybookUpdated
 from swecli.models.playbook import Bullet
 from swecli.models.session import Session
 
@@ -69,24 +68,21 @@ class Workspaces:
         return WorkspaceLookup(root, above, far)
 
 
-async def check_anchors(sessions: SessionManager, session: Session, workspaces: Workspaces) -> PlaybookUpdated | None:
-    """Look, beside the prompt, for what the strategies of this project name, and keep what is found; the event says
-    which are stale now and were not. Raises StoreError."""
+async def check_anchors(sessions: SessionManager, session: Session, workspaces: Workspaces) -> tuple[str, ...]:
+    """Look, beside the prompt, for what the strategies of this project name, and keep what is found; lines on those
+    that are stale now and were not. Raises StoreError."""
     bullets = dict(session.playbook.bullets)
     lookup = workspaces.lookup(session)
     wanted = [bullet for bullet in bullets.values() if bullet.live and bullet.scope != "user"]
     if lookup is None or not wanted:
-        return None
+        return ()
     looked = await asyncio.to_thread(lambda: {bullet.id: lookup.missing(bullet) for bullet in wanted})
     stale = {name: missing for name, missing in looked.items() if missing}
     sessions.playbook.verify(session, stale, [name for name, missing in looked.items() if missing == ""])
     new = {name: why for name, why in stale.items() if not bullets[name].stale}
     pinned = {name: why for name, why in new.items() if bullets[name].state == "pinned"}
     others = {name: why for name, why in new.items() if name not in pinned}
-    lines = (
-        *stale_lines(others, "out of prompts"), *stale_lines(pinned, "in prompts all the same, being pinned"),
-    )  # fmt: skip
-    return PlaybookUpdated(session.interactions, "", lines) if lines else None
+    return (*stale_lines(others, "out of prompts"), *stale_lines(pinned, "in prompts all the same, being pinned"))
 
 
 def mark_missing(sessions: SessionManager, session: Session, workspaces: Workspaces | None, name: str) -> str:

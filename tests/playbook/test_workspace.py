@@ -21,10 +21,10 @@ async def test_a_session_without_strategies_is_not_looked_around_in() -> None:
     runtime = make_runtime()
     session = runtime.sessions.current_session
     assert session is not None
-    assert await check_anchors(runtime.sessions, session, AROUND) is None
+    assert await check_anchors(runtime.sessions, session, AROUND) == ()
     ops = (Op("ADD", fields={"content": "Use `nowhere.py`", "scope": "user"}),)
     runtime.sessions.playbook.apply(Delta("d", ops, "user"), session)
-    assert await check_anchors(runtime.sessions, session, AROUND) is None, "what is for all projects is left alone"
+    assert await check_anchors(runtime.sessions, session, AROUND) == (), "what is for all projects is left alone"
 
 
 async def test_one_thing_that_is_gone_is_one_line_however_many_name_it() -> None:
@@ -34,9 +34,7 @@ async def test_one_thing_that_is_gone_is_one_line_however_many_name_it() -> None
     for number in range(5):
         ops = (Op("ADD", fields={"content": f"Read `gone.py` for matter {number}", "scope": "project"}),)
         runtime.sessions.playbook.apply(Delta(f"d{number}", ops, "user"), session)
-    event = await check_anchors(runtime.sessions, session, AROUND)
-    assert event is not None
-    [line] = event.lines
+    [line] = await check_anchors(runtime.sessions, session, AROUND)
     assert line.startswith("P-1, P-2, P-3 and 2 more are stale and stay out of prompts: ")
 
 
@@ -47,8 +45,6 @@ async def test_of_a_pinned_strategy_it_is_said_that_it_stays_in() -> None:
     for state in ("pinned", "active"):
         ops = (Op("ADD", fields={"content": f"Read `gone.py` {state}", "scope": "project", "state": state}),)
         runtime.sessions.playbook.apply(Delta(state, ops, "user"), session)
-    event = await check_anchors(runtime.sessions, session, AROUND)
-    assert event is not None
-    first, second = event.lines
+    first, second = await check_anchors(runtime.sessions, session, AROUND)
     assert first.startswith("P-2 is stale and stays out of prompts: ")
     assert second.startswith("P-1 is stale and stays in prompts all the same, being pinned: ")

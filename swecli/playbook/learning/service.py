@@ -170,8 +170,9 @@ class LearningService:
         session = self.sessions.current_session
         if session is None or self.workspaces is None:
             return []
-        found = await check_anchors(self.sessions, session, self.workspaces)
-        return [*([found] if found else ()), *self._proposals(session)]
+        lines = await check_anchors(self.sessions, session, self.workspaces)
+        found = [PlaybookUpdated(session.interactions, "", lines)] if lines else []
+        return [*found, *self._proposals(session)]
 
     async def mark(self, good: bool, why: str = "") -> list[LearningEvent]:
         """The user's word on the last turn: counts at once, asks no model."""

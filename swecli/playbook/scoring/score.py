@@ -11,10 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from swecli.models.playbook import FORGET, OUTSIDE, Belief, Bullet, Tag, Verdict
-from swecli.store.records import TurnRecord
+
+if TYPE_CHECKING:  # a first request is made before there are records
+    from swecli.store.records import TurnRecord
 
 _STEP = 0.6  # logits by which a helpful bullet raises the odds of success, and a harmful one lowers them
 _BASE_STEP = 0.15  # how fast the odds of a kind of turn follow its outcomes

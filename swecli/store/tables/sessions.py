@@ -17,6 +17,8 @@ COUNTING = {"sqlite_autoincrement": True}  # a number once given is never given 
 class Row(SQLModel, registry=registry()):
     """Base of all tables, with a catalogue of its own: whatever else in the process uses SQLModel stays out."""
 
+    model_config = {"defer_build": True}  # rows are not validated: their validators would only cost time at each start
+
 
 class SessionRow(Row, table=True):
     """A session with the counters a list shows, so that no list has to count. `cost` is NULL once any is unknown."""
