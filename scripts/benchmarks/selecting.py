@@ -11,8 +11,7 @@ import sqlalchemy
 
 from scripts.benchmarks.place import Place
 from scripts.benchmarks.rows import Effort, Row, medians, timed
-from swecli.agent.request_builder import Query, RequestBuilder
-from swecli.agent.request_builder import Turn
+from swecli.agent.request_builder import Query, RequestBuilder, Turn
 from swecli.agent.turn_record import TurnRecord
 from swecli.config.settings import Settings
 from swecli.context.tokens import TokenCounter

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from scripts.simulation.api import Proposal, ReflectionAsked, TurnFacts, TurnInput, World
-from swecli.agent.request_builder import Query, RequestBuilder
-from swecli.agent.request_builder import Turn
+from swecli.agent.request_builder import Query, RequestBuilder, Turn
 from swecli.agent.turn_record import TurnRecord, cited
 from swecli.config.settings import Settings
 from swecli.context.tokens import TokenCounter
