@@ -16,6 +16,7 @@ _ARGUMENT = 400  # characters kept of one argument
 _TEXT = 4_000  # characters kept of each end of a query
 _CITATION = re.compile(rf"\[\s*(P-?{NUMBER}(?:\s*[,;&]\s*P-?{NUMBER})*)\s*\]", re.IGNORECASE)
 _NUMBER = re.compile(rf"P-?({NUMBER})", re.IGNORECASE)
+_QUOTED = re.compile(r"^[ \t]*(`{3,}|~{3,})[^`\n]*$.*?(?:^[ \t]*\1|\Z)|^[ \t]*>[^\n]*", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,11 @@ class TurnDigest:
     calls: tuple[CallDigest, ...] = ()
     shown: tuple[str, ...] = ()
     cited: tuple[str, ...] = ()
+
+    @property
+    def own_words(self) -> str:
+        """The query without fenced blocks and lines behind `>`: what is quoted there is somebody else's."""
+        return _QUOTED.sub(" … ", self.query)
 
 
 def digest_turn(

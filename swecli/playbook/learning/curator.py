@@ -33,7 +33,7 @@ def quotes(quote: str, text: str) -> bool:
 def _trust_of(quote: str, call_id: str, digest: TurnDigest) -> Trust | None:
     """Where a quote comes from: the user's own message of the turn, a file, a command's output, the web; None where it
     stands nowhere in the turn."""
-    if quotes(quote, digest.query):
+    if quotes(quote, digest.own_words):
         return "user"
     named = [call for call in digest.calls if call.id == call_id] or list(digest.calls)
     found = [call for call in named if quotes(quote, _said_of(call))]
@@ -151,8 +151,8 @@ def _new(add: AddProposal, trust: Trust | None, ground: Ground, curated: Curated
     """A new bullet: active in the user's words, else waiting."""
     doubt = ""
     if trust != "user":
-        doubt = PROVISIONAL if trust else "the quote is not in your message"
-    elif ground.author != "user" and asks_more_than(add.content, ground.digest.query):
+        doubt = PROVISIONAL if trust else "the quote is not in your own words"
+    elif ground.author != "user" and asks_more_than(add.content, ground.digest.own_words):
         doubt = "it asks for more than you said"
     fields: dict[str, Any] = {
         "content": add.content,
@@ -202,7 +202,7 @@ def _update(add: AddProposal, ground: Ground, curated: Curated) -> None:
         curated.refused.append(f"not changed: {add.bullet_id}: there is no such strategy")
     elif problem := objection(add.content, trust or "tool"):
         curated.refused.append(f"not changed: {old.id}: {problem}")
-    elif trust != "user" or asks_more_than(add.content, ground.digest.query):
+    elif trust != "user" or asks_more_than(add.content, ground.digest.own_words):
         curated.refused.append(f"not changed: {old.id}: the words are not yours")
     else:
         fields: dict[str, Any] = {"content": add.content, "anchors": list(anchors_of(add.content)), "trust": "user"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from swecli.models.errors import BadInput
 from swecli.models.playbook import Evidence, Op, Scope, render_bullets, shorten
@@ -45,14 +46,16 @@ def ground_of(
 
 
 REMEMBERED = "remember"  # the reason of such a change
-_TYPED = re.compile(r"^\s*(?:please\s+)?remember(?:\s+that\b|\s*:)\s*(\S.*)$", re.IGNORECASE | re.MULTILINE)
+_TYPED = re.compile(r"(?:please\s+)?remember(?:\s+that\b|\s*:)\s*(\S.*)", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 
 
 def typed(query: str) -> list[AddProposal]:
-    """What the user's own message asks to be remembered, in so many words: `remember that ...`, `remember: ...`."""
-    sentences = (_SENTENCE.split(text)[0].strip() for text in _TYPED.findall(query))
-    whole = (sentence[0].upper() + sentence[1:].rstrip(".") for sentence in sentences if sentence)
+    """What the user's message asks to be remembered, in so many words: `remember that ...`, `remember: ...`. Its first
+    lines count, for further down it may hold a log or a page with such words; a question asks for nothing."""
+    lines = takewhile(bool, map(_TYPED.match, query.strip().splitlines()))
+    sentences = (_SENTENCE.split(line[1])[0].strip() for line in lines if line)
+    whole = (one[0].upper() + one[1:].rstrip(".") for one in sentences if not one.endswith("?"))
     return [AddProposal(sentence, kind="preference", quote=sentence) for sentence in whole]
 
 
@@ -88,7 +91,7 @@ class PlaybookMemory:
     def _replace(self, replaces: str, quote: str, digest: TurnDigest, curated: Curated) -> None:
         """Take a bullet out in the user's words; where they are not the user's, it stays and that is reported."""
         bullet = self.sessions.playbook.find(replaces, self._session())
-        if not quotes(quote, digest.query):
+        if not quotes(quote, digest.own_words):
             curated.refused.append(f"{bullet.id} stays: the quote is not in the user's message")
             return
         if any(op.bullet_id == bullet.id for op in curated.ops):
