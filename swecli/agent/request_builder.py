@@ -160,7 +160,6 @@ class RequestBuilder:
             budget=settings.playbook_tokens,
             most=settings.max_strategies,
             new_ids=frozenset(bullet.id for bullet in playbook.live(taught)),
-            off=playbook.off,
             ignorant=bool(reflectors) and all(reflector.ignorant for reflector in reflectors),
             holdout=settings.holdout,
             # recorded with the turn, so that its choice can be made again

@@ -57,8 +57,6 @@ def playbook(parser: Parser) -> None:
 
 def _run(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args, make=args.action == "add") as sessions:  # it may be the first thing that is ever stored
-        if args.action == "edit" and sessions.database.path is None:
-            raise BadInput("There is no playbook yet that could be changed.")
         sessions.current_session = session_of(sessions, args.session)
         learning = _open_learning(sessions, configuration_of(args).settings, None)
         return learning.perform(args.action, _words(args), "swecli playbook")

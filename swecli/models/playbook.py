@@ -173,21 +173,17 @@ class AppliedDelta:
 
 @dataclass(slots=True)
 class SessionPlaybook:
-    """The bullets that apply to a session, by id. `version` grows with every change.
-
-    `off` says that the user has switched the playbook off here: nothing of it is shown to a model.
-    """
+    """The bullets that apply to a session, by id. `version` grows with every change."""
 
     bullets: dict[str, Bullet] = field(default_factory=dict)
     version: int = 0
-    off: bool = False
 
     def live(self, names: Iterable[str] | None = None) -> list[Bullet]:
-        """Bullets that may stand in a prompt, in order of minting, of these names (None: all): none while the playbook
-        is off, and a stale one only when it is pinned."""
+        """Bullets that may stand in a prompt, in order of minting, of these names (None: all); a stale one only when it
+        is pinned."""
         among = self.bullets.values() if names is None else (self.bullets[n] for n in names if n in self.bullets)
         hold = (b for b in among if b.live and (not b.stale or b.state == "pinned"))
-        return [] if self.off else sorted(hold, key=lambda b: b.number)
+        return sorted(hold, key=lambda b: b.number)
 
     def as_context(self, max_strategies: int = 30) -> str:
         """The best `max_strategies` as prompt text, in order of minting, without counts, scores or dates; "" for

@@ -102,7 +102,7 @@ _ACTIONS = (
     Action("show", "P-7", "one with its evidence, its changes and its prompts"),
     Action("why", "[T7]", "what a prompt got, and what decided"),
     Action("add", "TEXT | --from FILE", "add one for this project, or import an export", 0, ("--from=", "--trust")),
-    Action("edit", "P-7|all [TEXT] [--pin] [--off] [--on] [--scope project|user] [--when WORDS]",
+    Action("edit", "P-7 [TEXT] [--pin] [--off] [--on] [--scope project|user] [--when WORDS]",
            "rewrite it, pin it, switch it off or on", 1,
            ("--pin", "--off", "--on", "--scope=", "--when=")),
     Action("remove", "P-7", "forget it"),

@@ -17,12 +17,12 @@ from swecli.models.session import Session
 from swecli.redact import redact
 from swecli.store.sqlite.files import APPLICATION_ID, locate, needs_check, write_lock
 
-SHAPE = 15  # the shape of the database that these statements know
+SHAPE = 16  # the shape of the database that these statements know
 _FIRST_QUERY = 200  # characters of the first question kept for lists
 _PATIENCE = 0.2  # seconds for another program that writes
 _STRATEGIES = (
     "SELECT EXISTS (SELECT 1 FROM bullet WHERE state != 'deleted' AND (scope = 'user' OR scope = 'project'"
-    " AND project = ?)) OR EXISTS (SELECT 1 FROM playbook_switch WHERE project = ?)"
+    " AND project = ?))"
 )
 
 
@@ -56,7 +56,7 @@ def _write(location: str | Path, session: Session, message: ChatMessage, held: E
     check = needs_check(path)
     db = sqlite3.connect(path, isolation_level=None, timeout=_PATIENCE, check_same_thread=False)
     held.callback(_close, db, path)
-    if not _is_usual(db, check=check) or db.execute(_STRATEGIES, (session.project,) * 2).fetchone()[0]:
+    if not _is_usual(db, check=check) or db.execute(_STRATEGIES, (session.project,)).fetchone()[0]:
         return False
     with write_lock(path, _PATIENCE):
         db.execute("PRAGMA synchronous = FULL")

@@ -131,7 +131,7 @@ async def test_what_names_a_file_that_is_gone_by_now_is_in_no_request_and_that_i
     assert names(runtime) == set(), "a new session looks at what it takes over"
 
 
-@pytest.mark.parametrize("how", ["off", "remove", "disable"])
+@pytest.mark.parametrize("how", ["remove", "disable"])
 async def test_what_the_user_takes_back_is_in_no_later_request(how: str) -> None:
     runtime = make_runtime(lambda request: "Done.", window=WindowSpec(mode="full"))
     teach(runtime, "The billing port is 8000.")
@@ -141,12 +141,9 @@ async def test_what_the_user_takes_back_is_in_no_later_request(how: str) -> None
     assert names(runtime) == {"P-1", "P-2"}
     session = runtime.sessions.current_session
     assert session is not None
-    if how == "off":
-        runtime.sessions.playbook.turns.switch(session, off=True)
-    else:
-        op = "REMOVE" if how == "remove" else "UPDATE"
-        fields = {} if how == "remove" else {"state": "disabled"}
-        change(runtime, Op(op, "P-1", fields=fields), Op(op, "P-2", fields=fields))  # type: ignore[arg-type]
+    op = "REMOVE" if how == "remove" else "UPDATE"
+    fields = {} if how == "remove" else {"state": "disabled"}
+    change(runtime, Op(op, "P-1", fields=fields), Op(op, "P-2", fields=fields))  # type: ignore[arg-type]
     await run_turn(runtime, "restart billing", learn=False)
     assert "8000" not in str(messages(runtime))
     assert "svc" not in str(messages(runtime))

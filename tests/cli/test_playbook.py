@@ -160,12 +160,6 @@ def test_what_cannot_be_done_is_refused_in_a_line(run: Run, argv: list[str]) -> 
     assert len(done.err.splitlines()) <= 2
 
 
-def test_a_switch_that_nothing_could_keep_is_refused(run: Run) -> None:
-    done = run("playbook", "edit", "all", "--off")
-    assert done.code == 42
-    assert "no playbook yet" in done.complaint
-
-
 def test_secrets_are_not_kept(run: Run) -> None:
     done = run("playbook", "add", "the key is sk-abcdefghij0123456789xyz")
     assert "A secret in it was not kept" in done.out

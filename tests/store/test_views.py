@@ -73,7 +73,7 @@ def test_secrets_are_redacted(stored: SessionManager) -> None:
     [
         "DELETE FROM session",
         "UPDATE message SET content = ''",
-        "INSERT INTO playbook_switch VALUES ('x')",
+        "INSERT INTO playbook_learned VALUES ('x', '1')",
         "DROP VIEW turns",
         "CREATE TEMP TABLE mine AS SELECT 1",
         "PRAGMA journal_mode = DELETE",

@@ -20,7 +20,6 @@ from swecli.redact import has_secret, redact
 
 _FROM, _TRUST, _REDO = "--from", "--trust", "--redo"
 _PIN, _ON, _OFF, _SCOPE, _WHEN = "--pin", "--on", "--off", "--scope", "--when"
-_ALL = "all"
 _SCOPES = ("session", "project", "user")
 
 
@@ -82,8 +81,6 @@ def _edit(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     words = list(args)
     scope, when = value_after(words, _SCOPE), value_after(words, _WHEN)
     flags, words = flags_of(words, _PIN, _ON, _OFF)
-    if words == [_ALL] and flags in ({_ON}, {_OFF}):
-        return _switch(ctx, off=_OFF in flags)
     bullet = ctx.find(words[0] if words else "", gone_too=_ON in flags)
     text = " ".join(words[1:])
     if not (text or flags or scope or when):
@@ -115,13 +112,6 @@ def _edit(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     return ActionResult(
         {"edited": bullet.id, "what": done}, (f"{bullet.id} {done}.", *more), note=_secret_note(f"{text} {when}")
     )
-
-
-def _switch(ctx: ActionContext, *, off: bool) -> ActionResult:
-    """Keep the playbook out of this project's prompts, or let it in again."""
-    ctx.sessions.playbook.turns.switch(ctx.session, off=off)
-    line = f"The playbook is off in this project; `{ctx.command} edit {_ALL} {_ON}` lets it in again."
-    return ActionResult({"off": off}, (line if off else "The playbook is on.",))
 
 
 def _remove(ctx: ActionContext, args: Sequence[str]) -> ActionResult:

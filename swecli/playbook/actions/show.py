@@ -40,21 +40,19 @@ def list_all(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     if rest:
         raise BadInput(f"{rest[0]!r:.40} cannot be listed.", f"Use {ctx.command} show {rest[0]} for a strategy.")
     bullets = ctx.bullets()
-    off = "The playbook is off: none of it goes into prompts." if ctx.session.playbook.off else ""
     if not bullets:
         hint = f"Nothing learned yet. Teach it: {ctx.command} add run the tests with pytest -q"
-        notes = [off] if off else []
-        notes += _figures(ctx, len(ctx.sessions.playbook.turns.in_project(ctx.session))) if _VERBOSE in flags else []
+        notes = _figures(ctx, len(ctx.sessions.playbook.turns.in_project(ctx.session))) if _VERBOSE in flags else ()
         return ActionResult([], (hint,), note=" · ".join(notes))
-    return _table(ctx, bullets, off, verbose=_VERBOSE in flags)
+    return _table(ctx, bullets, verbose=_VERBOSE in flags)
 
 
-def _table(ctx: ActionContext, bullets: Sequence[Bullet], off: str, *, verbose: bool) -> ActionResult:
+def _table(ctx: ActionContext, bullets: Sequence[Bullet], *, verbose: bool) -> ActionResult:
     """One line a strategy; with `verbose` also its measured effect and what is known of who judges."""
     records = ctx.sessions.playbook.turns.in_project(ctx.session) if verbose else []
     value, rows = [], []
     for bullet in bullets:
-        row = _json(bullet) | {"off": ctx.session.playbook.off}
+        row = _json(bullet)
         cells: tuple[str, ...] = (bullet.id, _state_of(bullet), _worth_of(bullet))
         if verbose:
             effect = effect_of(bullet.id, records)
@@ -64,8 +62,7 @@ def _table(ctx: ActionContext, bullets: Sequence[Bullet], off: str, *, verbose: 
         rows.append((*cells, bullet.content))
     more = ("used", "scope", "shown against withheld") if verbose else ()
     waiting = sum(bullet.state == "quarantined" for bullet in bullets)
-    notes = [off] if off else []
-    notes += (
+    notes = (
         [f"{waiting} proposal{'s need' if waiting > 1 else ' needs'} your approval: {ctx.command} review"]
         if waiting
         else []
@@ -217,8 +214,7 @@ def why(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
                       "reason": reason, "content": bullet.content})  # fmt: skip
     notes = [f"{choice['tokens']} of {choice['budget']} tokens"]
     notes += ["there are more, which match less"] if choice["more"] else []
-    notes += ["the playbook is off"] if choice["off"] else []
-    whole = {"turn": turn, "candidates": value} | {name: choice[name] for name in ("tokens", "budget", "off", "more")}
+    whole = {"turn": turn, "candidates": value} | {name: choice[name] for name in ("tokens", "budget", "more")}
     if not rows:
-        return ActionResult(whole, ("The playbook is off." if choice["off"] else "There was nothing to choose from.",))
+        return ActionResult(whole, ("There was nothing to choose from.",))
     return ActionResult(whole, head=("id", "prompt", "because", "strategy"), rows=tuple(rows), note=" · ".join(notes))

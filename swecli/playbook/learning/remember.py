@@ -114,8 +114,8 @@ class PlaybookMemory:
         session = self._session()
         self.sessions.playbook.renew(session)
         playbook = session.get_playbook()
-        request = SelectionRequest(playbook.bullets, query, self.count, self.index, RECALLED, off=playbook.off)
-        found = recall(request).bullets if not playbook.off else ()
+        request = SelectionRequest(playbook.bullets, query, self.count, self.index, RECALLED)
+        found = recall(request).bullets
         if found:
             self.sessions.note_shown([bullet.id for bullet in found])
         return render_bullets(found).strip()

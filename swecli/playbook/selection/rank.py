@@ -39,9 +39,9 @@ class Candidate:
 class SelectionRequest:
     """A query, and what a choice for it rests on.
 
-    `bullets` are all there are, by id in order of minting, none while the playbook is `off`; `index` knows their words
-    and is brought up to date.
-    A prompt has `most` at most; `count` counts the tokens of a text. `new_ids` are those that the user has just taught.
+    `bullets` are all there are, by id in order of minting; `index` knows their words and is brought up to date.
+    A prompt has `most` at most, in `budget` tokens: 0 of either keeps the playbook out. `count` counts the tokens of a
+    text. `new_ids` are those that the user has just taught.
     `ignorant` says that the reflectors here know nothing. `holdout` is the share of turns, in percent, that withhold
     one bullet by chance from `seed`. With `whole_head` no head leaves room for later turns.
     """
@@ -53,11 +53,15 @@ class SelectionRequest:
     budget: int = _BUDGET
     most: int = 200
     new_ids: Collection[str] = ()
-    off: bool = False
     ignorant: bool = False
     holdout: int = 0
     seed: int = 0
     whole_head: bool = False
+
+    @property
+    def off(self) -> bool:
+        """Whether the settings keep the playbook out of prompts."""
+        return not (self.budget and self.most)
 
 
 def rank(request: SelectionRequest) -> tuple[list[Candidate], bool]:

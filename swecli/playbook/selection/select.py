@@ -42,7 +42,6 @@ class Selection:
     candidates: tuple[Candidate, ...]
     more: bool = False
     withheld: tuple[str, ...] = ()
-    off: bool = False
     reopen: str = ""
     held_back: tuple[str, ...] = ()
     missed: tuple[Candidate, ...] = field(default=(), repr=False)
@@ -61,7 +60,7 @@ class Selection:
         rows = [
             [c.bullet.id, c.chosen, round(c.match, 4), round(c.value, 4), c.tokens, c.reason] for c in self.candidates
         ]
-        what = {"withheld": list(self.withheld), "off": self.off, "more": self.more}
+        what = {"withheld": list(self.withheld), "more": self.more}
         what["held_back"] = list(self.held_back)
         return {"tokens": self.tokens, "budget": self.budget, "chosen": rows} | what
 
@@ -187,7 +186,7 @@ def _written(
         missed.append(replace(fresh[-1], chosen=False, reason=f"{_FULL}: the text would have {tokens} tokens"))
         out.append(missed[-1])
     kept = (*chosen, *out[:_FEW])
-    return Selection(text, tokens, budget, kept, withheld=withheld, off=request.off, missed=tuple(missed))
+    return Selection(text, tokens, budget, kept, withheld=withheld, missed=tuple(missed))
 
 
 def _text(fresh: list[Bullet], held: Held | None) -> str:

@@ -42,10 +42,7 @@ _COUNTED: tuple[Tag, ...] = ("helpful", "harmful", "neutral")
 _SEEN = ("belief", *_COUNTED, "uses", "last_used", "verified_at", "stale")
 _FADED = "faded"  # the kind of a row that is not a verdict: how often a bullet was held back
 _NONE = (1.0, 1.0, 1.0)
-_NOW = text(
-    "SELECT (SELECT coalesce(max(number), 0) FROM delta) + (SELECT coalesce(max(turned), 0) FROM delta),"
-    " EXISTS (SELECT 1 FROM playbook_switch WHERE project = :project)"
-)
+_NOW = text("SELECT (SELECT coalesce(max(number), 0) FROM delta) + (SELECT coalesce(max(turned), 0) FROM delta)")
 
 
 def number_of(bullet_id: str) -> int:
@@ -233,11 +230,10 @@ def load_bullets(db: sqlmodel.Session, session: Session, old: SessionPlaybook | 
     found = {f"P-{row.number}": bullet_of(row) for row in rows}
     known = old.bullets if old else {}
     kept = {name: bullet for name, bullet in known.items() if name in found or number_of(name) not in changed}
-    return SessionPlaybook(kept | found, *playbook_now(db, session))
+    return SessionPlaybook(kept | found, playbook_now(db))
 
 
-def playbook_now(db: sqlmodel.Session, session: Session) -> tuple[int, bool]:
-    """A number that grows with every change, every one taken back and every one brought back, and whether the playbook
-    is off: found without reading the changes."""
-    version, off = db.connection().execute(_NOW, {"project": project_of(session)}).one()
-    return int(version), bool(off)
+def playbook_now(db: sqlmodel.Session) -> int:
+    """A number that grows with every change, every one taken back and every one brought back: found without reading the
+    changes."""
+    return int(db.connection().execute(_NOW).scalar_one())

@@ -41,7 +41,7 @@ class PlaybookStore(ReflectionQueue):
     def renew(self, session: Session) -> None:
         """Load the session's playbook again where another process has changed it; else it costs next to nothing."""
         with self._database.reading() as db:
-            if (session.playbook.version, session.playbook.off) != playbook_now(db, session):
+            if session.playbook.version != playbook_now(db):
                 session.update_playbook(load_bullets(db, session))
 
     def apply(self, delta: Delta, session: Session) -> AppliedDelta:
@@ -58,7 +58,7 @@ class PlaybookStore(ReflectionQueue):
         """A transaction; after it the session's playbook is up to date."""
         known = session.playbook
         with self._database.transaction() as db:
-            current = (known.version, known.off) == playbook_now(db, session)
+            current = known.version == playbook_now(db)
             yield db
             db.flush()
             playbook = load_bullets(db, session, known if current else None)

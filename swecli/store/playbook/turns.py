@@ -25,7 +25,6 @@ from swecli.store.tables.learned import (
     EvidenceRow,
     LearnedRow,
     ReflectionRow,
-    SwitchRow,
     TurnRow,
 )
 from swecli.store.tables.sessions import InteractionRow, RequestRow, SessionRow
@@ -38,7 +37,7 @@ _TRIES = 3  # failed reflections of one interaction before it is given up
 
 
 class TurnRecords:
-    """One record a turn, filled as more becomes known of it; the switch that keeps the playbook out of prompts."""
+    """One record a turn, filled as more becomes known of it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -108,15 +107,6 @@ class TurnRecords:
         """What is known of every reflector, by its name."""
         rows = self._database.rows(select(LearnedRow).where(col(LearnedRow.name).startswith(_REFLECTOR)))
         return {row.name.removeprefix(_REFLECTOR): row.value for row in rows}
-
-    def switch(self, session: Session, *, off: bool) -> None:
-        """Keep the playbook out of the prompts of a session's project, or let it in again."""
-        with self._database.transaction() as db:
-            if off:
-                db.merge(SwitchRow(project=project_of(session)))
-            else:
-                db.exec(sqlmodel.delete(SwitchRow).filter_by(project=project_of(session)))
-        session.playbook.off = off
 
 
 def note_turn(db: sqlmodel.Session, session_id: str, interaction: int, **known: Any) -> None:

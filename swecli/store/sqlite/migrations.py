@@ -117,6 +117,11 @@ def _drop_what_nobody_reads(connection: Connection) -> None:
     connection.exec_driver_sql(f"UPDATE delta SET before = '{{}}' WHERE ops = '[]' AND {no_mark}")
 
 
+def _drop_the_switch(connection: Connection) -> None:
+    """The playbook is kept out of prompts by a setting."""
+    connection.exec_driver_sql("DROP TABLE IF EXISTS playbook_switch")
+
+
 # The n-th step leads from shape n-1 to shape n: what becomes of the rows that are there, or None where the shape has
 # but more tables, columns or indexes. Steps are never changed once released.
 STEPS: tuple[Step, ...] = (
@@ -135,6 +140,7 @@ STEPS: tuple[Step, ...] = (
     _turn_counts_into_verdicts,  # what a strategy is worth stands with it
     _drop_what_nobody_reads,  # what turns changed of files, and what was taken back
     None,  # pictures that go with a query
+    _drop_the_switch,  # one way to keep the playbook out
 )
 
 

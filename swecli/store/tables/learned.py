@@ -135,14 +135,6 @@ class TurnRow(Row, table=True):
     withheld: Any = Field(default=None, sa_type=CleanJson)
 
 
-class SwitchRow(Row, table=True):
-    """A project in which the playbook is switched off."""
-
-    __tablename__ = "playbook_switch"
-
-    project: str = Field(primary_key=True, sa_type=CleanText)
-
-
 class ChoiceRow(Row, table=True):
     """How a turn's strategies were chosen, as `Chosen.to_json` gives it."""
 

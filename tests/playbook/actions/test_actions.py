@@ -90,10 +90,6 @@ def test_edit_changes_words_state_scope_and_when(runtime: Runtime) -> None:
     assert session.playbook.bullets["P-1"].state == "disabled"
     do(runtime, "edit P-1 --on")
     assert session.playbook.bullets["P-1"].state == "active"
-    do(runtime, "edit all --off")
-    assert session.playbook.off
-    do(runtime, "edit all --on")
-    assert not session.playbook.off
     for line in ("edit P-1", "edit P-1 --scope moon", "edit P-9 x", "edit P-1 --on"):
         with pytest.raises(SwecliError):
             do(runtime, line)

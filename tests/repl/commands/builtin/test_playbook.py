@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -97,21 +98,15 @@ async def test_review_asks_one_by_one_and_stops_when_told(runtime: Runtime) -> N
     assert len(desk.offered) == 4
 
 
-async def test_a_playbook_that_is_off_is_in_no_request(runtime: Runtime, desk: Desk) -> None:
-    await desk.type("/playbook add Run make")
-    await desk.type("/playbook edit all --off")
-    assert "Run make" not in system(runtime)
-    assert "off" in await desk.type("/playbook")
-    await desk.type("/playbook edit all --on")
-    assert "Run make" in system(runtime)
-
-
-async def test_what_the_model_knows_already_is_taken_back_when_the_playbook_goes_off(
-    runtime: Runtime, desk: Desk
+@pytest.mark.parametrize("setting", ["playbook_tokens", "max_strategies"])
+async def test_what_the_model_knows_already_is_taken_back_when_a_setting_keeps_the_playbook_out(
+    runtime: Runtime, desk: Desk, setting: str
 ) -> None:
     await desk.type("/playbook add Run make")
     await run_turn(runtime, "hello")
-    await desk.type("/playbook edit all --off")
+    assert "Run make" in system(runtime)
+    builder = runtime.agent.builder
+    runtime.agent.builder = replace(builder, settings=replace(builder.settings, **{setting: 0}))
     turn = runtime.agent.prepare("x")
     assert "Run make" not in str(turn.messages)
     assert turn.request.shown == ()
