@@ -31,7 +31,7 @@ _LIMITS = (
     re.compile(r"maximum number of tokens allowed \(?(\d+)", re.IGNORECASE),
     re.compile(r"context (?:window|limit|size|length)\D{0,20}(\d{4,})", re.IGNORECASE),
 )
-_RETRY_DELAY = re.compile(r'"?retry_?delay"?\s*:\s*"?(\d+(?:\.\d+)?)s', re.IGNORECASE)
+_RETRY_DELAY = re.compile(r'(?:retry_?delay"?\s*:\s*"?|try again in )(?:(\d+)m)?(\d+(?:\.\d+)?)s', re.IGNORECASE)
 _NO_MONEY = ("insufficient_quota", "insufficient balance", "credit balance is too low", "insufficient credits")
 _TAGS = re.compile(r"<(script|style)\b.*?</\1>|<!--.*?-->|<[^>]*>", re.IGNORECASE | re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]+")
@@ -155,7 +155,7 @@ def retry_after(headers: Mapping[str, str], text: str = "") -> float | None:
         if then := parsedate_tz(headers.get("retry-after", "")):
             return max(0.0, mktime_tz(then) - time.time())
     found = _RETRY_DELAY.search(text)
-    return float(found[1]) if found else None
+    return 60.0 * int(found[1] or 0) + float(found[2]) if found else None
 
 
 def refusal_in(text: str) -> tuple[str, str]:
@@ -212,6 +212,6 @@ def _reason(chain: list[BaseException]) -> str:
         if isinstance(link, ConnectionRefusedError):
             return "connection refused"
         if isinstance(link, socket.gaierror):
-            return "no such host"
+            return "its name is not looked up" if link.errno == socket.EAI_AGAIN else "no such host"
     timed_out = any("Timeout" in type(link).__name__ for link in chain)
     return "no answer" if timed_out else one_line(str(chain[0])) or type(chain[0]).__name__

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from swecli.models.errors import AuthFailed
+from swecli.models.errors import AuthFailed, ProviderError
 
 if TYPE_CHECKING:
     import httpx
@@ -79,6 +79,8 @@ async def refusal_of(response: Any) -> bytes:
 async def _client(httpx: Any, url: str) -> httpx.AsyncClient:
     """The running loop's client for such an address; the end of the loop closes it."""
     clients = _clients.setdefault(asyncio.get_running_loop(), {})
+    # a look-up runs in a thread that the end of the process waits for: it ends about when the connection is given up
+    os.environ.setdefault("RES_OPTIONS", "timeout:3")
     # reads the environment: httpx takes proxies and certificates (SSL_CERT_FILE, SSL_CERT_DIR) from there itself
     proxies = [value for name, value in os.environ.items() if name.lower().endswith("_proxy")]
     secure = url[:5].lower() != "http:" or any(proxy.lower().startswith("https") for proxy in proxies)
@@ -86,7 +88,11 @@ async def _client(httpx: Any, url: str) -> httpx.AsyncClient:
         verify = await asyncio.to_thread(httpx.create_ssl_context) if secure else False
         if secure not in clients:  # another request may have made it meanwhile
             holder = _held(httpx, verify)
-            clients[secure] = (holder, await anext(holder))
+            try:
+                clients[secure] = (holder, await anext(holder))
+            except (ImportError, ValueError, httpx.InvalidURL) as error:
+                hint = "Check HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY; a SOCKS proxy needs the package socksio."
+                raise ProviderError(f"The proxy variables cannot be used: {error}", hint) from None
     return clients[secure][1]
 
 

@@ -146,7 +146,7 @@ def from_table(row: Row | None, at: Endpoint) -> Profile:
         thinking="none" if not thinks else newest if anthropic else "effort",
         efforts=("low", "medium", "high", *more),
         think_back=back,
-        cache="marks" if anthropic else "prefix",
+        cache="marks" if anthropic or at.origin.startswith("openrouter") and "anthropic/" in at.model else "prefix",
         price={"input_cost_per_token": 0.0, "output_cost_per_token": 0.0} if at.local else row,
         encoding="cl100k_base" if old else "o200k_base",
         origins=dict.fromkeys(known, "table"),

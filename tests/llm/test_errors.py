@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import ssl
 from email.utils import formatdate
 from time import time
@@ -30,6 +31,8 @@ ENDPOINT = resolve("openai/gpt-4.1", {"OPENAI_API_KEY": "k"})
         ({"retry-after": "Wed, 21 Oct 99999 07:28:30 GMT"}, "", None),
         ({"retry-after": "-3"}, "", None),
         ({}, '{"retryDelay": "17s"}', 17.0),
+        ({}, "Limit 6000, Used 5999. Please try again in 7.66s.", 7.66),
+        ({}, "Please try again in 28m48s.", 1728.0),
     ],
 )
 def test_the_wait_is_read_in_every_form(headers: dict[str, str], said: str, seconds: float | None) -> None:
@@ -113,18 +116,19 @@ def test_foreign_words_are_one_clean_short_line() -> None:
     assert len(one_line("x" * 5000)) == 300
 
 
-def test_the_cause_of_a_failed_look_up_is_named() -> None:
-    import socket  # noqa: PLC0415
-
+@pytest.mark.parametrize(
+    ("number", "why"), [(socket.EAI_NONAME, "no such host"), (socket.EAI_AGAIN, "its name is not looked up")]
+)
+def test_the_cause_of_a_failed_look_up_is_named(number: int, why: str) -> None:
     try:
         try:
-            raise socket.gaierror(-2, "Name or service not known")
+            raise socket.gaierror(number, "Name or service not known")
         except OSError as low:
             raise RuntimeError("Connection error.") from low
     except RuntimeError as high:
         error = by_transport(high, ENDPOINT, answering=False)
     assert isinstance(error, Unavailable)
-    assert "cannot be reached (no such host)" in error.message
+    assert f"cannot be reached ({why})" in error.message
 
 
 def test_a_handshake_that_takes_too_long_is_no_matter_of_certificates() -> None:

@@ -24,8 +24,9 @@ from swecli.models.errors import AuthFailed, ProviderError, Unavailable
 from swecli.models.message import ApiMessage, ModelRequest
 
 _LOGGERS = ("LiteLLM", "LiteLLM Proxy", "LiteLLM Router", "litellm", "openai", "httpx", "httpcore")
-# the time is a backstop only: our own clocks end a wait before
-_ONE_TRY = {"max_retries": 0, "num_retries": 0, "timeout": 900.0}
+# the time is a backstop only: our own clocks end a wait before; what is not allowed for a service is left out
+_ALLOWED = ["max_retries", "tools"]
+_ONE_TRY = {"max_retries": 0, "num_retries": 0, "timeout": 900.0, "allowed_openai_params": _ALLOWED}
 # these put a signature into their call ids that must come back unchanged, and mark every piece as a last one
 _GOOGLE = ("gemini", "vertex_ai", "vertex_ai_beta")
 
@@ -81,9 +82,9 @@ class LiteLLMModel(OpenAIChat):
         stream = await litellm.acompletion(
             **{**_ONE_TRY, "api_key": at.key, "api_base": at.base, "extra_headers": headers, **body}
         )
-        answer.began = True
         async with contextlib.aclosing(stream):
             google = await _google_ending(stream) if at.provider in _GOOGLE else None
+            answer.began = True
             async for part in stream:
                 answer.read(part.model_dump())
                 answer.came.set()
@@ -104,7 +105,10 @@ class LiteLLMModel(OpenAIChat):
             return self.renewing(errors.by_status(status, words, errors.retry_after(headers, str(error)), at))
         transports = [link for link in chain if type(link).__module__.partition(".")[0] in ("httpx", "httpcore", "ssl")]
         if transports or any(isinstance(link, OSError) for link in chain):
-            return errors.by_transport((transports or chain)[0], at, answering=answering)
+            failed = errors.by_transport((transports or chain)[0], at, answering=answering)
+            if isinstance(failed, Unavailable) and "RemoteProtocolError" in names and not answering:
+                failed.tries = 1  # litellm itself has sent it again
+            return failed
         if "AuthenticationError" in names:
             hint = f"Set the variables this provider needs, usually {at.key_name}."
             return AuthFailed(f"{at.name} cannot be used: {words}", hint)

@@ -149,6 +149,8 @@ class OpenAIChat(Native):
             profile.limit_name: limit,
             **self._thinking(request.thinking or at.thinking),
         }
+        if profile.cache == "marks" and at.api == "openai":  # OpenRouter puts the mark behind the last message
+            body["cache_control"] = {"type": "ephemeral"}
         if request.tools:
             body["tools"] = [spec.to_api() for spec in request.tools]
         body |= at.extra_body

@@ -126,3 +126,14 @@ async def test_a_proxy_that_is_not_there_is_no_connection(monkeypatch: pytest.Mo
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     with pytest.raises(Unavailable, match="connection refused"):
         await ask(model_behind("http://gateway.example/v1"), request())
+
+
+@pytest.mark.parametrize(("name", "value"), [("ALL_PROXY", "socks5h://127.0.0.1:9"), ("NO_PROXY", "[::1]")])
+async def test_proxy_variables_that_cannot_be_used_are_named(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ProviderError, match="proxy variables cannot be used") as caught:
+        await ask(model_behind("http://gateway.example/v1"), request())
+    assert not caught.value.retryable
+    assert name in caught.value.hint

@@ -17,7 +17,15 @@ from swecli.models.message import HEAD_OPENS, ModelRequest, ToolCall
 from tests.support.model_requests import wired
 
 KEYS = dict.fromkeys(
-    ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "MISTRAL_API_KEY", "DEEPSEEK_API_KEY"), "k"
+    (
+        "OPENAI_API_KEY",
+        "ANTHROPIC_API_KEY",
+        "GEMINI_API_KEY",
+        "MISTRAL_API_KEY",
+        "DEEPSEEK_API_KEY",
+        "OPENROUTER_API_KEY",
+    ),
+    "k",
 )
 
 
@@ -79,6 +87,11 @@ def test_only_anthropic_gets_marks() -> None:
     assert marked["system"][0]["cache_control"] == {"type": "ephemeral"}
     assert marked["messages"][-1]["content"][-1]["cache_control"] == {"type": "ephemeral"}
     assert "cache_control" not in str(marked["messages"][:-1])
+
+
+def test_models_of_anthropic_behind_openrouter_are_cached_too() -> None:
+    assert sent(history("c"), "openrouter/anthropic/claude-sonnet-4.5")["cache_control"] == {"type": "ephemeral"}
+    assert "cache_control" not in sent(history("c"), "openrouter/deepseek/deepseek-v4-pro")
 
 
 def test_the_static_text_the_epochs_head_and_the_last_message_are_marked_for_anthropic() -> None:

@@ -8,9 +8,11 @@ import socket
 from dataclasses import replace
 from typing import Any
 
+import httpx
 import pytest
 
 from swecli.llm.endpoints import resolve
+from swecli.llm.native import Native
 from swecli.models.errors import (
     AuthFailed,
     ContextOverflow,
@@ -111,6 +113,20 @@ async def test_an_overloaded_service_may_say_when_to_come_back(name: str) -> Non
         error = await fails(server, name)
     assert isinstance(error, RateLimited)
     assert (error.retry_after, error.status) == (12.0, 503)
+
+
+@pytest.mark.slow
+async def test_the_fallback_asks_once_at_each_try() -> None:
+    with StrictProvider([Refusal(500, "not now")] * 3, models=("m",)) as server:
+        environ = {"NVIDIA_NIM_API_KEY": "test-key", "NVIDIA_NIM_BASE_URL": server.openai_base}
+        model = wired(resolve("nvidia_nim/m", environ))
+        with pytest.raises(Unavailable):
+            await ask(model, request())
+        assert len(server.requests) == 1
+    assert isinstance(model, Native)
+    closed = model.failure(httpx.RemoteProtocolError("closed without an answer"), answering=False)
+    assert isinstance(closed, Unavailable)
+    assert closed.tries == 1, "litellm has sent it twice itself"
 
 
 @both
