@@ -48,17 +48,11 @@ class EventReader:
 
     def _lines(self) -> list[bytes]:
         text = b"".join(self._rest)
-        if not self._began and len(text) >= len(_BOM):
-            text, self._began = text.removeprefix(_BOM), True
-        held = b""
-        if b"\r" in text:
-            # the other half of a line end may come with the next piece
-            text, held = (text[:-1], b"\r") if text.endswith(b"\r") else (text, b"")
-            text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        *lines, rest = text.split(b"\n")
-        self._rest = [rest + held] if rest or held else []
-        found = [data for line in lines if (data := self._line(line)) is not None]
-        self._size = len(rest) + sum(map(len, self._data))
+        lines = (text if self._began else text.removeprefix(_BOM)).splitlines(keepends=True)
+        # behind a carriage return the other half of a line end may come with the next piece
+        self._rest, self._began = [b"" if lines[-1].endswith(b"\n") else lines.pop()], True
+        found = [data for line in lines if (data := self._line(line.rstrip(b"\r\n"))) is not None]
+        self._size = len(self._rest[0]) + sum(map(len, self._data))
         return found
 
     def _line(self, line: bytes) -> bytes | None:
@@ -141,6 +135,12 @@ class Answer(ABC):
         self._size += size
         if self._size > _LONGEST_ANSWER:
             raise TooLong(f"an answer of more than {_LONGEST_ANSWER >> 20} MiB")
+
+
+def part_of(block: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The object in a field of it, an empty one for none."""
+    part = block.get(name)
+    return part if isinstance(part, dict) else {}
 
 
 def text_of(block: Mapping[str, Any], name: str) -> str:

@@ -19,13 +19,13 @@ from swecli.llm.price_table import cost_of
 from swecli.llm.profile import LearnedFacts, Profile, lesson_of
 from swecli.llm.reply import watched
 from swecli.models.errors import AnswerUsedUp, FeatureRefused, ProviderError, Unavailable
-from swecli.models.message import IMAGES, ApiMessage, Blocks, ModelChunk, ModelRequest, StopReason
+from swecli.models.message import IMAGES, ApiMessage, ModelChunk, ModelRequest, StopReason
 
 _NO_TOOLS = "You have no tools in this conversation: answer in text only."
 _JOIN_SECONDS = 0.03
 _END_SECONDS = 1.0  # for the connection to end, so that it is used again
 _PLAIN_ENDINGS = ("stop", "end_turn", "stop_sequence", "eos", "eos_token")
-_ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
+_ID, _NINE = re.compile(r"[A-Za-z0-9_-]{1,40}"), re.compile(r"[A-Za-z0-9]{9}")
 _Asked = tuple[dict[str, Any], Answer, asyncio.Task[None]]  # the body that was sent, and what reads its answer
 
 
@@ -42,7 +42,7 @@ class Native(ABC):
         self._facts = facts
         self._unproved: list[tuple[str, Any, str]] = []  # learned, and not yet borne out by an answer
         self._renewed = False  # whether the key's command was run again without an answer since
-        self._unwanted: set[str] = set()  # opaque parts that the service did not take back
+        self._unwanted: set[bytes] = set()  # opaque parts that the service did not take back
         self._ahead: _Asked | None = None
 
     @abstractmethod
@@ -202,7 +202,7 @@ class Native(ABC):
         blocks = message.get("blocks")
         if not blocks or self.profile.think_back == "never" or blocks.get("origin") != self.endpoint.origin:
             return []
-        return [] if _fingerprint(blocks) in self._unwanted else list(blocks["content"])
+        return [] if self._unwanted and _to_bytes(blocks) in self._unwanted else list(blocks["content"])
 
     def _taken(self, request: ModelRequest) -> ModelRequest:
         """The request as a model takes it that takes no pictures: they are left out; and as one takes it that takes no
@@ -229,7 +229,7 @@ class Native(ABC):
         if getattr(self.profile, lesson.field, None) == lesson.value is not None:
             return error
         if lesson.field == "blocks":
-            self._unwanted |= {_fingerprint(m["blocks"]) for m in request.messages if m.get("blocks")}
+            self._unwanted |= {_to_bytes(m["blocks"]) for m in request.messages if m.get("blocks")}
             return FeatureRefused(lesson.notice, error.message, status=status)
         off = lesson.field.startswith("off.")
         change = {"off": frozenset([lesson.field[4:]])} if off else {lesson.field: lesson.value}
@@ -261,12 +261,10 @@ def _as_text(message: ApiMessage) -> ApiMessage:
     return {"role": message["role"], "content": content, IMAGES: message.get(IMAGES, ())}
 
 
-def _fingerprint(blocks: Blocks) -> str:
-    return hashlib.sha256(_to_bytes(blocks)).hexdigest()
-
-
-def plain_id(call_id: str) -> str:
-    """The id itself where every provider takes it, else a short one that is always the same for it."""
-    if _ID.fullmatch(call_id):
+def plain_id(call_id: str, *, nine: bool = False) -> str:
+    """The id itself where every provider takes it, else a short one that is always the same for it; `nine`: one of
+    nine letters and digits."""
+    if (_NINE if nine else _ID).fullmatch(call_id):
         return call_id
-    return f"call_{hashlib.sha256(call_id.encode('utf-8', 'surrogatepass')).hexdigest()[:24]}"
+    short = hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+    return short[:9] if nine else f"call_{short}"

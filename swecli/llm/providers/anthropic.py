@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from swecli.llm.answer import Answer, anthropic_usage, text_of
+from swecli.llm.answer import Answer, anthropic_usage, part_of, text_of
 from swecli.llm.native import Native, plain_id
 from swecli.models.message import IMAGES, ApiMessage, ModelRequest, StopReason
 
@@ -16,8 +16,10 @@ _VERSION = "2023-06-01"
 _MARK = {"cache_control": {"type": "ephemeral"}}
 _BUDGETS = {"low": 4_096, "medium": 10_000, "high": 24_000}
 _INNER = {"message_start": "message", "content_block_start": "content_block"}
-_DELTAS = {
-    "text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature", "compaction_delta": "content",
+_DELTAS = {  # where a piece stands, and of which field of its block it is one
+    "text_delta": ("text", "text"), "thinking_delta": ("thinking", "thinking"),
+    "signature_delta": ("signature", "signature"), "input_json_delta": ("partial_json", "input"),
+    "compaction_delta": ("content", "content"),
 }  # fmt: skip
 _PLAIN = ("text", "tool_use")  # what else an answer holds goes back as it came
 
@@ -34,8 +36,7 @@ class _MessageAnswer(Answer):
     def read(self, event: dict[str, Any]) -> None:
         kind, index = event.get("type"), event.get("index")
         index = index if isinstance(index, int) else 0
-        inner = event.get(_INNER.get(str(kind), "delta"))
-        inner = inner if isinstance(inner, dict) else {}
+        inner = part_of(event, _INNER.get(str(kind), "delta"))
         if kind == "message_start":
             self._count(inner.get("usage"))
         elif kind == "content_block_start":
@@ -64,7 +65,7 @@ class _MessageAnswer(Answer):
             text, block = "".join(pieces), self._content.get(index, {})
             try:
                 before = str(block.get(name) or "")
-                block[name] = before + text if name != "input" else json.loads(text) if text.strip() else {}
+                block[name] = before + text if name != "input" else json.loads(text)
             except (ValueError, RecursionError):
                 return []
         whole = [block for _, block in sorted(self._content.items())]
@@ -77,17 +78,12 @@ class _MessageAnswer(Answer):
         self.add(text=text_of(block, "text"), reasoning=text_of(block, "thinking"))
 
     def _delta(self, index: int, delta: Mapping[str, Any]) -> None:
-        name = _DELTAS.get(str(delta.get("type")))
-        if delta.get("type") == "input_json_delta":
-            name, piece = "input", text_of(delta, "partial_json")
-            if self._content.get(index, {}).get("type", "tool_use") == "tool_use":  # the service calls its own tools
-                self.add_call(index, "", "", piece)
-        elif name:
-            piece = text_of(delta, name)
+        field, name = _DELTAS.get(str(delta.get("type")), ("", ""))
+        if piece := text_of(delta, field):
+            self._pieces.setdefault((index, name), []).append(piece)
             self.add(text=piece if name == "text" else "", reasoning=piece if name == "thinking" else "")
-        else:
-            return
-        self._pieces.setdefault((index, name), []).append(piece)
+            if name == "input" and self._content.get(index, {}).get("type", "tool_use") == "tool_use":
+                self.add_call(index, "", "", piece)  # the others are tools that the service runs itself
 
     def _finish(self, index: int) -> None:
         """A block is over; the input of a call may have come whole with its beginning."""

@@ -52,10 +52,7 @@ def load_litellm() -> Any:
     # the other transport complains on stderr about sessions nobody can reach to close
     litellm.disable_aiohttp_transport = True
     for name in _LOGGERS:
-        logger = logging.getLogger(name)
-        logger.handlers = [logging.NullHandler()]
-        logger.propagate = False
-        logger.setLevel(logging.CRITICAL + 1)
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     # about its own use of pydantic: nothing its users could do anything about
     warnings.filterwarnings("ignore", module=r"(litellm|pydantic)(\.|$)")
     return litellm

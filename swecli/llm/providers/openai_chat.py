@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import Any
 
-from swecli.llm.answer import Answer, openai_usage, text_of
+from swecli.llm.answer import Answer, openai_usage, part_of, text_of
 from swecli.llm.native import Native, plain_id
 from swecli.models.message import IMAGES, ApiMessage, ModelRequest, StopReason
 
@@ -26,15 +25,16 @@ class _ChatAnswer(Answer):
         super().__init__()
         self._head = ""  # the beginning of the content, until it is clear whether thoughts stand there
         self._place = "head"
-        self._opaque: dict[str, Any] = {}
-        self._called = False
+        self._thoughts: list[str] = []
+        self._details: list[dict[str, Any]] = []
+        self._signed: list[Any] = []  # what goes back with each call
 
     def read(self, event: dict[str, Any]) -> None:
         """One chunk, or a `chat.completion` object."""
         choices = event.get("choices")
         listed = choices if isinstance(choices, list) else ()
         choice = next((one for one in listed if isinstance(one, dict) and not one.get("index")), {})
-        for usage in (choice.get("usage"), event.get("usage"), _inner(event, "x_groq").get("usage")):
+        for usage in (choice.get("usage"), event.get("usage"), part_of(event, "x_groq").get("usage")):
             if usage:
                 self.usage = openai_usage(usage) or self.usage
         delta = choice.get("delta") or choice.get("message")
@@ -47,26 +47,23 @@ class _ChatAnswer(Answer):
 
     def blocks(self) -> list[Any]:
         """The fields that thoughts came in, as they came; plain ones belong to answers with calls only."""
-        if not self._called:
-            self._opaque.pop("reasoning_content", None)
-        if "reasoning_content" in self._opaque:
-            self._opaque["reasoning_content"] = "".join(self._opaque["reasoning_content"])
-        if not any(self._opaque.get("extra_content", ())):
-            self._opaque.pop("extra_content", None)
-        if "reasoning_details" in self._opaque:
-            self._opaque["reasoning_details"] = _joined(self._opaque["reasoning_details"])
-        return [self._opaque] if self._opaque else []
+        kept = {
+            "reasoning_content": "".join(self._thoughts) if self._signed else "",
+            "reasoning_details": _joined(self._details),
+            "extra_content": self._signed if any(self._signed) else (),
+        }
+        kept = {name: value for name, value in kept.items() if value}
+        return [kept] if kept else []
 
     def _delta(self, delta: Mapping[str, Any]) -> None:
         for name in _THOUGHTS:
-            if isinstance(text := delta.get(name), str) and text:
+            if text := text_of(delta, name):
                 self.add(reasoning=text)
                 if name == "reasoning_content":  # the opaque form of the other one is `reasoning_details`
-                    self._opaque.setdefault(name, []).append(text)
+                    self._thoughts.append(text)
                 break
         details = delta.get("reasoning_details")
-        if found := [one for one in details if isinstance(one, dict)] if isinstance(details, list) else []:
-            self._opaque.setdefault("reasoning_details", []).extend(found)
+        self._details += [one for one in details if isinstance(one, dict)] if isinstance(details, list) else []
         content = delta.get("content")
         for part in content if isinstance(content, list) else [{"text": content}]:
             if isinstance(part, dict):
@@ -74,8 +71,7 @@ class _ChatAnswer(Answer):
                     self._content(text)
                 for text in _texts(part.get("thinking")):
                     self.add(reasoning=text)
-        if isinstance(refusal := delta.get("refusal"), str):
-            self.add(refusal=refusal)
+        self.add(refusal=text_of(delta, "refusal"))
         calls, legacy = delta.get("tool_calls"), delta.get("function_call")
         old = [{"index": 0, "function": legacy}] if isinstance(legacy, dict) else []
         for position, call in enumerate([*(calls if isinstance(calls, list) else ()), *old]):
@@ -83,11 +79,10 @@ class _ChatAnswer(Answer):
                 self._call(call, position)
 
     def _call(self, call: Mapping[str, Any], position: int) -> None:
-        self._called = True
-        function = _inner(call, "function")
+        function = part_of(call, "function")
         index = call.get("index")
-        if function.get("name"):  # Google signs its calls there
-            self._opaque.setdefault("extra_content", []).append(call.get("extra_content"))
+        if function.get("name"):
+            self._signed.append(call.get("extra_content"))  # Google's signature
         arguments = function.get("arguments")
         if isinstance(arguments, dict):  # some local servers send the object itself
             arguments = json.dumps(arguments, ensure_ascii=False)
@@ -115,9 +110,9 @@ class _ChatAnswer(Answer):
                 self._place, self._head = "text", ""
                 self.add(text=rest.lstrip("\n"))
                 return
-            keep = 0 if last else _overlap(thoughts, _CLOSE)
-            self.add(reasoning=thoughts[: len(thoughts) - keep])
-            self._head = thoughts[len(thoughts) - keep :]
+            whole = len(thoughts) if last else max(0, len(thoughts) - len(_CLOSE))  # the tag may begin in the rest
+            self.add(reasoning=thoughts[:whole])
+            self._head = thoughts[whole:]
 
 
 class OpenAIChat(Native):
@@ -168,18 +163,18 @@ class OpenAIChat(Native):
         if not self.profile.system_role:
             messages = [m | {"role": "user"} if m["role"] == "system" else m for m in messages]
         if _MISTRAL in self.endpoint.origin:  # an answer has to stand between a result and what the user writes
-            roles = [message["role"] for message in messages]
-            for at in reversed([at for at, two in enumerate(pairwise(roles), 1) if two == ("tool", "user")]):
-                messages.insert(at, _ANSWERED)
+            for at in range(len(messages) - 1, 0, -1):
+                if (messages[at - 1]["role"], messages[at]["role"]) == ("tool", "user"):
+                    messages.insert(at, _ANSWERED)
         return _merged(messages) if not (self.profile.system_role and self.profile.tools) else messages
 
     def _message(self, message: ApiMessage) -> ApiMessage:
         sent = {name: message[name] for name in _SENT if name in message}
-        known = _nine if _MISTRAL in self.endpoint.origin else plain_id
+        nine = _MISTRAL in self.endpoint.origin
         if "tool_call_id" in sent:
-            sent["tool_call_id"] = known(sent["tool_call_id"])
+            sent["tool_call_id"] = plain_id(sent["tool_call_id"], nine=nine)
         if sent.get("tool_calls"):
-            sent["tool_calls"] = [call | {"id": known(call["id"])} for call in sent["tool_calls"]]
+            sent["tool_calls"] = [call | {"id": plain_id(call["id"], nine=nine)} for call in sent["tool_calls"]]
         if sent["role"] == "assistant" and self.profile.think_back == "with calls":
             sent["reasoning_content"] = ""
         if images := message.get(IMAGES):
@@ -206,13 +201,6 @@ def _merged(messages: Sequence[ApiMessage]) -> list[ApiMessage]:
     return out
 
 
-def _nine(call_id: str) -> str:
-    """The id itself where it is nine letters or digits, else nine that are always the same for it."""
-    if call_id.isascii() and call_id.isalnum() and len(call_id) == 9:
-        return call_id
-    return hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:9]
-
-
 def _joined(details: Sequence[dict[str, Any]]) -> list[Any]:
     """Thoughts that came in pieces: neighbours of one type and index are one."""
 
@@ -234,13 +222,3 @@ def _texts(value: Any) -> list[str]:
     """The texts of a list of parts, or the text itself."""
     parts = value if isinstance(value, list) else [{"text": value}]
     return [part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)]
-
-
-def _inner(value: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = value.get(name)
-    return found if isinstance(found, dict) else {}
-
-
-def _overlap(text: str, tag: str) -> int:
-    """How many characters at the end of the text may begin the tag."""
-    return next((size for size in range(min(len(tag) - 1, len(text)), 0, -1) if tag.startswith(text[-size:])), 0)
