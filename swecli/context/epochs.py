@@ -227,7 +227,7 @@ def opening(
 ) -> Opening | None:
     """The epoch to begin with the next turn, None to go on in the present one. `window` as the user set it; `query` as
     sent sizes an `auto` one; `past`, the present request without it, counts where the window may take half of
-    `allowed`."""
+    `allowed`: then it is cut if at least a half leaves."""
     state, epoch, completed = session.context, session.context.epoch, session.completed
     spec = sized(window, query, moment)
     if epoch is None:
@@ -253,7 +253,7 @@ def opening(
             sum(counter.count_message(message) for message in past[1:] if interaction_of(message) >= first)
             for first in (0, target)
         )
-        if tokens * 2 > moment.allowed >= kept * 2:  # else the window would be cut, and the prefix broken, in each turn
+        if tokens * 2 > moment.allowed and tokens >= kept * 2:  # what stays is billed in full once more
             return _moved(epoch, target, HALF)
     return None
 

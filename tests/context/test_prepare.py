@@ -217,6 +217,15 @@ def test_a_cold_cache_and_a_heavy_window_are_cut_early() -> None:
     assert prepared(session, moment=Moment(allowed=60)).window == (3, 4)
 
 
+def test_a_heavy_window_is_cut_early_only_where_as_much_leaves_as_stays() -> None:
+    session, allowed = Session("s", window=WindowSpec(2, 9)), Moment(allowed=40_000)
+    for _ in range(3):
+        go_on(session, prepared(session), answer("word " * 8_000))
+    assert prepared(session, moment=allowed).opened is None, "what stays would be billed in full once more"
+    go_on(session, prepared(session), answer("word " * 8_000))
+    assert prepared(session, moment=allowed).window == (3, 4)
+
+
 def test_a_pinned_turn_stays_before_the_window() -> None:
     session = Session("s", window=WindowSpec(2))
     for n in range(6):
