@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from scripts.sessions import recorded
 from scripts.sessions.mixed_work import LONGEST, PAUSED, exported
 from swecli.store.session_files.importing import import_session
 from swecli.store.session_manager import SessionManager
@@ -51,6 +52,25 @@ def test_it_is_taken_in_with_its_times_and_strategies(tmp_path: Path) -> None:
     assert len(session.playbook.bullets) == len(whole["playbook"]) > 0
 
 
+@pytest.mark.parametrize("shape", sorted(recorded.SHAPES.glob("*.csv")), ids=lambda path: path.stem)
+def test_a_recorded_session_has_the_sizes_and_pauses_of_its_shape(shape: Path, tmp_path: Path) -> None:
+    lines = [line for line in shape.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    rows = [dict(zip(lines[0].split(","), line.split(","), strict=True)) for line in lines[1:]]
+    database = open_database(tmp_path / "recorded.db")
+    try:
+        made = import_session(database, recorded.exported(shape.stem, "m"))
+        session = SessionManager(database).resume(made.session_id, "", window_hint=200)
+    finally:
+        database.close()
+    asked, replies = ([m for m in session.messages if m.role == role] for role in ("user", "assistant"))
+    assert [len(message.content.split()) for message in asked] == [int(row["user"]) for row in rows if row["user"]]
+    assert [[len((call.result or "").split()) for call in m.tool_calls] for m in replies] == [
+        [int(size) for size in row["results"].split()] for row in rows
+    ]
+    times = [message.created_at for message in replies]
+    assert [(at - times[0]).total_seconds() for at in times] == [int(row["seconds"]) for row in rows]
+
+
 @pytest.mark.slow
 def test_the_script_prints_the_id_and_refuses_a_second_time(tmp_path: Path) -> None:
     command = [sys.executable, str(ROOT / "scripts" / "long_session"), str(tmp_path / "long.db"), "--turns", "3"]
@@ -58,3 +78,19 @@ def test_the_script_prints_the_id_and_refuses_a_second_time(tmp_path: Path) -> N
     assert (first.returncode, first.stdout.strip()) == (0, exported(3, 1, "m")["id"])
     assert second.returncode == 1
     assert "is already here" in second.stderr
+
+
+@pytest.mark.slow
+def test_the_page_has_the_figures_of_a_recorded_session() -> None:
+    """To a point: another system prompt moves a tenth."""
+    command = [sys.executable, str(ROOT / "scripts" / "replay_tables"), "--session", "repair"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[2:]
+    page = (ROOT / "docs" / "explanation" / "replay-figures.md").read_text(encoding="utf-8")
+    known = {line.split("|")[1]: line for line in page.splitlines() if line.startswith("| recorded, repair")}
+    assert len(printed) == len(known) == 3
+    for line in printed:
+        assert _percents(line) == pytest.approx(_percents(known[line.split("|")[1]]), abs=1.0)
+
+
+def _percents(line: str) -> list[float]:
+    return [float(cell.strip().removesuffix(" %").replace("\N{MINUS SIGN}", "-")) for cell in line.split("|")[2:-1]]
