@@ -67,6 +67,18 @@ def squeezed(text: str) -> str:
     return "".join(text.split())
 
 
+def bare(text: str) -> str:
+    """Code as it was shown, without fences, without numbers and signs in front of its lines, without white space."""
+    lines = (line.lstrip().lstrip("0123456789").lstrip("\t|:+- →") for line in text.split("\n"))
+    return "".join("".join(line for line in lines if not line.startswith("```")).split())
+
+
+def standing(quote: str, lines: Iterable[str]) -> str:
+    """A quote as it stands among these lines, or in them as they were shown, without white space; "" where nowhere."""
+    whole = squeezed("".join(lines))
+    return next((text for text in (squeezed(quote.strip().strip("`")), bare(quote)) if text and text in whole), "")
+
+
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:20]
 
@@ -131,7 +143,7 @@ def _grounded(finding: Finding, source: Source) -> Finding:
 
 def _placed(finding: Finding, source: Source) -> Finding:
     """At the lines where its quote stands, if it stands in just one place and not where it was reported."""
-    quote = squeezed(finding.evidence.strip().strip("`"))
+    quote = standing(finding.evidence, source.lines)
     if len(quote) < _SHORTEST_QUOTE or (1 <= finding.line <= len(source.lines) and not _misquoted(finding, source)):
         return finding
     texts = [squeezed(line) for line in source.lines]
@@ -166,9 +178,9 @@ def _what_is_wrong(finding: Finding, source: Source) -> str:
 
 def _misquoted(finding: Finding, source: Source) -> bool:
     """Whether it quotes code that does not stand there, give or take a few lines."""
-    wanted = one_spaced(finding.evidence.strip().strip("`"))
     first, last = max(0, finding.line - 1 - _NEAR), (finding.end_line or finding.line) + _NEAR
-    return wanted not in one_spaced("\n".join(source.lines[first : last + wanted.count(" ")]))
+    around = source.lines[first : last + finding.evidence.count("\n")]
+    return bool(finding.evidence.strip("` \n")) and not standing(finding.evidence, around)
 
 
 # Whether what is reported now is what the ledger has already, in whatever words and at whatever line

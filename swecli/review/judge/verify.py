@@ -17,16 +17,16 @@ from swecli.llm.base import ChatModel
 from swecli.llm.lenient_json import values_in
 from swecli.llm.price_table import cost_of
 from swecli.models.errors import SwecliError
-from swecli.models.finding import Finding, Judgement, Verdict, one_spaced, worst_first
+from swecli.models.finding import Finding, Judgement, Verdict, one_spaced
 from swecli.models.message import ApiMessage, ModelReply, ModelRequest, ToolSpec, Usage
-from swecli.review.judge.grounding import move, squeezed
+from swecli.review.judge.grounding import move, squeezed, standing
 from swecli.review.judge.sources import LIMITS, Source, Sources, Symbol
 from swecli.store.reviews import ReviewStore
 
 _MOST_CLAIMS = 6  # of one file in one request
 SHARE = 2 / 3  # of what the reviewer's requests took: 40 % of all
 _REPLY_TOKENS = 120  # a judgement, about
-LEAST_TOKENS = 20_000  # that verification may take in a small review
+LEAST_TOKENS = 40_000  # that verification may take in a small review
 _VERSION = "2"  # of the prompt; judgements of another one are not used again
 _TOOL = "judge_findings"
 _MOST_LINES = 80  # of the enclosing symbol
@@ -76,7 +76,7 @@ class Verifier:
     tokens: int = 10_000_000  # who asks for a check by hand has seen its price
 
     async def verify(self, claims: Sequence[Finding]) -> Verification:
-        """Judge them, the worst first: by rule, from judgements that are stored, by requests. No failure is raised."""
+        """Judge them in their order: by rule, from judgements that are stored, by requests. No failure is raised."""
         keys, known = self._known(claims)
         out = Verification(known)
         for batch in _batches([finding for finding in claims if finding.id not in known]):
@@ -120,8 +120,8 @@ class Verifier:
             rows = _rows(reply)
             waiting = {}
             for finding in asked:
-                row = next((row for row in rows if str(row.get("id")) == finding.id), {})
-                judged = grounded_verdict(row, self.sources, self.model.name)
+                row = next((row for row in rows if str(row.get("id")).strip().upper() == finding.id), {})
+                judged = grounded_verdict(row, self.sources, self.model.name, finding.path)
                 if finding.same_as and str(row.get("same_as")) == finding.same_as:
                     out.same[finding.id] = finding.same_as
                     judged = Judgement("refuted", why=f"it is {finding.same_as}, in other words", by=self.model.name)
@@ -180,19 +180,21 @@ def _by_rule(finding: Finding, source: Source) -> Judgement | None:
     return Judgement(verdict, finding.path, function.line, quote, why, "rule")
 
 
-def grounded_verdict(row: Mapping[str, Any], sources: Sources, by: str) -> Judgement:
-    """The verdict of an answer's row; without a quote that stands in the file it is cannot tell."""
-    verdict = str(row.get("verdict") or "").strip().lower().replace(" ", "_")
-    why = " ".join(str(row.get("why") or "").split())[:400]
-    if verdict not in ("confirmed", "refuted"):
+def grounded_verdict(row: Mapping[str, Any], sources: Sources, by: str, claimed: str = "") -> Judgement:
+    """The verdict of an answer's row; without a quote that stands in the file, by its name or the `claimed` one, it is
+    cannot tell."""
+    given, why = str(row.get("verdict") or "").strip().lower(), " ".join(str(row.get("why") or "").split())[:400]
+    verdict: Verdict = "confirmed" if given.startswith("confirm") else "refuted" if given.startswith("refut") else ""
+    if not verdict:
         return Judgement("cannot_tell", why=why, by=by)
     quote, path = str(row.get("quote") or "").strip().strip("`"), str(row.get("path") or "").removeprefix("./")
-    wanted, lines = squeezed(quote), [squeezed(line) for line in sources.get(path).lines] if path else []
-    if len(wanted) < 3 or wanted not in "".join(lines):
+    path = claimed if claimed and f"/{path}".endswith(f"/{claimed}") else path
+    lines = sources.get(path).lines if path else ()
+    if len(wanted := standing(str(row.get("quote") or ""), lines)) < 3:
         return Judgement("cannot_tell", why=f"{why} (its evidence is nowhere in the files)".strip(), by=by)
     line = row.get("line")
-    at = next((n for n, text in enumerate(lines, 1) if wanted[:40] in text), line if isinstance(line, int) else 0)
-    return Judgement("confirmed" if verdict == "confirmed" else "refuted", path, at, quote[:400], why, by)
+    found = (n for n, text in enumerate(lines, 1) if wanted[:40] in squeezed(text))
+    return Judgement(verdict, path, next(found, line if isinstance(line, int) else 0), quote[:400], why, by)
 
 
 def judged(finding: Finding, judgement: Judgement, *, again: bool = False) -> Finding:
@@ -212,10 +214,9 @@ def judged(finding: Finding, judgement: Judgement, *, again: bool = False) -> Fi
 
 
 def _batches(claims: Sequence[Finding]) -> list[list[Finding]]:
-    """Up to six of one file, gone ones first, then the worst."""
-    ranked = sorted(claims, key=lambda finding: (finding.state != "gone", worst_first(finding)[1]))
+    """Up to six of one file, in their order."""
     by_path: dict[str, list[Finding]] = {}
-    for finding in ranked:
+    for finding in claims:
         by_path.setdefault(finding.path, []).append(finding)
     return [some[at : at + _MOST_CLAIMS] for some in by_path.values() for at in range(0, len(some), _MOST_CLAIMS)]
 

@@ -13,7 +13,7 @@ from swecli.agent.agent import Agent
 from swecli.context.project import front_matter
 from swecli.llm.registry import make_model
 from swecli.models.errors import BadInput
-from swecli.models.finding import OPEN_STATES, SEVERITIES, Finding, ReviewRecord, counted
+from swecli.models.finding import OPEN_STATES, SEVERITIES, Finding, ReviewRecord, counted, worst_first
 from swecli.models.message import RequestRecord
 from swecli.models.review_events import FindingsJudged, ReviewPlanned
 from swecli.review.judge.grounding import move
@@ -166,11 +166,11 @@ async def run_checks(job: ReviewJob, review: str, used: int) -> tuple[FindingsJu
         return FindingsJudged(0, 0, 0), Verification()
     before = {known.fingerprint for known in job.plan.target.earlier.findings}
     claims = [f for f in found if not (f.state == "open" and f.verdict and f.fingerprint in before)]
-    claims += store.findings(["gone"], job.plan.files)
+    claims += store.findings(["gone"], job.plan.files if job.plan.target.commit else ())
     claims += [known for f in found if f.same_as and not (known := store.get(f.same_as)).verdict]
     tokens, sources = max(LEAST_TOKENS, int(used * SHARE)), Sources(job.verifier.sources.root)  # as they are now
     verifier = replace(job.verifier, tokens=tokens, sources=sources)
-    return await check(verifier, job.sessions, claims, {f.id for f in found})
+    return await check(verifier, job.sessions, claims, {f.id for f in found}, job.plan.files)
 
 
 def by_hand(agent: Agent, store: ReviewStore, refs: Sequence[str] = ()) -> tuple[Verifier, list[Finding], str]:
@@ -186,17 +186,28 @@ def by_hand(agent: Agent, store: ReviewStore, refs: Sequence[str] = ()) -> tuple
     return verifier, claims, f"{counted(len(claims), 'finding')} to check: {sizes}, {price}"
 
 
-def _claims(findings: Iterable[Finding], reported: Collection[str] = ()) -> list[Finding]:
-    """What can be checked; of fixed ones those that were reported again."""
+def _claims(
+    findings: Iterable[Finding], reported: Collection[str] = (), files: Collection[str] | None = None
+) -> list[Finding]:
+    """What can be checked, of fixed ones those that were reported again: what is gone of these files (None: of any),
+    the others, the worst first, what else is gone."""
     known = {f.id: f for f in findings if (f.anchor or f.block) and f.state not in ("dismissed", "refuted")}
-    return [finding for finding in known.values() if finding.state != "fixed" or finding.id in reported]
+
+    def order(f: Finding) -> tuple[int, int]:
+        return (1 if f.state != "gone" else 0 if files is None or f.path in files else 2), worst_first(f)[1]
+
+    return sorted((f for f in known.values() if f.state != "fixed" or f.id in reported), key=order)
 
 
 async def check(
-    verifier: Verifier, sessions: SessionManager, findings: Iterable[Finding], reported: Collection[str] = ()
+    verifier: Verifier,
+    sessions: SessionManager,
+    findings: Iterable[Finding],
+    reported: Collection[str] = (),
+    files: Collection[str] | None = None,
 ) -> tuple[FindingsJudged, Verification]:
-    """Judge findings and commit the verdicts; `reported` are the ids of those that were just reported."""
-    claims, name = _claims(findings, reported), verifier.model.name
+    """Judge findings and commit the verdicts; `reported` are the ids of those that a review of `files` reported."""
+    claims, name = _claims(findings, reported, files), verifier.model.name
     taken = await verifier.verify(claims)
     after = [judged(f, taken.judged[f.id], again=f.id in reported) for f in claims if f.id in taken.judged]
     verifier.store.put(after, "check", name)

@@ -22,6 +22,7 @@ from swecli.models.errors import ContextOverflow
 from swecli.models.events import ContextMeasured, ContextReduced, Event
 from swecli.models.finding import KINDS, SEVERITIES, SMELLS, Finding, ReviewEnd, counted
 from swecli.models.message import ApiMessage, Display, ModelReply, ModelRequest, ToolCall, ToolResult, ToolSpec
+from swecli.review.judge.grounding import bare
 from swecli.review.read.extract import TOOL, Extraction
 from swecli.review.target.plan import Part, Plan
 from swecli.tools.base import READ, Params, Tool, ToolContext, ToolPlan
@@ -225,7 +226,7 @@ class Progress:
 
     def open(self, part: Part, text: str) -> None:
         self.part, self.text, self.steps, self.repair = part, text, 0, False
-        self.code = _bare(text)
+        self.code = bare(text)
 
     def add_user_message(self, text: str) -> None:
         """Add it to the conversation; to the last message where that is the user's too, as some services ask."""
@@ -237,7 +238,7 @@ class Progress:
     def look(self, call: ToolCall, result: ToolResult) -> None:
         """Remember what the model was shown."""
         if result.ok and call.name != TOOL:
-            self.looked.append(_bare(result.for_model))
+            self.looked.append(bare(result.for_model))
 
     def advance(self, reply: ModelReply, read: Extraction, part: Part) -> str | None:
         """Take a reply into account: close the part where its report came; the message to send, where one is due. A
@@ -284,9 +285,3 @@ class Progress:
     def shown(self) -> set[str]:
         """Digests of the hunks that stood in an answered request."""
         return {hunk.digest for part in self.plan.parts if part.number in self.stood for hunk in part.hunks}
-
-
-def _bare(text: str) -> str:
-    """Code as it was shown, without numbers and signs in front of its lines, and without white space."""
-    lines = (line.lstrip().lstrip("0123456789").lstrip("\t|:+- →") for line in text.split("\n"))
-    return "".join("".join(lines).split())

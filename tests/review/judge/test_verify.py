@@ -14,7 +14,7 @@ from swecli.models.errors import ProviderError
 from swecli.models.finding import Finding, Judgement, ReviewRecord
 from swecli.review.judge.grounding import ground
 from swecli.review.judge.sources import Sources
-from swecli.review.judge.verify import Verification, Verifier, judged
+from swecli.review.judge.verify import Verification, Verifier, grounded_verdict, judged
 from swecli.review.read.job import check as check_findings
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
@@ -119,11 +119,11 @@ async def test_measures_and_useless_suggestions_need_no_request(store: ReviewSto
     assert model.requests == []
 
 
-async def test_the_worst_go_first_and_the_budget_ends_it(store: ReviewStore) -> None:
+async def test_they_are_judged_in_their_order_and_the_budget_ends_it(store: ReviewStore) -> None:
     Path("b.py").write_text(CODE)
     claims = note(store, replace(CLAIM, severity="low"), replace(CLAIM, path="b.py", severity="critical"))
     reply = calls(verdict(("F-2", "confirmed", LINE), path="b.py"))
-    taken, _ = await check(store, claims, reply, tokens=1)
+    taken, _ = await check(store, claims[::-1], reply, tokens=1)
     assert list(taken.judged) == ["F-2"]
 
 
@@ -166,3 +166,32 @@ async def test_a_fixed_one_that_is_reported_again_and_confirmed_has_regressed(st
     verifier = Verifier(model, store, Sources(Path.cwd()), TokenCounter(model.profile.encoding))
     await check_findings(verifier, SessionManager(store.database), [store.get("F-1")], {"F-1"})
     assert store.get("F-1").state == "regressed"
+
+
+@pytest.mark.parametrize(
+    ("row", "read"),
+    [
+        ({"quote": f"5: {LINE}"}, "confirmed"),
+        ({"quote": f"```python\n     5     {LINE}\n```"}, "confirmed"),
+        ({"quote": f"+    {LINE}", "path": "b/a.py"}, "confirmed"),
+        ({"quote": LINE, "verdict": "Refute"}, "refuted"),
+        ({"quote": LINE, "verdict": "probably"}, "cannot_tell"),
+        ({"quote": "return sum(prices)  ... guarded"}, "cannot_tell"),
+    ],
+)
+def test_evidence_is_found_as_it_was_shown(store: ReviewStore, row: dict[str, str], read: str) -> None:
+    whole = {"verdict": "confirmed", "path": "a.py", "line": 5, "why": "w"} | row
+    found = grounded_verdict(whole, Sources(Path.cwd()), "m", "a.py")
+    assert (found.verdict, found.line) == (read, 5 if read != "cannot_tell" else 0)
+
+
+async def test_what_is_gone_of_other_files_is_checked_last(store: ReviewStore) -> None:
+    for name in ("b.py", "c.py"):
+        Path(name).write_text(CODE)
+    claims = note(store, CLAIM, replace(CLAIM, path="b.py"), replace(CLAIM, path="c.py"))
+    gone = [replace(claim, state="gone") for claim in (claims[0], claims[2])]
+    model = ScriptedModel([calls(verdict()) for _ in claims])
+    verifier = Verifier(model, store, Sources(Path.cwd()), TokenCounter(model.profile.encoding))
+    await check_findings(verifier, SessionManager(store.database), [*gone, claims[1]], {"F-2"}, ["b.py", "c.py"])
+    places = [str(request.messages[1]["content"]).split(" at ")[1].split(":")[0] for request in model.requests]
+    assert places == ["c.py", "b.py", "a.py"]

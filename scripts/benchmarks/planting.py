@@ -1,0 +1,227 @@
+"""Problems planted in real files, those of packages that are installed with the tests: claimed, repaired, half
+repaired, moved and dismissed, by a scripted reviewer and a scripted verifier that know the truth. Again a measure of
+the machinery, not of any model."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from swecli.models.finding import Finding
+from swecli.models.review_events import ReviewFinished
+from swecli.review.judge.ledger import settle
+
+PACKAGES = ("click", "jinja2", "rich", "httpx", "h11", "markdown_it", "jsonschema", "anyio")
+AUTHOR = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+# what is put in place of what, the type that a reviewer reports it as, and two wordings
+SWAPS = (
+    (
+        " is not None",
+        " is None",
+        "NULL_CHECK",
+        "the test for {0} is inverted",
+        "None is looked for the wrong way round in {0}",
+    ),
+    (" < ", " <= ", "OFF_BY_ONE", "{0} is compared one step too far", "the boundary of {0} is off by one"),
+    (" == ", " != ", "WRONG_CONDITION", "equality is inverted in {0}", "the comparison in {0} is inverted"),
+    (" and ", " or ", "WRONG_OPERATOR", "{0} needs both conditions", "both conditions of {0} have to hold"),
+)
+
+
+@dataclass(slots=True)
+class Place:
+    """One changed line, by its text: as it was, as it is, what a reviewer calls it, and whether it is a problem."""
+
+    path: str
+    old: str
+    new: str
+    kind: str
+    words: tuple[str, str]
+    bad: bool
+    now: str = ""  # the text that stands there, and whether it is still wrong
+    broken: bool = field(default=True)
+
+    def line(self) -> int:
+        lines = Path(self.path).read_text("utf-8").split("\n")
+        return next((n for n, text in enumerate(lines, 1) if text.strip() == self.now.strip()), 0)
+
+
+class Reviewer:
+    """Reports every planted and harmless line that it is shown, and something that is nowhere; judges by the truth. In
+    round two it uses other words, and other names for the types."""
+
+    def __init__(self, places: list[Place]) -> None:
+        self.places, self.round, self.unsure = places, 0, 0
+
+    def __call__(self, request: Any) -> Any:
+        from tests.support.scripted import Reply, ScriptedCall  # noqa: PLC0415
+
+        if request.purpose == "verify":
+            rows = [self._judged(part) for part in str(request.messages[-1]["content"]).split("### ")[1:]]
+            return Reply("", (ScriptedCall("judge_findings", {"judgements": rows}),), usage=None)
+        text = "".join(str(m["content"]) for m in request.messages if m["role"] == "user")
+        found = list[dict[str, Any]]()
+        for place in self.places:
+            if place.now.strip() in text and (place.broken or not place.bad) and (line := place.line()):
+                name = place.kind if not self.round else place.kind.split("_")[0] + "_PROBLEM"
+                row = {"path": place.path, "line": line, "code_smell_type": name, "evidence": place.now.strip()}
+                found.append(row | {"message": place.words[self.round], "severity": "high"})
+        for wild in ({"path": "no/such.py", "line": 3}, {"path": self.places[0].path, "line": 10**7}):
+            found.append({**wild, "code_smell_type": "LOGIC", "message": "there is none", "severity": "critical"})
+        return Reply("", (ScriptedCall("report_findings", {"done": True, "findings": found}),), usage=None)
+
+    def _judged(self, part: str) -> dict[str, Any]:
+        """Of a claim that is not true it quotes the line as it is; it cannot decide some harmless ones."""
+        match = re.match(r"(F-\d+): \S+ at (.+?):(\d+)", part)
+        assert match is not None, part[:80]
+        lines = Path(match[2]).read_text("utf-8").split("\n")
+        shown = lines[min(int(match[3]), len(lines)) - 1].strip()
+        ours = [place for place in self.places if place.path == match[2] and place.now.strip() in part]
+        true = next((place for place in ours if place.bad and place.broken), None)
+        self.unsure += true is None and "# as in" in part
+        wanted = "confirmed" if true else "cannot_tell" if self.unsure % 5 == 4 else "refuted"
+        quote = true.now.strip() if true else shown or next(line for line in lines if line.strip())
+        row = {"id": match[1], "verdict": wanted, "path": match[2], "line": int(match[3]), "quote": quote}
+        return row | {"why": "seen"}
+
+
+def copy_files() -> list[Path]:
+    """Real modules of the installed packages, as the first commit of a repository."""
+    made = list[Path]()
+    for name in PACKAGES:
+        spec = find_spec(name)
+        for path in sorted(Path(str(spec.origin)).parent.glob("*.py")) if spec else []:
+            if 4_000 < path.stat().st_size < 40_000 and not path.name.startswith("__"):
+                made.append(Path(name) / path.name)
+                made[-1].parent.mkdir(exist_ok=True)
+                shutil.copy(path, made[-1])
+    git("init", "-q", "-b", "main")
+    commit()
+    return made
+
+
+def plant(files: list[Path], problems: int, harmless: int) -> list[Place]:
+    """At most one change in a function and two in a file: problems first, then harmless ones."""
+    places = list[Place]()
+    for path in files * 2:
+        lines = path.read_text("utf-8").split("\n")
+        taken = {place.new.strip() for place in places}
+        for node in ast.walk(ast.parse("\n".join(lines))):
+            if not isinstance(node, ast.FunctionDef) or len(places) == problems + harmless:
+                continue
+            bad = len(places) < problems
+            old, new, kind, *words = SWAPS[len(places) % len(SWAPS)]
+            at = next((n for n in range(node.lineno, node.end_lineno or 0) if fits(lines, n, old, bad)), None)
+            if at is None or node.name in str(taken):
+                continue
+            before = lines[at]
+            lines[at] = before.replace(old, new) if bad else f"{before}  # as in {node.name}"
+            if not parses(lines):
+                lines[at] = before
+                continue
+            wordings = [text.format(f"`{node.name}`") for text in words]
+            places.append(Place(str(path), before, lines[at], kind, (wordings[0], wordings[1]), bad, lines[at]))
+            taken.add(f"{node.name} {lines[at]}")
+            break
+        path.write_text("\n".join(lines), "utf-8")
+    return places
+
+
+def fits(lines: list[str], at: int, old: str, bad: bool) -> bool:
+    """Whether the line can be changed: its text stands once in the file, and what is swapped stands once in it."""
+    text = lines[at].strip()
+    simple = (
+        text.startswith(("if ", "elif ", "while ")) and text.endswith(":") and sum(text in line for line in lines) == 1
+    )
+    return simple and ((text.count(old) == 1 and '"' not in text) if bad else "#" not in text)
+
+
+def parses(lines: list[str]) -> bool:
+    try:
+        return ast.parse("\n".join(lines)) is not None
+    except SyntaxError:
+        return False
+
+
+def edit(places: list[Place]) -> None:
+    """A third of the problems is repaired, a third written differently and as wrong, a third moved by lines above."""
+    for number, place in enumerate([place for place in places if place.bad]):
+        path, text = Path(place.path), Path(place.path).read_text("utf-8")
+        if number % 3 == 0:
+            now, place.broken = place.old, False
+        elif number % 3 == 1:
+            now = re.sub(r"^(\s*\w+) (.*):$", r"\1 bool(\2):", place.now)
+        else:
+            now, text = place.now, "# a line above\n# and another one\n" + text
+        path.write_text(text.replace(place.now, now), "utf-8")
+        place.now = now
+
+
+async def reviewed(runtime: Any, **options: Any) -> ReviewFinished:
+    from tests.support.reviews import begin  # noqa: PLC0415
+
+    review = await begin(runtime, "--base", "main", verify=True, loops=200, **options)
+    async with aclosing(review.run()) as events:
+        return [event async for event in events if isinstance(event, ReviewFinished)][-1]
+
+
+def found(end: ReviewFinished, place: Place) -> Finding | None:
+    return next((one for one in end.findings if one.path == place.path and one.line == place.line()), None)
+
+
+def git(*words: str) -> None:
+    subprocess.run(["git", *AUTHOR, *words], check=True, capture_output=True)
+
+
+def commit() -> None:
+    git("add", "-A")
+    git("commit", "-qm", "x")
+
+
+def planting(problems: int, harmless_ones: int) -> Iterator[tuple[str, str, str, bool]]:
+    """Each figure: its name, value, goal, and whether that is met."""
+    from tests.support.reviews import store_of  # noqa: PLC0415
+    from tests.support.runtime import make_runtime  # noqa: PLC0415
+
+    places = plant(copy_files(), problems, harmless_ones)
+    git("checkout", "-q", "-b", "topic")
+    commit()
+    reviewer = Reviewer(places)
+    runtime = make_runtime(reviewer, review_part_tokens=1_500)
+    store, end = store_of(runtime), asyncio.run(reviewed(runtime))
+    of = {place.new: found(end, place) for place in places}
+    bad, harmless = ([place for place in places if place.bad is which] for which in (True, False))
+    kept = [of[place.new] for place in bad if of[place.new]]
+    sure = sum(finding.verdict == "confirmed" for finding in kept)
+    yield "planted in real files: kept", f"{len(kept)} of {len(bad)}", "all", len(kept) == len(bad)
+    yield "true ones confirmed", f"{sure} of {len(bad)}", ">= .90", sure >= 0.9 * len(bad)
+    loose = [one for place in harmless if (one := of[place.new]) and one.verdict == "confirmed"]
+    yield "false ones not confirmed", f"{len(harmless) - len(loose)} of {len(harmless)}", ">= .80", len(loose) <= 4
+    wild = sum(one.sure("confirmed") and not any(one is known for known in kept) for one in end.findings)
+    yield "ungrounded that fail CI or are posted", f"{wild}", "0", wild == 0
+    for place in harmless:
+        if one := of[place.new]:
+            settle(store, one.id, "dismissed", f"meant so in {place.path}")
+    edit(places)
+    commit()
+    reviewer.round = 1
+    again = asyncio.run(reviewed(runtime))
+    states = {place.new: store.get(one.id) for place in places if (one := of[place.new])}
+    thirds = [[states[place.new] for place in bad[n::3] if place.new in states] for n in range(3)]
+    fixed = [sum(one.state == "fixed" for one in third) for third in thirds]
+    yield "repaired, fixed after a check", f"{fixed[0]} of {len(thirds[0])}", ">= .90", fixed[0] >= 0.9 * len(thirds[0])
+    yield "half repaired or moved, called fixed", f"{fixed[1] + fixed[2]}", "0", not fixed[1] + fixed[2]
+    stays = sum(states[place.new].state == "dismissed" for place in harmless if place.new in states)
+    yield "dismissed kept, in other words", f"{stays} of {len(harmless)}", ">= .95", stays >= 0.95 * len(harmless)
+    new = len({one.id for one in again.findings if one.verdict != "refuted"} - {one.id for one in end.findings})
+    yield "duplicates in the second review", f"{new}", "<= 2 %", new <= 1
+    runtime.close()
