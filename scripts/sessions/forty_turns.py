@@ -18,7 +18,7 @@ from swecli.config.paths import find_paths
 from swecli.config.settings import Settings
 from swecli.models.message import AskRequest, Choice, Decision, ModelRequest
 from swecli.models.playbook import Delta, Evidence, Op
-from swecli.playbook.learning.reflector_model import ReflectionBudget, ReflectorModel
+from swecli.playbook.learning.reflector_model import ReflectorModel
 from tests.support.scripted import Reply, ScriptedCall, ScriptedModel
 
 FILE = "swecli/models/ids.py"
@@ -121,7 +121,7 @@ def _runtime(folder: Path, project: Path) -> tuple[Runtime, _Script]:
     runtime = build_runtime(start, agree, model=ScriptedModel(script, offline=False))
     model: Any = runtime.learning.reflector.model
     runtime.learning.reflector = ReflectorModel("template", model, every_turn=True)
-    runtime.learning.budget = ReflectionBudget(100_000)
+    runtime.learning.percent = 100_000
     session = runtime.sessions.current_session
     assert session is not None, "a runtime begins one"
     ops = tuple(Op("ADD", fields={"content": text, "scope": "project", "trust": "reasoning"}) for text in TAUGHT)

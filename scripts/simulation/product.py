@@ -21,7 +21,7 @@ from swecli.models.errors import SwecliError
 from swecli.models.message import ChatMessage, ModelRequest, RequestRecord, Role, ToolCall, Usage
 from swecli.models.playbook import Bullet, Delta, Trust
 from swecli.models.session import Session
-from swecli.playbook.learning.reflector_model import ReflectionBudget, ReflectorModel
+from swecli.playbook.learning.reflector_model import ReflectorModel
 from swecli.playbook.learning.remember import PlaybookMemory
 from swecli.playbook.learning.service import LearningEvent, LearningService
 from swecli.playbook.quarantine import clean
@@ -38,7 +38,7 @@ from tests.support.scripted import Reply, ScriptedModel
 Arm = Literal["none", "all", "counts", "product", "ceiling", "oracle"]
 _LEARNING: tuple[Arm, ...] = ("counts", "product")
 _VOUCHED: tuple[Trust, ...] = ("user", "reasoning")
-_ANY_BUDGET = ReflectionBudget(percent=100_000)  # the worlds ask what reflecting is worth, not what it costs
+_ANY_BUDGET = 100_000  # the worlds ask what reflecting is worth, not what it costs
 _PLAIN = (0.0, 0.5, 0.5)  # what an arm that knows no belief ranks all by
 _ANSWERS: dict[str, Any] = {
     "start": Sequence, "turn": TurnInput, "play": TurnFacts, "reflect": str, "chance": Real, "effect": Real,
@@ -79,7 +79,7 @@ class Product:
         self.memory = PlaybookMemory(self.sessions, workspaces, self.counter.count)
         model = ScriptedModel(self._reflection, name="simulated/reflector", offline=False)
         reflector = ReflectorModel("simulated", model, every_turn=every_turn)
-        self.learning = LearningService(self.sessions, reflector, workspaces, budget=_ANY_BUDGET)
+        self.learning = LearningService(self.sessions, reflector, workspaces, percent=_ANY_BUDGET)
         self.ids: dict[str, str] = {}  # by the world's keys
         self.live: set[str] = set()  # keys that the gate let in
         self.refused: Counter[str] = Counter()

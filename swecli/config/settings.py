@@ -99,7 +99,6 @@ class Settings:
     reflect_percent: int = _setting(
         15, whole(0, 100), "percent of what a session takes that reflection may use", tightens=True
     )
-    reflect_usd_per_day: float | None = _setting(None, _money, "dollars that reflection may cost a day", tightens=True)
     holdout: int = _setting(0, whole(0, 50), "percent of turns that leave one strategy out to measure it")
     command_timeout: int = _setting(120, whole(1, 86_400), "seconds a command may run")
     review_loops: int = _setting(20, whole(1, 1000), "requests to the model in one review, at most", tightens=True)

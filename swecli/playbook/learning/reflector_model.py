@@ -8,12 +8,11 @@ import json
 import re
 from collections.abc import AsyncGenerator, Collection, Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, Final, cast, get_args
 
 from swecli.llm.base import ChatModel
 from swecli.llm.lenient_json import values_in
-from swecli.llm.price_table import Row, cost_of
+from swecli.llm.price_table import cost_of
 from swecli.llm.reply import ReplyBuilder
 from swecli.models.errors import SwecliError
 from swecli.models.ids import short_id
@@ -227,38 +226,17 @@ _FEWEST_LETTERS = 3  # characters a token, at least: most texts have four
 _EXPECTED_ANSWER = 400  # tokens
 
 
-@dataclass(frozen=True, slots=True)
-class ReflectionBudget:
-    """What the user allows: `percent` of the session's units (0: no model is asked), US dollars a day (None: any)."""
-
-    percent: int = 15
-    usd_per_day: float | None = None
-
-
 def _units(usage: Usage) -> float:
     """What tokens weigh by the usual prices: one uncached input token is 1."""
     return usage.input + usage.cache_read * _CACHED + usage.cache_write * _WRITTEN + usage.output * _ANSWERED
 
 
-def refusal(limits: ReflectionBudget, totals: Spent, today: Spent, question: tuple[int, Row], *, friction: bool) -> str:
-    """Why a model is not asked now; "" when it may be. `today` is of all sessions, `question` its length in characters
-    with the model's prices; turns with `friction` come first when the budget is short."""
-    length, price = question
-    tokens = length // _FEWEST_LETTERS
+def refusal(percent: int, totals: Spent, length: int, *, friction: bool) -> str:
+    """Why a model is not asked now; "" when it may be. Reflecting may take `percent` of the session's units (0: none),
+    `length` is the question's in characters; turns with `friction` come first when the budget is short."""
     used = _units(totals.by_purpose.get(REFLECTING, Spent()).usage)
-    allowed = max(_LEAST if limits.percent else 0, (_units(totals.usage) - used) * limits.percent / 100)
-    wanted = used + tokens + _EXPECTED_ANSWER * _ANSWERED
+    allowed = max(_LEAST if percent else 0, (_units(totals.usage) - used) * percent / 100)
+    wanted = used + length // _FEWEST_LETTERS + _EXPECTED_ANSWER * _ANSWERED
     if wanted > allowed * (1 if friction else _SMOOTH):
         return f"this session's reflection budget is used up: {used:,.0f} of {allowed:,.0f} units"
-    if limits.usd_per_day is None:
-        return ""
-    worst = cost_of(Usage(input=tokens, output=_MAX_TOKENS), price)
-    if today.cost is None or worst is None:
-        return f"reflection may cost ${limits.usd_per_day:g} a day, and its price is unknown"
-    if today.cost + 2 * worst > limits.usd_per_day:
-        return f"reflection may cost ${limits.usd_per_day:g} a day, and has cost ${today.cost:.4f} today"
     return ""
-
-
-def day_began() -> datetime:
-    return datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0).astimezone(UTC)

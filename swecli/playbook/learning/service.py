@@ -17,10 +17,8 @@ from swecli.playbook.learning.lessons import Look, from_answer, from_mark, from_
 from swecli.playbook.learning.reflector_model import (
     REFLECTING,
     Asked,
-    ReflectionBudget,
     ReflectorModel,
     ask,
-    day_began,
     question_of,
     refusal,
 )
@@ -54,7 +52,7 @@ class LearningService:
     reflector: ReflectorModel
     workspaces: Workspaces | None = None
     enabled: bool = True
-    budget: ReflectionBudget = ReflectionBudget()  # noqa: RUF009 - frozen
+    percent: int = 15  # of the session's units that reflecting may take
     _reported: set[str] = field(default_factory=set)
 
     @classmethod
@@ -62,8 +60,7 @@ class LearningService:
         cls, sessions: SessionManager, settings: Settings, template: str, workspaces: Workspaces
     ) -> LearningService:
         reflector = ReflectorModel(template, every_turn=settings.reflect_every_turn)
-        budget = ReflectionBudget(settings.reflect_percent, settings.reflect_usd_per_day)
-        return cls(sessions, reflector, workspaces, settings.learn, budget)
+        return cls(sessions, reflector, workspaces, settings.learn, settings.reflect_percent)
 
     def perform(self, action: str, args: Sequence[str], command: str = "/playbook") -> ActionResult:
         """Do one of the user's actions on the playbook, `command` being how the user writes it. Raises SwecliError."""
@@ -216,9 +213,8 @@ class LearningService:
         """Why the model cannot be asked about this turn now; "" when it can."""
         if self.reflector.model is None:
             return self.reflector.missing
-        question = (length + len(self.reflector.template), self.reflector.model.profile.price)
-        today = self.sessions.playbook.spent(day_began())
-        return refusal(self.budget, self.sessions.totals(), today, question, friction=look.evidence.friction)
+        length += len(self.reflector.template)
+        return refusal(self.percent, self.sessions.totals(), length, friction=look.evidence.friction)
 
     async def _ask(self, session: Session, look: Look, question: str) -> Asked:
         model, number = self.reflector.model, look.digest.interaction

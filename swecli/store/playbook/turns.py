@@ -195,11 +195,10 @@ class ReflectionQueue:
         which = which.join(SessionRow, col(SessionRow.id) == col(InteractionRow.session_id))
         return self._database.rows(which.where(*where))
 
-    def spent(self, since: datetime | None = None) -> Spent:
-        """What the requests of reflections took: from a moment on, or ever."""
-        of = (col(RequestRow.purpose) == "reflect", *(() if since is None else (col(RequestRow.created_at) >= since,)))
+    def spent(self) -> Spent:
+        """What the requests of reflections took."""
         with self._database.reading() as db:
-            return spent_by_purpose(db, *of).get("reflect", Spent())
+            return spent_by_purpose(db, col(RequestRow.purpose) == "reflect").get("reflect", Spent())
 
     def times(self, session_id: str, interaction: int) -> int:
         """How often an interaction was reflected on to the end."""

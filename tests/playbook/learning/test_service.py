@@ -15,7 +15,7 @@ from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import ModelRequest, Usage
 from swecli.models.playbook import Bullet, Delta, Op
 from swecli.models.session import Session
-from swecli.playbook.learning.reflector_model import ReflectionBudget, ReflectorModel
+from swecli.playbook.learning.reflector_model import ReflectorModel
 from swecli.playbook.scoring.score import passes
 from swecli.store.session_manager import SessionManager
 from tests.support.runtime import NO, User, calls, make_runtime, run_turn
@@ -204,7 +204,7 @@ async def test_proposals_that_wait_are_one_line_when_there_are_three_and_only_on
     runtime = playing([reply for one in printing for reply in (calls(one), "Seen.")], reflect="always")
     model = ScriptedModel(lambda request: Reply(answers.pop(0)), name="m/r", offline=False)
     runtime.learning.reflector = ReflectorModel("template", model, every_turn=True)
-    runtime.learning.budget = ReflectionBudget(100_000)
+    runtime.learning.percent = 100_000
     lines = []
     for _ in quotes:
         events = await run_turn(runtime, "look")

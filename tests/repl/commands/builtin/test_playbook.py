@@ -11,7 +11,7 @@ import pytest
 from swecli.app import Runtime
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.playbook import Delta, Evidence, Op
-from swecli.playbook.learning.reflector_model import ReflectionBudget, ReflectorModel
+from swecli.playbook.learning.reflector_model import ReflectorModel
 from tests.support.desk import Desk
 from tests.support.runtime import make_runtime, run_turn
 
@@ -127,7 +127,7 @@ async def test_who_asks_for_a_reflection_gets_the_models_view_of_a_smooth_turn_t
     await run_turn(runtime, "bonjour, greet me in French")
     assert "Greet in French" not in system(runtime)
     assert "Greet in French" in await desk.type("/reflect")
-    runtime.learning.budget = ReflectionBudget(percent=0)
+    runtime.learning.percent = 0
     assert "reflection budget is used up" in await desk.type("/reflect")
 
 
