@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from swecli.models.finding import KINDS, SEVERITIES, SMELLS, Finding, FindingKind
@@ -19,22 +22,6 @@ _TYPE = ("code_smell_type", "codesmelltype", "smell_type", "smelltype", "smell",
 _MESSAGE = ("message", "description", "issue", "title", "problem", "text", "summary")
 _IMPROVEMENT = ("improvement", "fix", "recommendation", "advice", "remedy")
 _EVIDENCE = ("evidence", "quote", "code", "snippet", "quoted_code")
-_SEVERITY = {
-    "info": "low", "minor": "low", "trivial": "low", "note": "low", "style": "low", "nit": "low",
-    "warning": "medium", "warn": "medium", "moderate": "medium", "normal": "medium",
-    "major": "high", "error": "high", "severe": "high", "important": "high", "blocker": "critical", "fatal": "critical",
-}  # fmt: skip
-_ALIASES = {
-    "LONG_FUNCTION": "LONG_METHOD", "DUPLICATED_CODE": "DUPLICATE_CODE", "DUPLICATE_BLOCK": "DUPLICATE_CODE",
-    "DUPLICATION": "DUPLICATE_CODE", "MAGIC_NUMBER": "MAGIC_NUMBERS", "MAGIC_STRINGS": "MAGIC_NUMBERS",
-    "BARE_EXCEPT": "MISSING_ERROR_HANDLING", "SWALLOWED_EXCEPTION": "MISSING_ERROR_HANDLING",
-    "ERROR_HANDLING": "MISSING_ERROR_HANDLING", "COMPLEX_FUNCTION": "COMPLEX_FUNCTIONS",
-    "COMPLEX_METHOD": "COMPLEX_FUNCTIONS", "COMPLEXITY": "COMPLEX_FUNCTIONS", "DEEP_NESTING": "COMPLEX_FUNCTIONS",
-    "GLOBAL_STATE": "MUTABLE_SHARED_STATE", "MUTABLE_DEFAULT": "MUTABLE_SHARED_STATE",
-    "SHARED_MUTABLE_STATE": "MUTABLE_SHARED_STATE", "GOD_CLASS": "LARGE_CLASS", "LARGE_FILE": "LARGE_CLASS",
-    "MANY_PARAMETERS": "LONG_PARAMETER_LIST", "TOO_MANY_PARAMETERS": "LONG_PARAMETER_LIST",
-    "UNUSED_CODE": "DEAD_CODE", "UNREACHABLE_CODE": "DEAD_CODE", "DATA_CLUMP": "DATA_CLUMPS",
-}  # fmt: skip
 _SUGGESTION = re.compile(r"```suggestion[^\n]*\n(?P<code>.*?)\n?```", re.DOTALL)
 # `12`, `L12-L19`, `12:4-19:7`, `lines 12 to 19`, `12, 13, 14`; a number below zero is none
 _LINES = re.compile(
@@ -42,6 +29,13 @@ _LINES = re.compile(
 )
 _BEHIND = re.compile(r"(?P<path>.+?\w)[:#]L?(?P<place>\d.*)")  # a path with its place
 _LEVEL = re.compile(r"(?:p|s|sev|prio)[ -]?(?P<step>[0-4])|(?:cvss\D*)?(?P<score>\d{1,2}(?:\.\d+)?)(?:\s*/\s*10)?")
+
+
+@cache
+def _other_words(table: str) -> dict[str, str]:
+    """Word → the one of ours, of a table of `finding_rows.toml`."""
+    data = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    return {word: ours for ours, words in data[table].items() for word in words.split()}
 
 
 def rows_in(value: Any, lost: list[str], path: Any = None, depth: int = 0) -> Iterator[dict[str, Any]]:
@@ -136,7 +130,7 @@ def _rule(row: Mapping[str, Any]) -> tuple[FindingKind, str]:
     if named == "check":
         return "check", rule
     capitals = re.sub(r"[^A-Z0-9]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", rule).upper()).strip("_")
-    capitals = _ALIASES.get(capitals, capitals)
+    capitals = _other_words("type").get(capitals, capitals)
     if capitals in SMELLS:
         return "smell", capitals
     kind: FindingKind = "security" if named == "security" else "correctness"
@@ -149,7 +143,7 @@ def _severity(row: Mapping[str, Any], lost: list[str]) -> str:
     """The worst of the words that are one, a step (P0 is the worst), or a score as CVSS has them; `lost` gets a line
     for anything else."""
     given = str(row.get("severity") or row.get("level") or row.get("priority") or "").strip().lower()
-    words = [_SEVERITY.get(word, word) for word in re.findall(r"[a-z]+", given)]
+    words = [_other_words("severity").get(word, word) for word in re.findall(r"[^\W\d_]+", given)]
     if known := [severity for severity in SEVERITIES if severity in words]:
         return known[-1]
     if (match := _LEVEL.fullmatch(given)) is not None:

@@ -9,9 +9,10 @@ import re
 import tomllib
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
+from typing import NamedTuple
 
 from swecli.models.finding import Finding, FindingState, Judgement, fingerprint, one_spaced
 from swecli.review.judge.sources import LIMITS, Source, Sources
@@ -39,18 +40,13 @@ def move(finding: Finding, what: str, why: str = "") -> Finding:
 # The code of a finding, found again
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
+class _Block(NamedTuple):
     """Some lines without their white space: how many letters, and their digest. `measure` is what was measured of the
     function there, None where nothing was."""
 
     length: int
     digest: str
     measure: int | None = None
-
-    def stored(self) -> str:
-        """As a text; `read_block` reads it."""
-        return json.dumps([self.length, self.digest, self.measure], separators=(",", ":"))
 
 
 def block_of(lines: Iterable[str], measure: int | None = None) -> _Block:
@@ -59,7 +55,7 @@ def block_of(lines: Iterable[str], measure: int | None = None) -> _Block:
 
 
 def read_block(text: str, anchor: str) -> _Block:
-    """The stored block; where there is none, as in an older ledger, the anchor alone is it."""
+    """A block from JSON; where there is none, as in an older ledger, the anchor alone is it."""
     return _Block(*json.loads(text)[:3]) if text else block_of([anchor])
 
 
@@ -160,7 +156,7 @@ def _block(finding: Finding, source: Source) -> str:
     last, measured, smell = finding.end_line or finding.line, None, finding.code_smell_type
     if smell in LIMITS and (function := source.function(finding.line)) is not None:
         last, measured = max(last, function.last), function.measure(smell)
-    return block_of(source.lines[finding.line - 1 : last], measured).stored()
+    return json.dumps(block_of(source.lines[finding.line - 1 : last], measured), separators=(",", ":"))
 
 
 def _what_is_wrong(finding: Finding, source: Source) -> str:

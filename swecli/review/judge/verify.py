@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,21 +36,7 @@ _MOST_DEFINITIONS = 3
 _MOST_FILES = 400  # looked through for callers
 _NAME = re.compile(r"[A-Za-z_]\w{2,}")
 _PROMPT = Path(__file__).with_suffix(".md").read_text(encoding="utf-8").strip()
-_TEXT = {"type": "string"}
-_ENTRY: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "id": _TEXT, "verdict": {"type": "string", "enum": ["confirmed", "refuted", "cannot_tell"]}, "path": _TEXT,
-        "line": {"type": "integer"}, "quote": _TEXT, "why": _TEXT, "see": {"type": "array", "items": _TEXT},
-        "same_as": _TEXT,
-    },
-    "required": ["id", "verdict"],
-}  # fmt: skip
-_SPEC = ToolSpec(
-    _TOOL,
-    "Give your verdict on each claim.",
-    {"type": "object", "properties": {"judgements": {"type": "array", "items": _ENTRY}}, "required": ["judgements"]},
-)
+_SPEC = ToolSpec(**json.loads(Path(__file__).with_name(f"{_TOOL}.json").read_text(encoding="utf-8")))
 
 
 @dataclass(slots=True)

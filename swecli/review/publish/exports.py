@@ -10,7 +10,7 @@ from urllib.parse import quote
 from swecli import __version__
 from swecli.models.finding import SEVERITIES, SMELLS, Finding, one_spaced
 from swecli.models.review_events import ReviewFinished
-from swecli.redact import has_secret, redact, redact_value
+from swecli.redact import redact, redact_value
 from swecli.review.publish.view import coverage_words
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -113,14 +113,10 @@ def _invocation(end: ReviewFinished, code: int) -> dict[str, Any]:
     return {"executionSuccessful": end.complete, "exitCode": code, "toolExecutionNotifications": notes}
 
 
-def _artifact(path: str) -> dict[str, str]:
-    artifact = {"uri": quote(path.lstrip("/"), safe="/-._~!$&'()*+,;=@")}
-    return artifact if path.startswith("/") else artifact | {"uriBaseId": "%SRCROOT%"}
-
-
 def _location(path: str, first: int, last: int | None) -> dict[str, Any]:
     region = {"startLine": first} | ({"endLine": last} if last and last >= first else {})
-    return {"physicalLocation": {"artifactLocation": _artifact(path), "region": region}}
+    artifact = {"uri": quote(path, safe="/-._~!$&'()*+,;=@"), "uriBaseId": "%SRCROOT%"}
+    return {"physicalLocation": {"artifactLocation": artifact, "region": region}}
 
 
 def _rule(name: str, findings: Sequence[Finding]) -> dict[str, Any]:
@@ -148,10 +144,4 @@ def _result(finding: Finding, rules: Sequence[str]) -> dict[str, Any]:
         result["partialFingerprints"] = {"swecliFingerprint/v1": finding.fingerprint}
     if finding.state == "dismissed":
         result["suppressions"] = [{"kind": "external", "justification": finding.reason or "dismissed"}]
-    if finding.suggestion and not has_secret(finding.suggestion):  # code with a hole in it mends nothing
-        region = {"startLine": finding.line, "endLine": max(finding.line, finding.end_line or finding.line)}
-        change = {"deletedRegion": region, "insertedContent": {"text": finding.suggestion}}
-        result["fixes"] = [
-            {"artifactChanges": [{"artifactLocation": _artifact(finding.path), "replacements": [change]}]}
-        ]
     return result

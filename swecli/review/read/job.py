@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -36,8 +37,8 @@ _MOST_CHECKS = 50
 
 @dataclass(frozen=True, slots=True)
 class ReviewOptions:
-    """How a review is to be made. `loops` 0 is the setting's; `include` brings skipped files back; `verify` False lets
-    claims stand unchecked; `fail_on` is the severity from which on all must be verified."""
+    """How a review is to be made. `loops` 0 is the setting's, until it begins; `include` brings skipped files back;
+    `verify` False lets claims stand unchecked; `fail_on` is the severity from which on all must be verified."""
 
     loops: int = 0
     include: tuple[str, ...] = ()
@@ -61,17 +62,14 @@ class ReviewJob:
     rules: Sequence[Rule] = ()
     first: Sequence[str] = ()
 
-    @property
-    def most_loops(self) -> int:
-        return self.options.loops or self.agent.settings.review_loops
-
 
 async def begin_job(agent: Agent, store: ReviewStore, spec: Sequence[str] | None, options: ReviewOptions) -> ReviewJob:
     """The job of the target that the words name; without words (None) the review that was not finished. git and GitHub
     are waited for in a thread, so that Ctrl-C is heard. Raises SwecliError."""
     before, root = store.unfinished(), project_sources(agent.ctx.root).root
+    options = replace(options, loops=options.loops or agent.settings.review_loops)
     if spec is None:
-        old = _unfinished(before, options.loops or agent.settings.review_loops)
+        old = _unfinished(before, options.loops)
     plan, sources = await asyncio.to_thread(_read, agent, store, old.spec if spec is None else spec, options)
     verifier, sessions = _verifier_of(agent, store, sources), SessionManager(agent.sessions.database)
     target, title = plan.target, f"Review of {plan.target.label}"
@@ -229,7 +227,7 @@ def load_rules(
 ) -> tuple[list[Rule], list[str]]:
     """The rules for these files as of the commit `base` ("": as they are now), and a line for each that is cut or
     cannot be used."""
-    if base and _run(root, environ, "rev-parse", "--verify", "--quiet", f"{base}^{{commit}}") is None:
+    if base and _text(root, "", base, environ) is None:
         return [], [
             f"{base[:12]} is not in this clone: its rules are not used (fetch it: git fetch --depth=1 origin {base})"
         ]
@@ -264,21 +262,13 @@ def _checks(root: Path, base: str, environ: Mapping[str, str] | None) -> list[st
 
 
 def _text(root: Path, where: str, base: str, environ: Mapping[str, str] | None) -> str | None:
-    """A rule's file; None where there is none, or only a link."""
-    if base:
-        return _run(root, environ, "show", f"{base}:{where}")
+    """A rule's file, of a commit also a folder's list; None where there is none, or only a link."""
     path = root / where
-    try:
+    with suppress(BadInput, OSError):
+        if base:
+            return run_git(root, "show", f"{base}:{where}", environ=environ)
         return None if path.is_symlink() or not path.is_file() else path.read_text("utf-8-sig", errors="replace")
-    except OSError:
-        return None
-
-
-def _run(root: Path, environ: Mapping[str, str] | None, *words: str) -> str | None:
-    try:
-        return run_git(root, *words, environ=environ)
-    except BadInput:
-        return None
+    return None
 
 
 def parse_rule(stem: str, text: str) -> Rule:

@@ -3,6 +3,7 @@ tools, which only read, with the one that reports; and how far the review is."""
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -20,8 +21,8 @@ from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.models.errors import ContextOverflow
 from swecli.models.events import ContextMeasured, ContextReduced, Event
-from swecli.models.finding import KINDS, SEVERITIES, SMELLS, Finding, ReviewEnd, counted
-from swecli.models.message import ApiMessage, Display, ModelReply, ModelRequest, ToolCall, ToolResult, ToolSpec
+from swecli.models.finding import SMELLS, Finding, ReviewEnd, counted
+from swecli.models.message import ApiMessage, Display, ModelReply, ModelRequest, ToolResult, ToolSpec
 from swecli.review.judge.grounding import bare
 from swecli.review.read.extract import TOOL, Extraction
 from swecli.review.target.plan import Part, Plan
@@ -30,26 +31,7 @@ from swecli.tools.execute import ToolRegistry
 
 _MOST_KNOWN = 40  # findings named in one message
 _PROMPT = Path(__file__).parent / "prompts" / "review.md"
-_ITEM: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "path": {"type": "string", "description": "File, relative to the workspace."},
-        "line": {"type": "integer", "description": "First line, from 1."},
-        "end_line": {"type": "integer", "description": "Last line."},
-        "severity": {"type": "string", "enum": list(SEVERITIES)},
-        "kind": {"type": "string", "enum": list(KINDS)},
-        "code_smell_type": {
-            "type": "string",
-            "description": "One of the eleven smells, or the rule's or check's name.",
-        },
-        "message": {"type": "string", "description": "What is wrong, and why it matters."},
-        "improvement": {"type": "string", "description": "What to do."},
-        "suggestion": {"type": "string", "description": "Literal replacement of these lines, only where certain."},
-        "evidence": {"type": "string", "description": "The code at that line, quoted exactly."},
-        "same_as": {"type": "string", "description": "The id of a known finding that this one is, F-3."},
-    },
-    "required": ["path", "line", "code_smell_type", "message"],
-}
+_ITEM: dict[str, Any] = json.loads(Path(__file__).with_name(f"{TOOL}.json").read_text(encoding="utf-8"))
 _STEPS_OF_PART = 4  # after so many loops of one part only the report is offered
 _MOST_STEPS = 6  # after so many the next part is begun, where there is one
 _UNREADABLE = 2  # parts in a row without a readable report end a review
@@ -234,11 +216,6 @@ class Progress:
         if last["role"] == "user":
             self.messages, text = before, f"{last['content']}\n\n{text}"
         self.messages = [*self.messages, {"role": "user", "content": text}]
-
-    def look(self, call: ToolCall, result: ToolResult) -> None:
-        """Remember what the model was shown."""
-        if result.ok and call.name != TOOL:
-            self.looked.append(bare(result.for_model))
 
     def advance(self, reply: ModelReply, read: Extraction, part: Part) -> str | None:
         """Take a reply into account: close the part where its report came; the message to send, where one is due. A

@@ -31,10 +31,10 @@ from swecli.models.review_events import (
     ReviewProgressed,
     ReviewStarted,
 )
-from swecli.review.judge.grounding import ground, identified
+from swecli.review.judge.grounding import bare, ground, identified
 from swecli.review.judge.ledger import withdraw
 from swecli.review.judge.sources import Sources
-from swecli.review.read.extract import extract
+from swecli.review.read.extract import TOOL, extract
 from swecli.review.read.job import ReviewJob, planned, run_checks
 from swecli.review.read.requests import Progress, ReviewRequest, part_message, read_only
 from swecli.review.target.plan import Part, cover
@@ -69,7 +69,7 @@ class Review:
         """Do it; the last event is `ReviewFinished`, also before SwecliError is raised: the service or the store failed
         for good."""
         job, at, leads = self.job, self._at, sum(map(len, self.job.plan.leads.values()))
-        sizes = (len(job.plan.files), job.most_loops, self.record.loops, leads, len(job.rules))
+        sizes = (len(job.plan.files), job.options.loops, self.record.loops, leads, len(job.rules))
         yield ReviewStarted(self.record.id, self.record.label, *sizes)
         yield planned(job.plan, self.record.id, job.rules)
         notice = getattr(self._model, "review_notice", "")
@@ -123,7 +123,7 @@ class Review:
 
     async def _loop(self) -> AsyncGenerator[Event, None]:
         at, loop = self._at, self.record.loops + 1
-        part, last = self._running(), 1 < loop == self.job.most_loops
+        part, last = self._running(), 1 < loop == self.job.options.loops
         if last and at.steps:
             self._say(_LAST)
         at.state.steps = loop
@@ -141,7 +141,7 @@ class Review:
             yield accumulated
         async for event in self._calls.run(at.state.open_calls, reply.malformed):
             if isinstance(event, ToolFinished):
-                at.look(event.call, event.result)
+                at.looked += [bare(event.result.for_model)] if event.result.ok and event.call.name != TOOL else []
             yield event
         calls, at.state.open_calls = at.state.open_calls, []
         at.messages = [*at.messages, *ChatMessage(Role.ASSISTANT, reply.text, calls).to_api()]
@@ -218,7 +218,7 @@ class Review:
         most, cost = self.job.agent.settings.max_budget_usd, self._at.state.cost
         if (end := self._at.over()) is not None:
             return end
-        if self.record.loops >= self.job.most_loops:
+        if self.record.loops >= self.job.options.loops:
             return "max_loops"
         return "max_budget" if most is not None and cost is not None and cost >= most else None
 
@@ -227,7 +227,7 @@ class Review:
         coverage = cover(self.job.plan, record.seen, at.shown(), "")
         whole, counts = sum(file.whole for file in coverage.files), coverage.to_json(files=False)
         return ReviewProgressed(
-            record.loops, self.job.most_loops, whole, len(coverage.files), record.unique, at.state.usage.total,
+            record.loops, self.job.options.loops, whole, len(coverage.files), record.unique, at.state.usage.total,
             at.state.cost, part.number, parts, part.paths, counts,
         )  # fmt: skip
 

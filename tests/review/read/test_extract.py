@@ -168,7 +168,8 @@ def test_whatever_was_whole_before_the_cut_is_kept(cut: int) -> None:
     [
         ("P0", "critical", ""), ("Sev-2", "medium", ""), (9.8, "critical", ""), ("CVSS 7.5", "high", ""),
         ("🔴 High", "high", ""), ("medium-high", "high", ""), ("low (nit)", "low", ""), ({"level": "high"}, "high", ""),
-        (1, "low", ""), (None, "medium", ""), ("hoch", "medium", "hoch"), ("严重", "medium", "严重"),
+        (1, "low", ""), (None, "medium", ""), ("hoch", "high", ""), ("严重", "high", ""),
+        ("пустяк", "medium", "пустяк"),
     ],
 )  # fmt: skip
 def test_a_severity_is_read_as_it_is_written_and_a_foreign_one_is_named(given: Any, read: str, word: str) -> None:
