@@ -180,7 +180,11 @@ def _with_code(error: Mapping[str, Any], message: Any) -> str:
     inner = metadata.get("raw") if isinstance(metadata, dict) else None  # of the service behind a router
     words: str = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
     behind = refusal_in(inner)[0] if isinstance(inner, str) else ""
-    beside = (code if isinstance(code, str) else "", f"context size {context}" if context else "", behind)
+    beside = (
+        code if isinstance(code, str) and not code.isdigit() else "",
+        f"context size {context}" if context else "",
+        behind,
+    )
     return words + "".join(f" ({word})" for word in beside if word and word.split()[-1] not in words)
 
 

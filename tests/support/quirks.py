@@ -88,6 +88,15 @@ STOPPED = (
     b'data: {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "Hello."}}\n\n'
     b'data: {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}\n\ndata: {"type": "message_stop"}\n\n'
 )
+DECLINED = (
+    b"data: %b\n\n"
+    % json.dumps(
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": "refusal", "stop_details": {"type": "refusal", "explanation": "It could harm."}},
+        }
+    ).encode()
+)
 UNPAID = b'data: {"error": {"code": "402", "message": "pay first"}}\n\n'
 OVERLOADED = b'data: {"error": {"type": "overloaded_error", "message": "Overloaded"}}\n\n'
 QUIRKS = (
@@ -125,6 +134,8 @@ QUIRKS = (
           "I will not.", CHAT),
     Quirk("a refusal as the ending", lambda: [Reply("I will not.", finish="refusal")], 1, 1, "refused to answer",
           "I will not.", MESSAGES),
+    Quirk("a refusal that gives its reason", lambda: [_body(DECLINED)], 1, 1, "refused to answer", "It could harm.",
+          MESSAGES),
     Quirk("a content filter in the middle", lambda: [Reply("So far", finish="content_filter")], 1, 1,
           "withheld the rest", "So far", CHAT),
     Quirk("a content filter before any word", lambda: [Reply("", finish="content_filter")], 1, 1,

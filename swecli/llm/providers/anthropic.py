@@ -99,6 +99,7 @@ class _MessageAnswer(Answer):
     def _end(self, holder: Mapping[str, Any]) -> None:
         if holder.get("stop_reason"):
             self.ending = str(holder["stop_reason"])
+            self.add(refusal=text_of(part_of(holder, "stop_details"), "explanation"))
 
 
 class Anthropic(Native):
