@@ -126,15 +126,11 @@ class Anthropic(Native):
         body |= self._thinking(request.thinking or at.thinking, limit)
         body |= at.extra_body
         system, messages = _system(request), [m for m in request.messages if m["role"] != "system"]
-        tools = [
-            {"name": spec.name, "description": spec.description, "input_schema": spec.parameters}
-            for spec in request.tools
-        ]
-        if not tools and (used := _used(messages)):  # a history with calls must define what it calls
-            tools = [{"name": name, "input_schema": {"type": "object"}} for name in used]
-            body["tool_choice"] = {"type": "none"}
-        if tools:
-            body["tools"] = tools
+        if request.tools:
+            body["tools"] = [
+                {"name": spec.name, "description": spec.description, "input_schema": spec.parameters}
+                for spec in request.tools
+            ]
         if system:
             body["system"] = system
         body["messages"] = self._turns(messages, _Prefix(body))
@@ -251,12 +247,6 @@ def _uses(message: ApiMessage) -> list[dict[str, Any]]:
 def _result(message: ApiMessage) -> dict[str, Any]:
     block = {"type": "tool_result", "tool_use_id": plain_id(message["tool_call_id"])}
     return block | ({"content": message["content"]} if message["content"].strip() else {})
-
-
-def _used(messages: Iterable[ApiMessage]) -> list[str]:
-    """The tools that a history calls, each once."""
-    names = [call["function"]["name"] for message in messages for call in message.get("tool_calls") or ()]
-    return list(dict.fromkeys(names))
 
 
 def _mark(body: dict[str, Any]) -> None:

@@ -67,10 +67,8 @@ class _ChatAnswer(Answer):
         content = delta.get("content")
         for part in content if isinstance(content, list) else [{"text": content}]:
             if isinstance(part, dict):
-                for text in _texts(part.get("text")):
-                    self._content(text)
-                for text in _texts(part.get("thinking")):
-                    self.add(reasoning=text)
+                self._content(_text(part.get("text")))
+                self.add(reasoning=_text(part.get("thinking")))
         self.add(refusal=text_of(delta, "refusal"))
         calls, legacy = delta.get("tool_calls"), delta.get("function_call")
         old = [{"index": 0, "function": legacy}] if isinstance(legacy, dict) else []
@@ -218,7 +216,7 @@ def _joined(details: Sequence[dict[str, Any]]) -> list[Any]:
     return out
 
 
-def _texts(value: Any) -> list[str]:
-    """The texts of a list of parts, or the text itself."""
+def _text(value: Any) -> str:
+    """The text itself, or that of a list of parts."""
     parts = value if isinstance(value, list) else [{"text": value}]
-    return [part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)]
+    return "".join(text_of(part, "text") for part in parts if isinstance(part, dict))

@@ -76,16 +76,6 @@ async def test_two_parallel_calls_are_answered_in_the_next_request(name: str) ->
 
 
 @both
-async def test_a_history_with_calls_may_be_sent_without_tools(name: str) -> None:
-    call = ToolCall("c1", "read_file", {"path": "a"}, result="text")
-    said = {"role": "assistant", "content": None, "tool_calls": [call.to_api()]}
-    with StrictProvider([Reply("sum")]) as server:
-        history = [*HELLO, said, call.result_message(), {"role": "user", "content": "sum up"}]
-        assert (await ask(model_at(server, name), request(history))).text == "sum"
-    assert server.refusals == []
-
-
-@both
 async def test_call_ids_of_another_provider_are_made_acceptable(name: str) -> None:
     call = ToolCall("call_1__thought__" + "A+/=" * 40, "read_file", {"path": "a"}, result="text")
     said = {"role": "assistant", "content": None, "tool_calls": [call.to_api()]}
