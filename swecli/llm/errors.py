@@ -176,16 +176,12 @@ def refusal_in(text: str) -> tuple[str, str]:
 
 def _with_code(error: Mapping[str, Any], message: Any) -> str:
     """The message, with the error's code and the size of the context where the message does not name them."""
-    code, context, metadata = error.get("code"), error.get("n_ctx"), error.get("metadata")
-    inner = metadata.get("raw") if isinstance(metadata, dict) else None  # of the service behind a router
+    code, size, metadata = error.get("code"), str(error.get("n_ctx") or ""), error.get("metadata")
+    raw = metadata.get("raw") if isinstance(metadata, dict) else None  # of the service behind a router
     words: str = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
-    behind = refusal_in(inner)[0] if isinstance(inner, str) else ""
-    beside = (
-        code if isinstance(code, str) and not code.isdigit() else "",
-        f"context size {context}" if context else "",
-        behind,
-    )
-    return words + "".join(f" ({word})" for word in beside if word and word.split()[-1] not in words)
+    code, behind = (code if isinstance(code, str) else ""), (refusal_in(raw)[0] if isinstance(raw, str) else "")
+    beside = {"" if code.isdigit() else code: code, size: f"context size {size}", behind: behind}
+    return words + "".join(f" ({shown})" for word, shown in beside.items() if word and word not in words)
 
 
 def one_line(text: str, longest: int = _LONGEST) -> str:

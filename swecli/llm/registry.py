@@ -120,11 +120,7 @@ def _at_service(name: str, settings: Settings, environ: Mapping[str, str]) -> Ch
         if owner is None:
             models = model_table()
             near = did_you_mean(name, [model for one in (*LOCAL, *KEYED) for model in chat_models(models, one.name)])
-            way = (
-                f'Set api = "openai" or "anthropic" in [models.{entry}], or model'
-                if entry
-                else "Write it as provider/name"
-            )
+            way = f'Set api = "openai" or "anthropic" in [models.{entry}]' if entry else "Write it as provider/name"
             raise ModelNotFound(f"There is no model {name!r}.", near or f"{way}, or use demo.")
         name, head = f"{owner}/{name}", owner
     if head not in SERVICES:

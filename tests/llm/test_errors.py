@@ -85,6 +85,11 @@ def test_what_the_service_behind_a_router_said_is_named_and_understood() -> None
     assert (error.limit, "210000 tokens" in error.message) == (200_000, True)
 
 
+def test_the_words_behind_a_router_are_shown_also_where_they_end_alike() -> None:
+    error = {"message": "Provider returned error", "metadata": {"raw": "internal error"}, "code": "502"}
+    assert "Provider returned error (internal error)" in by_event(error, ENDPOINT).message
+
+
 def test_of_a_page_its_words_are_shown() -> None:
     page = "<!DOCTYPE html><!--[if IE]> x <![endif]--><html><style>a {b: c}</style><h1>502 Bad Gateway</h1></html>"
     assert refusal_in(page) == ("502 Bad Gateway", "")
