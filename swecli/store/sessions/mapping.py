@@ -35,13 +35,15 @@ _INTERACTION = shared(InteractionInfo, InteractionRow, "shown", "cited")
 NEWEST_SESSION = (col(SessionRow.updated_at).desc(), col(SessionRow.number).desc())
 
 
-def read_back(db: sqlmodel.Session, row: sqlmodel.SQLModel, model: Any, names: Sequence[str]) -> None:
-    """Write the row, and make the model what it is for a reader: a resumed session sends the same."""
-    db.add(row)
+def read_back(db: sqlmodel.Session, pairs: Sequence[tuple[Any, Any]], names: Sequence[str]) -> None:
+    """Write rows, each with its model, and make the models what they are for a reader: a resumed session sends the
+    same."""
+    db.add_all([row for row, _ in pairs])
     db.flush()
-    db.refresh(row, names)
-    for name in names:
-        setattr(model, name, getattr(row, name))
+    for row, model in pairs:
+        db.refresh(row, names)
+        for name in names:
+            setattr(model, name, getattr(row, name))
 
 
 def message_row(session_id: str, message: ChatMessage) -> MessageRow:

@@ -96,7 +96,7 @@ class SessionWriter:
             row = db.get_one(MessageRow, message.id)
             for name, value in more.items():
                 setattr(row, name, value)
-            mapping.read_back(db, row, message, tuple(more))
+            mapping.read_back(db, [(row, message)], tuple(more))
         self._waiting, self._open_calls = None, {}
         self.session.add_message(message)
         return message
@@ -130,15 +130,14 @@ class SessionWriter:
             row.messages += 1
             row.updated_at = max(row.updated_at, message.created_at)
             stored = mapping.message_row(session.id, message)
-            mapping.read_back(db, stored, message, mapping.MESSAGE)
-            message.id, keys = stored.id, dict[str, int]()
+            mapping.read_back(db, [(stored, message)], mapping.MESSAGE)
+            message.id, kept = stored.id, list[tuple[CallRow, ToolCall]]()
             for call in message.tool_calls:
                 call.id = clean_text(call.id)
                 place: dict[str, Any] = {"message_id": stored.id, "session_id": session.id, "call_id": call.id}
-                kept = CallRow(**place, **values(call, mapping.CALL))
-                mapping.read_back(db, kept, call, mapping.CALL)
-                keys[call.id] = kept.id or 0
-        return keys
+                kept.append((CallRow(**place, **values(call, mapping.CALL)), call))
+            mapping.read_back(db, kept, mapping.CALL)
+        return {call.id: row.id or 0 for row, call in kept}
 
     def record_call(self, call: ToolCall, full_result: str | None = None) -> None:
         """Commit what became of a call: decision, result, error, duration. `full_result` is the whole output, where the
@@ -157,7 +156,7 @@ class SessionWriter:
                 db.exec(sqlmodel.delete(FullResultRow).filter_by(call=row.id))
             for name in mapping.CALL:
                 setattr(row, name, getattr(call, name))
-            mapping.read_back(db, row, call, mapping.CALL)
+            mapping.read_back(db, [(row, call)], mapping.CALL)
 
     def open_call(self, call_id: str) -> int | None:
         """The key by which `note_unfinished` takes a call of the running turn; None where no message of it has one."""
