@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support import one_dialect  # noqa: F401  # registers itself
-
 # No test asserts time, and a loaded machine must fail none. CI looks at the same examples each time: a new one that
 # fails is found, and mended, where somebody sits before it.
 settings.register_profile(

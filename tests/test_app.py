@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from swecli.agent.turn_record import TurnRecord
 from swecli.app import Runtime
 from swecli.context.budget import LEAN_WINDOW
 from swecli.models.errors import BadInput
 from swecli.models.window import WindowSpec
+from swecli.store.sqlite.dialect import OneDialect
 from tests.support.runtime import calls, make_runtime, run_turn
 from tests.support.scripted import ScriptedModel
 
@@ -118,3 +120,15 @@ def test_a_small_window_has_no_skills() -> None:
     small = make_runtime(ScriptedModel(context_window=LEAN_WINDOW))
     assert "poems" not in instructed(small)
     assert "poems" in instructed(make_runtime(ScriptedModel()))
+
+
+def test_what_the_first_turn_stores_is_compiled_before_it() -> None:
+    runtime = make_runtime(["done"])
+    OneDialect._compiled.clear()
+    runtime.agent.warm()
+    before = len(OneDialect._compiled)
+    runtime.sessions.store_query("hello")
+    TurnRecord(runtime.sessions, runtime.agent.counter).open(runtime.agent.prepare("hello"))
+    assert before
+    assert len(OneDialect._compiled) == before
+    assert [one.first_query for one in runtime.sessions.list_sessions()] == ["hello"], "nothing else was stored"

@@ -87,8 +87,15 @@ class Agent:
         return self.builder.prepare(Query(query, texts, window, self._reopen), self.model, self.counter)
 
     def warm(self) -> None:
-        """Do beforehand, in a thread, what the first request would take longest for."""
-        self.counter.load()
+        """Do beforehand, in a thread, what the first request would take longest for: token table, tools' schemas, and
+        the beginning of a turn in a database in memory, whose statements are compiled then for every database."""
+        self.counter.count_tools(self.specs())
+        rehearsed = self.sessions.open(":memory:")
+        rehearsed.start(str(self.ctx.root), self.model.name)
+        rehearsed.store_query("hello")
+        builder = replace(self.builder, sessions=rehearsed, stale=None)
+        TurnRecord(rehearsed, self.counter).open(builder.prepare(Query("hello"), self.model, self.counter))
+        rehearsed.database.close()
         session = self.sessions.current_session
         if session is not None and session.get_playbook().bullets:
             self.prepare("")

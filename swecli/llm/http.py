@@ -40,6 +40,7 @@ def load_httpx() -> Any:
         # late: 100 ms that only a request needs
         import httpcore  # noqa: F401, PLC0415  # httpx itself does so with its first client
         import httpx  # noqa: PLC0415
+        from anyio import connect_tcp  # noqa: F401, PLC0415  # and httpcore with its first connection
     finally:
         for name in left_out:
             del sys.modules[name]

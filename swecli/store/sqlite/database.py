@@ -21,6 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from swecli.models.errors import BadInput, DamagedDatabase, StoreError
 from swecli.store.sqlite import files
+from swecli.store.sqlite.dialect import NAME
 from swecli.store.sqlite.files import explain, write_lock
 from swecli.store.sqlite.migrations import STEPS, Step, migrate, problems
 
@@ -33,10 +34,10 @@ def _make_engine(path: Path | None, *, only_read: bool = False) -> Engine:
     Every transaction opens with BEGIN IMMEDIATE unless the option `begin` says otherwise, so that it waits for
     another writer at its start and never fails half-way. Each commit reaches the disk before it returns.
     """
-    url = URL.create("sqlite", database=str(path) if path else ":memory:")
+    url = URL.create(NAME, database=str(path) if path else ":memory:")
     if only_read:  # immutable: nobody writes it, and it has no journal; SQLite needs no file beside it then
         whole = {} if Path(f"{path}-wal").exists() else {"immutable": "1"}
-        url = URL.create("sqlite", database=f"file:{quote(str(path))}", query={"uri": "true", "mode": "ro"} | whole)
+        url = URL.create(NAME, database=f"file:{quote(str(path))}", query={"uri": "true", "mode": "ro"} | whole)
     engine = create_engine(
         url,
         poolclass=StaticPool,

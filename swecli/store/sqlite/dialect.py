@@ -1,4 +1,4 @@
-"""One SQLAlchemy dialect for all databases of a test process: statements are compiled once, not for each database."""
+"""One SQLAlchemy dialect for all databases of a process: a statement is compiled once, not for each database."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from sqlalchemy.dialects import registry
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.engine import Engine
 from sqlalchemy.util import LRUCache
+
+NAME = "swecli"  # in an engine's URL
 
 
 class OneDialect(SQLiteDialect_pysqlite):
@@ -31,4 +33,4 @@ class OneDialect(SQLiteDialect_pysqlite):
         engine.update_execution_options(compiled_cache=cls._compiled)
 
 
-registry.register("sqlite", __name__, OneDialect.__name__)
+registry.register(NAME, __name__, OneDialect.__name__)
