@@ -237,7 +237,8 @@ def _ollama(place: tuple[str, int], model: str) -> dict[str, Any]:
     if not isinstance(shown, dict):
         return {}
     sizes = [_size(value) for key, value in _part(shown, "model_info").items() if key.endswith(".context_length")]
-    running = [row for row in _rows(_ask(place, "/api/ps"), "models") if model in (row.get("name"), row.get("model"))]
+    names = (model, f"{model}:latest")
+    running = [row for row in _rows(_ask(place, "/api/ps"), "models") if row.get("model", row.get("name")) in names]
     allocated = _size(running[0].get("context_length")) if running else None
     chosen = re.search(r"^num_ctx\s+([1-9]\d{0,8})", str(shown.get("parameters") or ""), re.MULTILINE)
     assumed = int(chosen[1]) if chosen else _OLLAMA_DEFAULT

@@ -21,12 +21,14 @@ _LONGEST = 300
 _PASSING = (408, 409, 425)
 _OVERFLOW = re.compile(
     r"context[_ ](length|window|size|limit)|(prompt|input) (is )?too long|too many tokens|request_too_large|"
-    r"maximum (number of tokens|model length)|exceeds? the (model's )?(maximum )?(input|token)",
+    r"maximum (number of tokens|model length)|exceeds? the (model's )?(maximum )?(input|token)|"
+    r"max_model_len|max_new_tokens`? must be",
     re.IGNORECASE,
 )
 _LIMITS = (
     re.compile(r"maximum (?:context|input|model) length (?:is|of) (\d+)", re.IGNORECASE),
     re.compile(r"(?:\d \+ \d+|tokens) > ?(\d+)", re.IGNORECASE),
+    re.compile(r"(?:max_model_len\D{0,40}|max_new_tokens`? must be <= )(\d+)", re.IGNORECASE),
     re.compile(r"available context size \((\d+)", re.IGNORECASE),
     re.compile(r"maximum number of tokens allowed \(?(\d+)", re.IGNORECASE),
     re.compile(r"context (?:window|limit|size|length)\D{0,20}(\d{4,})", re.IGNORECASE),

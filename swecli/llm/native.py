@@ -220,7 +220,7 @@ class Native(ABC):
         """The error for a status that is none of success; what it teaches of the model is taken at once."""
         at, status = self.endpoint, int(response.status_code)
         error = self.renewing(errors.by_answer(status, response.headers, text, at))
-        if status not in (400, 422):
+        if status not in (400, 422, 500):  # llama.cpp's own word for what a chat template does not take
             return error
         words, param = errors.refusal_in(text)
         lesson = lesson_of(at.model, body, self.profile.limit_name, param, words, at.extra_body)

@@ -47,7 +47,7 @@ _FIELDS = (
     "reasoning_effort", "thinking", "output_config", "tool_choice", "stream",
 )  # fmt: skip
 _NO_TOOLS = re.compile(
-    r"(does|do) not support (tools|tool use|tool calling|function)|tool choice requires|"
+    r"(does|do) not support (tools|tool use|tool calling|function)|tool(s param| choice) requires|"
     r"no endpoints found that support tool|(unknown|unrecognized|unsupported|unexpected|extra)\b.{0,60}\btools\b|"
     r"tools?\b.{0,40}\bnot (supported|permitted|allowed)",
     re.IGNORECASE,
@@ -181,7 +181,11 @@ def lesson_of(
         named = re.search(rf"(?<![\w.]){re.escape(field.lower())}(?![\w])", lower)
         return param == field or param.startswith(f"{field}.") or named is not None
 
-    if limit_name in body and (about("max_tokens") or about("max_completion_tokens")) and "context" not in lower:
+    if (
+        limit_name in body
+        and (about("max_tokens") or about("max_completion_tokens"))
+        and not re.search("context|max_model_len", lower)
+    ):
         figures = [int(found) for found in _AT_MOST.findall(lower.replace(",", "")) if int(found) < body[limit_name]]
         other = "max_completion_tokens" if limit_name == "max_tokens" else "max_tokens"
         return _Lesson("max_output", max(figures)) if figures else _Lesson("limit_name", other)

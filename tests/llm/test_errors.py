@@ -55,6 +55,8 @@ def test_a_date_to_wait_for_is_read() -> None:
         ("maximum context length is 32,768 tokens", 32_768),
         ("input length and `max_tokens` exceed context limit: 184915 + 20000 > 204648, decrease input length", 204_648),
         ("The decoder prompt (length 18000) is longer than the maximum model length of 16384.", 16_384),
+        ("max_tokens=8192 cannot be greater than max_model_len=max_total_tokens=4096.", 4_096),
+        ("`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4273 `inputs` tokens", 4_096),
         ("Input is too long for requested model.", None),
     ],
 )

@@ -58,6 +58,11 @@ def serving(answers: Mapping[str, Any]) -> Iterator[str]:
         ("ollama", {"/api/show": OLLAMA}, {"window": 4_096, "tools": True, "images": False}),
         (
             "ollama",
+            {"/api/show": {}, "/api/ps": {"models": [{"model": "m:latest", "context_length": 16_384}]}},
+            {"window": 16_384},
+        ),
+        (
+            "ollama",
             {"/api/show": OLLAMA | {"parameters": "num_ctx 16000\nstop x"}},
             {"window": 16_000, "tools": True, "images": False},
         ),

@@ -167,6 +167,9 @@ QUIRKS = (
           "redirects to http://other.test/", ""),
     Quirk("no tools", lambda: _refused("does not support tools", lambda body: "tools" in body), 2, 0,
           "does not support tools: it can answer"),
+    Quirk("no tools, called a failure of the server (500)", lambda: lambda got: Refusal(
+        500, "tools param requires --jinja flag") if "tools" in got.body else Reply(DONE), 2, 0, "not support tools",
+        wires=CHAT),
     Quirk("no system role", lambda: _refused(
         "System role not supported", lambda body: body["messages"][0]["role"] == "system"), 2, wires=CHAT),
     Quirk("no `stream_options`", lambda: _refused(

@@ -24,6 +24,7 @@ Answer = Refusal | Reply
 LESSONS = [
     ("tools", "m does not support tools", "tools", False),
     ("tools", '"auto" tool choice requires --enable-auto-tool-choice', "tools", False),
+    ("tools", "tools param requires --jinja flag", "tools", False),
     ("messages", "System role not supported", "system_role", False),
     ("messages", "Conversation roles must alternate user/assistant", "system_role", False),
     ("stream_options", "Unrecognized request argument supplied: stream_options", "off.stream_options", True),
@@ -64,7 +65,12 @@ def test_thoughts_that_are_refused_are_left_out_and_those_that_are_missed_are_se
 
 
 def test_other_refusals_teach_nothing() -> None:
-    for words in ("messages: roles out of order", "Invalid 'tools[0]'", "This model's maximum context length is 8192"):
+    for words in (
+        "max_tokens=9 cannot be greater than max_model_len=4096",
+        "messages: roles out of order",
+        "Invalid 'tools[0]'",
+        "This model's maximum context length is 8192",
+    ):
         assert lesson_of("m", BODY, "max_tokens", "", words) is None
 
 
