@@ -12,7 +12,7 @@ from pathlib import Path
 
 from swecli.app import Runtime, build_runtime
 from swecli.cli.flags import Parser
-from swecli.cli.startup import make_start, need_workspace
+from swecli.cli.startup import internal_error, make_start, need_workspace
 from swecli.cli.subcommands import positive, print_line, write_file
 from swecli.config.paths import project_root
 from swecli.headless.plain import dumps, one_line
@@ -131,10 +131,13 @@ def _run(args: argparse.Namespace) -> int:
             need_token(os.environ)  # before anything is paid for
         with closing(build_runtime(make_start(args), refuse)) as runtime:
             return asyncio.run(_review(runtime, args, spec))
-    except SwecliError as error:
-        if error.exit_code == 1:
-            error.exit_code = _FAILED
+    except BrokenPipeError:
         raise
+    except Exception as error:
+        failed = error if isinstance(error, SwecliError) else internal_error(error)
+        if failed.exit_code == 1:
+            failed.exit_code = _FAILED
+        raise failed from error
 
 
 def _spec(args: argparse.Namespace) -> tuple[str, ...]:

@@ -96,11 +96,11 @@ def plan_push(
     assert github is not None, "a pull request is on GitHub"
     diffs, there, replied = target.diffs, dict[str, int](), set[str]()
     login = github.login() if github.token else ""
-    for row in github.pages(f"pulls/{number}/comments"):
+    for row in github.pages(f"pulls/{number}/comments", "id", int):
         for fixed, mark in _MARK.findall(str(row.get("body") or "")):
             if login and (row.get("user") or {}).get("login") == login:
                 replied |= {mark} if fixed else set()
-                there.setdefault(mark, int(row["id"]))
+                there.setdefault(mark, row["id"])
     waiting = there.keys() - replied
     ours = [f for f in end.findings if f.fingerprint in there or (f.sure(least) and f.at_least(post_min))]
     new = [f for f in ours if f.is_open and f.fingerprint not in there and not (f.late and f.severity != "critical")]

@@ -78,13 +78,14 @@ class GitHub:
             raise GitHubFailed(f"GitHub refused a query ({_said(json.dumps(answer).encode())}).", status=403)
         return dict(answer["data"])
 
-    def pages(self, path: str) -> list[Any]:
-        """All entries of a list. Raises GitHubFailed."""
+    def pages(self, path: str, name: str, kind: type) -> list[Any]:
+        """All entries of a list, each of which has a field of that name and kind. Raises GitHubFailed."""
         out: list[Any] = []
         for page in range(1, _MOST_PAGES + 1):
             rows = self.send("GET", f"{path}?per_page={_PAGE}&page={page}")
-            if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-                raise GitHubFailed("GitHub's answer is not a list of objects.")
+            listed = rows if isinstance(rows, list) else [None]
+            if not all(isinstance(row, dict) and isinstance(row.get(name), kind) for row in listed):
+                raise GitHubFailed(f"GitHub's answer is not a list of objects with a field {name!r}.")
             out += rows
             if len(rows) < _PAGE:
                 break
@@ -93,13 +94,14 @@ class GitHub:
     def send(self, method: str, path: str, body: Mapping[str, Any] | None = None, *, again: bool = False) -> Any:
         """Ask for or change something below the repository, from the top with a `/` in front. Raises GitHubFailed."""
         headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": _VERSION, "User-Agent": "swecli"}
-        headers |= {"Authorization": f"Bearer {self.token}"} if self.token else {}
         data = None if body is None else json.dumps(body).encode()
         headers |= {"Content-Type": "application/json"} if data is not None else {}
         api = self.api.removesuffix("/v3") if path == "/graphql" else self.api
         url = f"{api}{path}" if path.startswith("/") else f"{api}/repos/{quote(self.repository)}/{path}"
         try:
             request = urllib.request.Request(url, data, headers, method=method)
+            if self.token:  # which goes nowhere else, wherever the answer leads
+                request.add_unredirected_header("Authorization", f"Bearer {self.token}")
             with urllib.request.urlopen(request, timeout=_SECONDS) as answer:
                 return json.loads(answer.read() or b"null")
         except urllib.error.HTTPError as error:
@@ -122,7 +124,7 @@ def _refused(error: urllib.error.HTTPError, path: str, github: GitHub) -> GitHub
     wait = headers.get("retry-after")
     limited = wait or headers.get("x-ratelimit-remaining") == "0" or "rate limit" in said
     if status == 429 or (status == 403 and limited):
-        when = f"Try again in {wait} s." if wait else "Try again later."
+        when = f"Try again in {wait} s." if wait and wait.isdecimal() else "Try again later."
         return GitHubFailed(f"GitHub's rate limit is reached ({said}).", f"{when} {KEPT}", 429)
     thing = f"pull request {path.split('/')[1]}" if path.startswith("pulls/") else path
     message, hint = {
@@ -185,10 +187,10 @@ def read_state(github: GitHub, number: int) -> PullState:
     if not github.token:
         return PullState()
     login = github.login()
-    for row in reversed(github.pages(f"issues/{number}/comments")):
+    for row in reversed(github.pages(f"issues/{number}/comments", "id", int)):
         body = str(row.get("body") or "")
         if (row.get("user") or {}).get("login") == login and (match := _STATE.search(body)):
-            return replace(_unpacked(match[1]), comment=int(row["id"]), body=body)
+            return replace(_unpacked(match[1]), comment=row["id"], body=body)
     return PullState()
 
 

@@ -189,7 +189,7 @@ def make_estimate(
 ) -> Estimate:
     """The ranges for a plan: by what earlier reviews (`past`) took for each token of their parts, the smallest and
     largest tenth left out; before there are enough, from one loop a part to three with reading for each."""
-    parts = plan.parts[:most_loops]
+    parts, needed = plan.parts[:most_loops], len(plan.parts) * 2
     shown = sum(part.tokens for part in parts)
     loops = (len(parts), min(most_loops, len(plan.parts) * _MOST_LOOPS_OF_PART))
     # each loop sends the conversation again; after loop 5 its window keeps it from growing
@@ -199,7 +199,8 @@ def make_estimate(
     if len(past) >= _ENOUGH and parts:
         basis = f"the last {len(past)} reviews"
         low, high = _range([row["loops"] / row["parts"] for row in past])
-        loops = (max(1, int(low * len(parts))), min(most_loops, -int(-high * len(plan.parts) // 1)))
+        needed = -int(-high * len(plan.parts) // 1)
+        loops = (max(1, int(low * len(parts))), min(most_loops, needed))
         # what a loop takes beside its parts does not grow with them
         low, high = _range([row["tokens"] / (row["shown"] + row["parts"] * _BASE_TOKENS) for row in past])
         size = shown + len(parts) * _BASE_TOKENS
@@ -211,7 +212,7 @@ def make_estimate(
         for size, reply in zip(tokens, replies, strict=True)
     ]
     cost = (costs[0], costs[1]) if costs[0] is not None and costs[1] is not None else None
-    return Estimate(loops, (loops[0], loops[1] + checks), tokens, cost, len(plan.parts) * 2, basis)
+    return Estimate(loops, (loops[0], loops[1] + checks), tokens, cost, needed, basis)
 
 
 def _range(ratios: Sequence[float]) -> tuple[float, float]:

@@ -163,10 +163,11 @@ def _pull(at: _Place, number: str) -> Target:
     at = replace(at, root=need_repository(at.root, at.environ))  # GitHub's paths begin there
     github = connect(at.root, at.environ or {})
     pull = github.send("GET", f"pulls/{int(number)}")
-    head = str(pull["head"]["sha"]) if isinstance(pull, dict) and "head" in pull else ""
-    if not head:
-        raise GitHubFailed(f"GitHub's answer about pull request {number} cannot be read.")
-    diffs, base = _pull_diffs(github, int(number)), str((pull.get("base") or {}).get("sha") or "")
+    try:
+        head, base = str(pull["head"]["sha"]), str(pull["base"]["sha"])
+    except (KeyError, TypeError) as error:
+        raise GitHubFailed(f"GitHub's answer about pull request {number} cannot be read.") from error
+    diffs = _pull_diffs(github, int(number))
     if not diffs:
         raise BadInput(f"Pull request {number} changes nothing.", "Name another.")
     label, earlier = f"pull request {number} of {github.repository}", read_state(github, int(number))
@@ -183,10 +184,10 @@ def _pull_diffs(github: GitHub, number: int) -> list[FileDiff]:
     """The changes, as GitHub will compare comments with. One without a patch is binary or too large for GitHub to show:
     it may still be read."""
     out = []
-    for row in github.pages(f"pulls/{number}/files"):
+    for row in github.pages(f"pulls/{number}/files", "filename", str):
         gone, hunks = row.get("status") == "removed", hunks_of(str(row.get("patch") or ""))
         old = str(row.get("previous_filename") or "")
-        out.append(FileDiff(str(row["filename"]), old, hunks, "deleted" if gone else ""))
+        out.append(FileDiff(row["filename"], old, hunks, "deleted" if gone else ""))
     return out
 
 

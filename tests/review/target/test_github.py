@@ -15,6 +15,8 @@ from swecli.models.errors import BadInput
 from swecli.review.target.github import GitHub, GitHubFailed, connect
 from tests.support.project import make_project
 
+RECEIVED: list[bytes] = []  # what was asked, newest last
+
 
 @pytest.mark.parametrize(
     ("remote", "name"),
@@ -44,7 +46,7 @@ def answering(answer: bytes) -> Iterator[GitHub]:
         def serve() -> None:
             connection, _ = server.accept()
             with connection:
-                connection.recv(65_536)
+                RECEIVED.append(connection.recv(65_536))
                 connection.sendall(answer)
 
         Thread(target=serve, daemon=True).start()
@@ -57,11 +59,19 @@ def test_an_answer_that_breaks_off_or_is_no_http_is_one_clear_line(answer: bytes
         github.send("GET", "pulls/7")
 
 
-@pytest.mark.parametrize("body", [b"[]", b"{}", b"7", b"null", b"[7]"])
+@pytest.mark.parametrize("body", [b"[]", b"{}", b"7", b"null", b"[7]", b'[{"id": "x"}]'])
 def test_an_answer_of_another_shape_is_one_clear_line(body: bytes) -> None:
     head = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
     with answering(head + body) as github, pytest.raises(GitHubFailed, match="GitHub's answer"):
         github.login()
     if body != b"[]":
         with answering(head + body) as github, pytest.raises(GitHubFailed, match="GitHub's answer"):
-            github.pages("pulls/7/comments")
+            github.pages("pulls/7/comments", "id", int)
+
+
+def test_a_token_goes_to_no_other_place() -> None:
+    with answering(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{}") as other:
+        head = f"HTTP/1.1 301 Moved\r\nLocation: {other.api}/x\r\nContent-Length: 0\r\n\r\n".encode()
+        with answering(head) as github:
+            GitHub("acme/shop", "secret", github.api).send("GET", "pulls/7")
+    assert [b"secret" in request for request in RECEIVED[-2:]] == [True, False]
