@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from scripts.simulation.api import Proposal, ReflectionAsked, TurnFacts, TurnInput, World
+from scripts.simulation.api import Proposal, ReflectionAsked, Truth, TurnFacts, TurnInput, World
 from swecli.agent.request_builder import Query, RequestBuilder, Turn
 from swecli.agent.turn_record import TurnRecord, cited
 from swecli.config.settings import Settings
@@ -44,6 +44,7 @@ _ANSWERS: dict[str, Any] = {
     "start": Sequence, "turn": TurnInput, "play": TurnFacts, "reflect": str, "chance": Real, "effect": Real,
     "best": Sequence, "truth": str,
 }  # fmt: skip
+_BOUNDS: dict[str, tuple[Any, Any]] = {"chance": (0, 1), "effect": (-1e9, 1e9)}
 _KEY = re.compile(r"\[([^\[\]\s]+)\]")
 
 
@@ -61,6 +62,10 @@ def ask(world: World, what: str, *args: Any) -> Any:
         raise WorldFailed(f"the world raised in {what}{place}: {reason:.200}") from error
     if not isinstance(answer, _ANSWERS[what]):
         raise WorldFailed(f"the world gave {answer!r:.60} in {what}{place}, which is not a {_ANSWERS[what].__name__}")
+    least, most = _BOUNDS.get(what, (None, None))
+    if (least is not None and not least <= answer <= most) or (what == "truth" and answer not in get_args(Truth)):
+        wanted = f"from {least} to {most}" if what in _BOUNDS else f"one of {', '.join(get_args(Truth))}"
+        raise WorldFailed(f"the world gave {answer!r:.60} in {what}{place}, which is not {wanted}")
     return answer
 
 

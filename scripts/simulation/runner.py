@@ -78,8 +78,18 @@ def load(job: Job) -> World:
 
 
 def play(job: Job) -> dict[str, Played]:
-    """A world under each arm; "none" and "oracle" always, since the gain is measured between them."""
-    return {arm: asyncio.run(_play(load(job), job, arm)) for arm in ARMS if arm in {*job.arms, "none", "oracle"}}
+    """A world under each arm; "none" and "oracle" always, since the gain is measured between them. Raises WorldFailed,
+    in one line, also for what the program cannot play."""
+    played = {}
+    for arm in (arm for arm in ARMS if arm in {*job.arms, "none", "oracle"}):
+        try:
+            played[arm] = asyncio.run(_play(load(job), job, arm))
+        except WorldFailed:
+            raise
+        except Exception as error:
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            raise WorldFailed(f"the world cannot be played ({arm}, seed {job.seed}): {reason:.200}") from error
+    return played
 
 
 async def _play(world: World, job: Job, arm: Arm) -> Played:

@@ -85,6 +85,10 @@ def test_the_product_learns_what_harms_and_the_gate_keeps_the_poisoned_out_and_t
     [
         ("return 0.5 +", "return 1 / 0 +", "simulate: the world raised in chance for 0: ZeroDivisionError"),
         ('return ["good"]', "return None", "the world gave None in best for 0, which is not a Sequence"),
+        ("return 0.5 +", 'return float("nan") +', "gave nan in chance for 0, which is not from 0 to 1"),
+        ('"bad": "harmful"}.get', '"bad": "odd"}.get', "gave 'odd' in truth for 'bad', which is not one of helpful,"),
+        ("self.turns = turns", "self.turns = 0", "cannot be played (none, seed 0): ZeroDivisionError"),
+        ("TurnFacts(calls,", "TurnFacts(3,", "cannot be played (none, seed 0): TypeError"),
         ("API = 1", "API = 2", "does not say API = 1"),
         ("return Tiny(turns)", "return options['x']", "cannot be used: KeyError: 'x'"),
     ],
