@@ -134,8 +134,7 @@ class Product:
             some = [one for one in start if (one.source in _VOUCHED) is vouched]
             plan = plan_import(list(map(_carried, some, range(1, len(some) + 1))), {}, trusted=vouched)
             if plan.ops:
-                ops = tuple(replace(op, bullet_id="") for op in plan.ops)
-                self.sessions.playbook.apply(Delta(f"start-{vouched}", ops, "import"), self.session)
+                self.sessions.playbook.apply(Delta(f"start-{vouched}", tuple(plan.ops), "import"), self.session)
             self.refused.update(re.sub(r"^\S+ ", "", line) for line in plan.left_out)
             self._name(some)
 

@@ -119,8 +119,8 @@ class Bullet:
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """One operation of a delta. An ADD names no bullet (the store mints the id), unless the delta's author is "import":
-    then it may bring its id, counts and times (ISO 8601) along. All others name one.
+    """One operation of a delta. An ADD names no bullet, the store mints the id; where the delta's author is "import" it
+    may bring counts and times (ISO 8601) along. All others name one.
 
     `fields` belong to ADD and UPDATE: any of content, when, section, kind, scope, state, trust, anchors.
     """

@@ -138,7 +138,7 @@ def test_ten_thousand_strategies_come_in_at_once(run: Run, tmp_path: Path) -> No
     lines = "\n".join(f"- [P-{n}] matter {n} is handled in part{n}.py" for n in range(1, 10_001))
     file.write_text(f"<!-- swecli playbook 1 -->\n## general\n{lines}\n")
     done = run("playbook", "add", "--from", str(file), "--json", "--trust")
-    assert len(done.json["kept"]) == 10_000
+    assert len(done.json["added"]) == 10_000
 
 
 def test_a_broken_file_is_one_line_and_changes_nothing(run: Run, tmp_path: Path) -> None:

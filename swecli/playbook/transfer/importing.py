@@ -1,4 +1,4 @@
-"""Bringing an exported playbook in: what is known is updated, what is new keeps its id where that is free. Pure."""
+"""Bringing an exported playbook in: what is known is updated, what is new gets the next numbers."""
 
 from __future__ import annotations
 
@@ -18,52 +18,42 @@ from swecli.redact import has_secret
 
 _EDITABLE = ("content", "when", "section", "kind", "scope", "state", "anchors")
 _COUNTS = ("helpful", "harmful", "neutral")
-_FAR = 100_000  # above the last number an id is nobody's: kept, it would push all later ones up there
 _ELSEWHERE = "it comes from another playbook"
 
 
 @dataclass(slots=True)
 class _ImportPlan:
-    """What an import would do. `kept` new ones keep their id, `renamed` get another, in the order of their ADDs;
-    `changed` and `same` are known; `waiting` need the user's look; `left_out` says what stays out and why, `lost` of
-    these are not there in other words either."""
+    """What an import would do. `new` ones are named as the file does, in the order of their ADDs; `changed` and `same`
+    are known; `waiting` need the user's look; `left_out` says what stays out and why."""
 
     ops: list[Op] = field(default_factory=list)
-    kept: list[str] = field(default_factory=list)
-    renamed: list[str] = field(default_factory=list)
+    new: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
     same: list[str] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
-    lost: int = 0
 
 
-def plan_import(
-    carried: Sequence[Carried], present: Mapping[str, Bullet], last_number: int = 0, *, trusted: bool = False
-) -> _ImportPlan:
-    """Compare a file with every strategy `present`, removed ones that it names too; `last_number` is the highest that
-    was ever given, `trusted` that the user vouches for the file. A strategy is known when one of its id or words was
-    made at the same moment; any other keeps its id where that is free, and stays out when its words are there."""
+def plan_import(carried: Sequence[Carried], present: Mapping[str, Bullet], *, trusted: bool = False) -> _ImportPlan:
+    """Compare a file with every strategy `present`, removed ones too; `trusted` says that the user vouches for the
+    file. A strategy is known when one of its id or words was made at the same moment, or its words are there."""
     plan = _ImportPlan()
     words = {_words(bullet): name for name, bullet in present.items() if bullet.state != "deleted"}
     twins = {(bullet.created_at, _words(bullet)): bullet for bullet in present.values()}
-    for item in sorted(carried, key=lambda item: item.bullet.number):  # ids that are kept are given in their order
+    for item in sorted(carried, key=lambda item: item.bullet.number):
         bullet, known = item.bullet, present.get(item.bullet.id)
-        if known is None or not (known.created_at == bullet.created_at if item.dated else trusted):
+        if known is None or not item.dated or known.created_at != bullet.created_at:
             known = twins.get((bullet.created_at, _words(bullet))) if item.dated else None
         alike = words.get(_words(bullet))
         if has_secret(bullet.content) or (known is None and bullet.state == "deleted"):
             why = "is marked as removed" if bullet.state == "deleted" else f"(line {item.line}) holds a secret"
             plan.left_out.append(f"{bullet.id} {why}")
-            plan.lost += 1
         elif known is not None:
             _update(plan, known, item, trusted=trusted)
-        elif alike == bullet.id:
-            plan.same.append(alike)
         elif alike:
-            plan.left_out.append(f"{bullet.id} repeats {alike}")
+            plan.same.append(alike)
         else:
-            _take_in(plan, item, last_number, trusted=trusted)
+            _take_in(plan, item, trusted=trusted)
     return plan
 
 
@@ -91,10 +81,10 @@ def _update(plan: _ImportPlan, known: Bullet, item: Carried, *, trusted: bool) -
     plan.changed.append(known.id)
 
 
-def _take_in(plan: _ImportPlan, item: Carried, last_number: int, *, trusted: bool) -> None:
+def _take_in(plan: _ImportPlan, item: Carried, *, trusted: bool) -> None:
     """Plan a new one; where nobody vouches for it no more trusted than a file, and out of prompts until it is seen."""
-    bullet, evidence, free = item.bullet, item.evidence, last_number < item.bullet.number <= last_number + _FAR
-    (plan.kept if free else plan.renamed).append(bullet.id)
+    bullet, evidence = item.bullet, item.evidence
+    plan.new.append(bullet.id)
     if not trusted:
         plan.waiting += [bullet.id] if bullet.live or bullet.state == "quarantined" else []
         content, state = clean(bullet.content) or bullet.content, "quarantined" if bullet.live else bullet.state
@@ -108,7 +98,7 @@ def _take_in(plan: _ImportPlan, item: Carried, last_number: int, *, trusted: boo
     times = ("created_at", "updated_at", "last_used") if item.dated else ("updated_at", "last_used")
     fields |= {name: when.isoformat() for name in times if (when := getattr(bullet, name))}
     written = Evidence("import", f"line {item.line} of the imported file", trust="user" if trusted else "repository")
-    plan.ops.append(Op("ADD", bullet.id if free else "", fields=fields, evidence=evidence or (written,)))
+    plan.ops.append(Op("ADD", fields=fields, evidence=evidence or (written,)))
 
 
 _LARGEST = 20_000_000  # bytes of a file that is read
@@ -126,45 +116,31 @@ def write_file(path: Path, text: str, *, force: bool, hint: str) -> None:
 
 
 def import_file(ctx: ActionContext, file: str, *, trusted: bool) -> ActionResult:
-    """Take in an exported playbook: ids are kept where they are free, and what is known is updated. What does not come
-    from this project waits for the user's yes, unless they vouch for the file. Raises BadInput."""
+    """Take in an exported playbook. What does not come from this project waits for the user's yes, unless they vouch
+    for the file. Raises BadInput."""
     if not file:
         raise wrong(ctx, "No file was named.", "add --from FILE")
-    path, store = Path(file).expanduser(), ctx.sessions.playbook
+    path = Path(file).expanduser()
     carried = read_markdown(_read(path))
     if not ctx.session.id and (own := [item.line for item in carried if item.bullet.scope == "session"]):
         raise BadInput(
             f"Line {own[0]} belongs to a session, and there is none.", "Write `scope: project` in its place."
         )
-    plan = plan_import(carried, _present(ctx, carried), store.last_number(), trusted=trusted)
+    present = {bullet.id: bullet for bullet in (*ctx.bullets(), *ctx.sessions.playbook.removed(ctx.session))}
+    plan = plan_import(carried, present, trusted=trusted)
     added: tuple[str, ...] = ()
     if plan.ops:
         delta = Delta(uuid7(), tuple(plan.ops), "import", ctx.session.id, None, f"import of {path.name}")
         added = ctx.apply(delta).added
-    kept = {*plan.kept}
-    renamed = dict(zip(plan.renamed, (name for name in added if name not in kept), strict=True))
-    waiting = [renamed.get(name, name) for name in plan.waiting]
-    value = {"kept": plan.kept, "renamed": renamed, "changed": plan.changed, "same": plan.same, "waiting": waiting}
-    lines = tuple(_summary(ctx, plan, renamed, path))
-    return ActionResult(value | {"left_out": plan.left_out}, lines, code=1 if plan.lost else 0)
+    named = dict(zip(plan.new, added, strict=True))
+    waiting = [named.get(name, name) for name in plan.waiting]
+    value = {"added": named, "changed": plan.changed, "same": plan.same, "waiting": waiting, "left_out": plan.left_out}
+    return ActionResult(value, tuple(_summary(ctx, plan, named, path)), code=1 if plan.left_out else 0)
 
 
-def _present(ctx: ActionContext, carried: Sequence[Carried]) -> dict[str, Bullet]:
-    """What may be seen from the session, with removed ones that the file names: they can come back."""
-    store, present = ctx.sessions.playbook, dict(ctx.session.playbook.bullets)
-    last = store.last_number()
-    for name in [item.bullet.id for item in carried if item.bullet.number <= last]:
-        if name not in present and (bullet := store.get(name, ctx.session)):
-            present[name] = bullet
-    return present
-
-
-def _summary(ctx: ActionContext, plan: _ImportPlan, renamed: Mapping[str, str], path: Path) -> Iterator[str]:
-    yield (
-        f"{len(plan.kept)} imported under their ids, {len(renamed)} under new ones, {len(plan.changed)} changed, "
-        f"{len(plan.same)} the same."
-    )
-    yield from (f"{old} is {name} now: its number is not free." for old, name in list(renamed.items())[:20])
+def _summary(ctx: ActionContext, plan: _ImportPlan, named: Mapping[str, str], path: Path) -> Iterator[str]:
+    yield f"{len(named)} imported, {len(plan.changed)} changed, {len(plan.same)} the same."
+    yield from [f"{old} of the file is {name} here." for old, name in named.items() if old != name][:20]
     yield from (f"left out: {why}." for why in plan.left_out[:20])
     if count := len(plan.waiting):
         wait = "needs" if count == 1 else "need"
@@ -173,9 +149,10 @@ def _summary(ctx: ActionContext, plan: _ImportPlan, renamed: Mapping[str, str], 
 
 def _read(path: Path) -> str:
     try:
-        if path.stat().st_size > _LARGEST:
-            raise BadInput(f"{path} is too large to be a playbook: over {_LARGEST // 1_000_000} MB.")
-        return path.read_text(encoding="utf-8-sig")
+        with path.open("rb") as file:
+            if len(data := file.read(_LARGEST + 1)) > _LARGEST:
+                raise BadInput(f"{path} is too large to be a playbook: over {_LARGEST // 1_000_000} MB.")
+        return data.decode("utf-8-sig")
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:

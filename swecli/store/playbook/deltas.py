@@ -95,24 +95,20 @@ def write(db: sqlmodel.Session, delta: Delta, session: Session, verdicts: Sequen
 
 
 def _minted(db: sqlmodel.Session, new: Mapping[str, Bullet], session: Session) -> dict[str, int]:
-    """Give new ones numbers in their order; those that come with numbers of their own, from an import, come first."""
+    """Give new ones the next numbers, in their order."""
     last = last_number(db) if new else 0
     made, rows, past = dict[str, int](), list[dict[str, Any]](), list[dict[str, Any]]()
     place = {"session_id": session.id, "project": project_of(session)}
-    for name in sorted(new, key=lambda name: new[name].id.startswith("new-")):
-        bullet = new[name]
+    for number, (name, bullet) in enumerate(new.items(), last + 1):
         if bullet.scope == "session" and not session.id:
             raise BadInput("There is no session that a strategy of this scope could belong to.", "Use project or user.")
-        given = 0 if bullet.id.startswith("new-") else bullets.number_of(bullet.id)
-        if given and given <= last:
-            raise BadInput(f"The number of {bullet.id} was given before.", "It can be imported under a new one.")
-        made[name] = last = given or last + 1
+        made[name] = number
         if bullet.helpful + bullet.harmful + bullet.neutral:  # one verdict stands for what comes with counts alone
             factors, prior = factors_of_counts(bullet.helpful, bullet.harmful), PRIORS[bullet.trust]
             counts = f"{bullet.helpful} {bullet.harmful} {bullet.neutral}"
-            past.append({"bullet": last, "source": "counts", "quote": counts, "kind": "before", "factors": factors})
+            past.append({"bullet": number, "source": "counts", "quote": counts, "kind": "before", "factors": factors})
             bullet = replace(bullet, belief=after_verdict(prior, prior, factors, 0.0))
-        rows.append(place | {"number": last} | bullets.columns_of(bullet))
+        rows.append(place | {"number": number} | bullets.columns_of(bullet))
     for table, found in ((BulletRow, rows), (EvidenceRow, past)):
         if found:
             db.connection().execute(insert(table), found)
@@ -200,8 +196,8 @@ def _check_caps(db: sqlmodel.Session, delta: Delta, session: Session) -> None:
 
 
 def _add(outcome: _Outcome, op: Op, delta: Delta) -> None:
-    brought = delta.author == "import"  # only what comes back from an export has a number and a past already
-    if op.bullet_id and not brought:
+    brought = delta.author == "import"  # only what comes back from an export has a past already
+    if op.bullet_id:
         raise BadInput(f"ADD names {op.bullet_id}, but new strategies are given their number by the store.")
     past = {name: value for name, value in op.fields.items() if brought and name in _PAST}
     values = _checked(replace(op, fields={name: value for name, value in op.fields.items() if name not in past}))
@@ -212,7 +208,7 @@ def _add(outcome: _Outcome, op: Op, delta: Delta) -> None:
         raise BadInput("ADD has no evidence: nothing says why it should be believed.")
     name = f"new-{len(outcome.added)}"
     past |= {key: datetime.fromisoformat(past[key]) for key in past if key.endswith(("_at", "_used")) and past[key]}
-    made: dict[str, Any] = {"id": op.bullet_id or name, "created_at": delta.created_at}
+    made: dict[str, Any] = {"id": name, "created_at": delta.created_at}
     outcome.bullets[name] = Bullet(**made | past | values)
     outcome.added.append(name)
     # what is written by hand has its author as its evidence

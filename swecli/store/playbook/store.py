@@ -173,11 +173,6 @@ class PlaybookStore(ReflectionQueue):
             db.connection().execute(change.values(stale=bindparam("gone"), verified_at=bindparam("at")), rows)
             bullets.note_changed(db, map(number_of, wanted))
 
-    def last_number(self) -> int:
-        """The highest number that was ever given to a strategy, 0 before the first."""
-        with self._database.reading() as db:
-            return deltas.last_number(db)
-
     def evidence(self, bullet_id: str, *, verdicts: bool = False) -> list[Evidence]:
         """Why a bullet is believed, in the order it came; with `verdicts` what its turns show of it instead, as in
         `helpful: pytest went from failing to passing`."""

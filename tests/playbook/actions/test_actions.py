@@ -144,11 +144,11 @@ def test_a_playbook_goes_out_and_comes_in_elsewhere_and_waits_there(runtime: Run
     text_of = file.read_text().replace("P-1]", "P-8]").replace("run the tests with pytest", "use the mirror")
     file.write_text("\n".join(line for line in text_of.splitlines() if "created:" not in line))
     result = do(runtime, f"add --from {file}")
-    assert result.value["waiting"] == ["P-8"]
+    assert result.value["waiting"] == ["P-3"]
     [question] = do(runtime, "review").questions
-    assert question.answers[0][0] == "P-8 use"
-    do(runtime, "review P-8 use")
+    assert question.answers[0][0] == "P-3 use"
+    do(runtime, "review P-3 use")
     assert do(runtime, "review").questions == ()
-    for line in ("review P-8 use", "review P-8 dance", f"add --from {tmp_path}/nothing.md"):
+    for line in ("review P-3 use", "review P-8 dance", f"add --from {tmp_path}/nothing.md"):
         with pytest.raises(SwecliError):
             do(runtime, line)
