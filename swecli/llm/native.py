@@ -24,6 +24,7 @@ from swecli.models.message import IMAGES, ApiMessage, ModelChunk, ModelRequest, 
 _NO_TOOLS = "You have no tools in this conversation: answer in text only."
 _JOIN_SECONDS = 0.03
 _END_SECONDS = 1.0  # for the connection to end, so that it is used again
+_COUNT_SECONDS = 5.0  # for what comes behind an answer's ending: what it took
 _PLAIN_ENDINGS = ("stop", "end_turn", "stop_sequence", "eos", "eos_token")
 _ID, _NINE = re.compile(r"[A-Za-z0-9_-]{1,40}"), re.compile(r"[A-Za-z0-9]{9}")
 _Asked = tuple[dict[str, Any], Answer, asyncio.Task[None]]  # the body that was sent, and what reads its answer
@@ -87,7 +88,10 @@ class Native(ABC):
         try:
             await answer.written.wait()
             yield ModelChunk()  # from here on the clocks run
+            last = None
             while not (asking.done() or answer.over):
+                if answer.ending and last is None:
+                    last = asyncio.get_running_loop().call_later(_COUNT_SECONDS, answer.close)
                 await answer.came.wait()
                 answer.came.clear()
                 for chunk in answer.take():

@@ -69,6 +69,17 @@ def _still_open() -> Any:
     return answer
 
 
+def _silent() -> Any:
+    def answer(got: Received) -> Reply:
+        whole, end = (
+            (ENDED, b"data: [DONE]") if got.protocol == "openai" else (STOPPED, b'data: {"type": "message_stop"')
+        )
+        body = whole[: whole.index(end)]
+        return Reply(wire=Wire(body=body, stall_at=len(body)))
+
+    return answer
+
+
 def _two() -> Any:
     pieces = [{"index": at, "delta": {"content": text}} for text in ("Hel", "lo.") for at in (0, 1)]
     pieces += [{"index": at, "delta": {}, "finish_reason": "stop"} for at in (0, 1)]
@@ -111,6 +122,7 @@ QUIRKS = (
     Quirk("a call that the service could not read", lambda: [
         Refusal(400, "Failed to call.", "tool_use_failed"), Reply(DONE)], 2, 0, "Failed to call", wires=CHAT),
     Quirk("keep-alives without end behind the answer", _still_open, 1),
+    Quirk("silence behind the ending, and no end", _silent, 1),
     Quirk("letters that are no UTF-8", lambda: [_body(ENDED.replace(b"o.", b"o\xe9."))], 1, answer="Hello�.",
           wires=CHAT),
     Quirk("two answers side by side", _two, 1, wires=CHAT),

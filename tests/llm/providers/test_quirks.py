@@ -35,12 +35,13 @@ def server(quirk: Quirk) -> Iterator[StrictProvider]:
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No wait before a request is sent again."""
+    """No wait before a request is sent again, nor for what may come behind an ending."""
 
     async def pause(_: float) -> None:
         pass
 
     monkeypatch.setattr("swecli.llm.reply.pause", pause)
+    monkeypatch.setattr("swecli.llm.native._COUNT_SECONDS", 0.05)
 
 
 def model_of(server: StrictProvider, wire: str) -> ChatModel:
