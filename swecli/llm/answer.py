@@ -121,11 +121,6 @@ class Answer(ABC):
         else:
             self._deltas.append((index, call_id, name, [arguments]))
 
-    def close(self) -> None:
-        """Wait for nothing more."""
-        self.over = True
-        self.came.set()
-
     def take(self) -> list[ModelChunk]:
         """The pieces so far as few chunks; they are handed on now."""
         texts: dict[str, Any] = {name: "".join(parts) for name, parts in self._texts.items()}

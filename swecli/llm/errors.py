@@ -89,8 +89,11 @@ def by_answer(status: int, headers: Mapping[str, str], text: str, endpoint: Endp
     return by_status(status, refusal_in(text)[0], retry_after(headers, text), endpoint)
 
 
-def by_event(error: Any, endpoint: Endpoint) -> ProviderError:
-    """The error for an error object that came instead of an answer, or in its middle."""
+def by_event(event: Mapping[str, Any], endpoint: Endpoint) -> ProviderError | None:
+    """The error for an event that holds an error object, or is one; None for a part of an answer."""
+    error = event.get("error") or ((event.get("object") == "error" or str(event.get("type")) in _KINDS) and event)
+    if not error:
+        return None
     inner = error if isinstance(error, dict) else {"message": str(error)}
     words = one_line(_with_code(inner, inner.get("message") or json.dumps(inner)))
     named = [_KINDS.get(str(inner.get(key)), str(inner.get(key))) for key in ("type", "code", "status")]
@@ -99,11 +102,6 @@ def by_event(error: Any, endpoint: Endpoint) -> ProviderError:
     if _OVERFLOW.search(words):
         return overflow(words, endpoint, None)
     return Unavailable(f"{endpoint.address} ended its answer with an error: {words}", "Try again.", tries=CUT_TRIES)
-
-
-def error_in(event: Mapping[str, Any]) -> Any:
-    """The error object of an event, which may be the whole of it; nothing where it is part of an answer."""
-    return event.get("error") or (event.get("object") == "error" or str(event.get("type")) in _KINDS) and event
 
 
 def by_transport(error: BaseException, endpoint: Endpoint, *, answering: bool) -> ProviderError:

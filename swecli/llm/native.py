@@ -91,7 +91,7 @@ class Native(ABC):
             last = None
             while not (asking.done() or answer.over):
                 if answer.ending and last is None:
-                    last = asyncio.get_running_loop().call_later(_COUNT_SECONDS, answer.close)
+                    last = asyncio.get_running_loop().call_later(_COUNT_SECONDS, asking.cancel)
                 await answer.came.wait()
                 answer.came.clear()
                 for chunk in answer.take():
@@ -101,7 +101,7 @@ class Native(ABC):
                 await asyncio.wait({asking}, timeout=_END_SECONDS)
             for chunk in answer.take():
                 yield chunk
-            if not answer.over:
+            if not (answer.over or answer.ending):
                 await asking
             yield self._last(body, answer)
         finally:
@@ -164,8 +164,8 @@ class Native(ABC):
             came = f": {errors.one_line(data[:1000].decode('utf-8', 'replace'), SHOWN)}" if data else "."
             hint = "Try again; is the address that of a model's service?"
             raise Unavailable(f"{self.endpoint.address} {problem}{came}", hint, tries=tries)
-        if error := errors.error_in(value):
-            raise errors.by_event(error, self.endpoint)
+        if failed := errors.by_event(value, self.endpoint):
+            raise failed
         return value
 
     def _last(self, body: dict[str, Any], answer: Answer) -> ModelChunk:

@@ -13,7 +13,7 @@ import pytest
 from httpx import ConnectTimeout
 
 from swecli.llm.endpoints import resolve
-from swecli.llm.errors import by_answer, by_event, by_status, by_transport, error_in, one_line, refusal_in, retry_after
+from swecli.llm.errors import by_answer, by_event, by_status, by_transport, one_line, refusal_in, retry_after
 from swecli.models.errors import ContextOverflow, ProviderError, Unavailable
 
 ENDPOINT = resolve("openai/gpt-4.1", {"OPENAI_API_KEY": "k"})
@@ -89,7 +89,7 @@ def test_what_the_service_behind_a_router_said_is_named_and_understood() -> None
 
 def test_the_words_behind_a_router_are_shown_also_where_they_end_alike() -> None:
     error = {"message": "Provider returned error", "metadata": {"raw": "internal error"}, "code": "502"}
-    assert "Provider returned error (internal error)" in by_event(error, ENDPOINT).message
+    assert "Provider returned error (internal error)" in str(by_event({"error": error}, ENDPOINT))
 
 
 def test_of_a_page_its_words_are_shown() -> None:
@@ -107,9 +107,11 @@ def test_of_a_page_its_words_are_shown() -> None:
     ],
 )
 def test_an_error_in_a_stream_is_of_the_kind_that_it_names(error: dict[str, Any], status: int) -> None:
-    assert by_event(error, ENDPOINT).status == status
-    assert bool(error_in(error)) == (error.get("object") == "error" or "type" in error)
-    assert error_in({"error": error}) == error
+    failed = by_event({"error": error}, ENDPOINT)
+    assert failed is not None
+    assert failed.status == status
+    bare = by_event(error, ENDPOINT)
+    assert (bare is not None) == ("type" in error), "also where the event itself is the error"
 
 
 def test_a_call_that_the_service_could_not_read_is_asked_for_once_more() -> None:

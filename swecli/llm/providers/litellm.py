@@ -25,8 +25,7 @@ from swecli.models.message import ApiMessage, ModelRequest
 
 _LOGGERS = ("LiteLLM", "LiteLLM Proxy", "LiteLLM Router", "litellm", "openai", "httpx", "httpcore")
 # the time is a backstop only: our own clocks end a wait before; what is not allowed for a service is left out
-_ALLOWED = ["max_retries", "tools"]
-_ONE_TRY = {"max_retries": 0, "num_retries": 0, "timeout": 900.0, "allowed_openai_params": _ALLOWED}
+_ONE_TRY = {"max_retries": 0, "num_retries": 0, "timeout": 900.0, "allowed_openai_params": ["max_retries", "tools"]}
 # these put a signature into their call ids that must come back unchanged, and mark every piece as a last one
 _GOOGLE = ("gemini", "vertex_ai", "vertex_ai_beta")
 
@@ -84,6 +83,7 @@ class LiteLLMModel(OpenAIChat):
             answer.began = True
             async for part in stream:
                 answer.read(part.model_dump())
+                answer.ending = None  # of a piece, which may not be the last one
                 answer.came.set()
         # litellm gives every stream an ending: this is the one that came
         word = getattr(stream, "received_finish_reason", None)
