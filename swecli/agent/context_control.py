@@ -188,7 +188,11 @@ class ContextControl:
         """Have all that is sent summed up now. Raises BadInput when there is nothing to sum up."""
         session, fitter = self.session, self._agent.fitter()
         query = next((m.content for m in reversed(session.messages) if m.role is Role.USER), "")
-        happened = await fitter.compact(past_request(session), StepPlace(session.interactions + 1, 0, query), wish)
+        past = past_request(session)
+        if session.context.epoch is None:  # it was imported: no request was made here yet
+            self._sessions.load_back_to(1)
+            past = self._agent.prepare("", window=WindowSpec(mode="full")).request.keyed[:-1]
+        happened = await fitter.compact(past, StepPlace(session.interactions + 1, 0, query), wish)
         if happened is None:
             raise BadInput("There is nothing to summarise: no request with earlier turns was made yet.", "Ask first.")
         self._agent.known = fitter.known

@@ -71,6 +71,16 @@ def test_window_prompt_and_compact_work_from_the_shell(run: Run) -> None:
     assert (again.code, "nothing to summarise" in again.err) == (42, True)
 
 
+def test_an_imported_session_is_compacted_before_its_first_turn_here(run: Run) -> None:
+    chat = "".join(f"#### say {n}\n\n" + f"answer {n}\n" * 50 + "\n" for n in range(3))
+    Path("chat.md").write_text(f"# aider chat started at 2025-12-03 14:43:45\n\n{chat}")
+    assert "Imported 3 turns" in run("sessions", "import", "chat.md").out
+    done = run("context", "compact", "--model", script("sum.json", "SUMMARY."))
+    assert "T1 to T3 summarised" in done.out, done.err
+    sent = run("context", "prompt", "what now", "--json").json["messages"]
+    assert ["SUMMARY." in json.dumps(sent), "answer 1" in json.dumps(sent)] == [True, False]
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -18,10 +19,15 @@ from swecli.store.session_files.transcript import (
 )
 
 _Events = list[dict[str, Any]]
-_ASIDE = ("isSidechain", "isMeta", "isCompactSummary", "isApiErrorMessage")
-_CALLS = ("function_call", "custom_tool_call", "local_shell_call")
+_ASIDE = ("isSidechain", "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage")
+_TAGGED = re.compile(r"\s*(?:<([a-z]+[-_][a-z_-]+)[^>]*>.*?</\1>\s*)+", re.DOTALL)
+_COMMAND = re.compile(r"<command-(name|args)>(.*?)</command-\1>", re.DOTALL)
+_STOPPED = "[Request interrupted by user"
+_CALLS = {"function_call": "", "custom_tool_call": "", "local_shell_call": "shell", "web_search_call": "web_search"}
 _RESULTS = ("function_call_output", "custom_tool_call_output")
 _CHAT, _TYPED, _OWN = "# aider chat started at ", "#### ", "> "  # what lines of aider begin with
+_SPENT = re.compile(r"> Tokens: ([\d.]+k?) sent,.* ([\d.]+k?) received\.(?: Cost: \$([\d.]+) message)?")
+_MODEL = re.compile(r"> (?:Main m|M)odel: (\S+)")
 
 
 def _usage(used: dict[str, Any], *names: str) -> Usage:
@@ -29,40 +35,71 @@ def _usage(used: dict[str, Any], *names: str) -> Usage:
 
 
 def _read_claude_code(lines: Iterable[Line], into: Transcript) -> None:
-    """~/.claude/projects/FOLDER/SESSION.jsonl, one event a line. A reply is split over lines of one `message.id`, each
-    with the usage of the whole reply; results come as user lines. Lines of sub-agents, of the tool itself and its
-    summaries are in the raw lines only."""
-    billed = ""
-    for event in objects(lines, into):
-        kind, message = event.get("type"), fields_of(event.get("message"))
-        if kind == "summary":
-            into.title = text_of(event.get("summary"))
-        if kind not in ("user", "assistant") or any(event.get(name) for name in _ASIDE):
+    """~/.claude/projects/FOLDER/SESSION.jsonl, one event a line, a tree by `uuid` and `parentUuid`. A reply is split
+    over lines of one `message.id`, one of them with the usage of all; results come as user lines, and so does, in tags,
+    what the user did not write. Lines of sub-agents, of the tool itself, its summaries, and what was taken back are in
+    the raw lines only."""
+    events = [event | {"line": into.line} for event in objects(lines, into)]
+    left, billed, command = _taken_back(events), dict[Any, dict[str, Any]](), ""
+    for message in (fields_of(event.get("message")) for event in events):
+        used, key = fields_of(message.get("usage")), str(message.get("id"))
+        billed[key] = max(used, billed.get(key, {}), key=lambda one: count(one.get("output_tokens")))
+    for event in events:
+        into.line, kind, message = event["line"], event.get("type"), fields_of(event.get("message"))
+        names = [name for name in ("customTitle", "aiTitle", "summary") if event.get(name)]
+        into.title = text_of(event[names[0]]) if names else into.title
+        own = message.get("model") == "<synthetic>" or any(event.get(name) for name in _ASIDE)
+        if own or event.get("uuid") in left or kind not in ("user", "assistant", "attachment"):
             continue
         into.take_time(event.get("timestamp"))
         into.id = into.id or str(event.get("sessionId") or "")
         into.directory = str(event.get("cwd") or into.directory)
-        key, typed = str(message.get("id") or ""), []
+        words, key = _typed(event), str(message.get("id") or "")
+        command = _command(message.get("content")) if kind == "user" else command
+        if words or (command and kind == "assistant"):  # what no answer comes to was a command of the tool's own
+            into.query(words or command)
+            command = ""
         for block in blocks_of(message.get("content")):
-            kind_of = block.get("type")
-            if kind == "user" and kind_of == "tool_result":
+            name = block.get("type")
+            if name == "tool_result":
                 failed = bool(block.get("is_error"))
                 into.result(str(block.get("tool_use_id")), text_of(block.get("content")), failed=failed)
-            elif kind == "user":
-                typed.append(text_of(block) if kind_of == "text" else "")
-            elif kind_of == "thinking":
-                into.answer("", reasoning=text_of(block.get("thinking")), key=key)
-            elif kind_of == "text":
-                into.answer(text_of(block), key=key)
-            elif kind_of == "tool_use":
+            elif kind == "assistant" and name == "tool_use":
                 into.call(str(block.get("id")), str(block.get("name") or ""), block.get("input"))
-        if "".join(typed).strip():
-            into.query("\n".join(filter(None, typed)))
-        used = fields_of(message.get("usage"))
-        if kind == "assistant" and used and not (key and key == billed):
+            elif kind == "assistant" and name in ("text", "thinking"):
+                into.answer(text_of(block), reasoning=text_of(block.get("thinking")), key=key)
+        if kind == "assistant" and (used := billed.pop(key, {}) if key else fields_of(message.get("usage"))):
             buckets = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
             into.used(_usage(used, *buckets), model=str(message.get("model") or ""))
-        billed = key if kind == "assistant" else billed
+
+
+def _command(content: Any) -> str:
+    return " ".join(words for _, words in sorted(_COMMAND.findall(text_of(content)), reverse=True) if words)
+
+
+def _typed(event: dict[str, Any]) -> str:
+    """What the user wrote in a line of Claude Code's, also while a turn was running; "" for none."""
+    queued, content = fields_of(event.get("attachment")), fields_of(event.get("message")).get("content")
+    if queued.get("type") == "queued_command":
+        content = queued.get("prompt")
+    elif event.get("type") != "user" or any(event.get(name) for name in _ASIDE):
+        return ""
+    parts = [text_of(block) for block in blocks_of(content) if block.get("type") == "text"]
+    written = [part for part in parts if not (_TAGGED.fullmatch(part) or part.startswith(_STOPPED))]
+    return "\n".join(filter(None, written)).strip()
+
+
+def _taken_back(events: _Events) -> set[Any]:
+    """The `uuid`s of lines that the user went back behind and wrote another for, and of all that hangs on them."""
+    newest, gone = dict[Any, Any](), set[Any]()
+    for event in events:
+        parent, own = event.get("parentUuid"), event.get("uuid")
+        if parent and own and _typed(event):
+            gone |= {newest[parent]} if parent in newest else set()
+            newest[parent] = own
+    for event in events:
+        gone |= {event.get("uuid")} if event.get("parentUuid") in gone else set()
+    return gone
 
 
 def _read_codex(lines: Iterable[Line], into: Transcript) -> None:
@@ -92,7 +129,7 @@ def _codex_notice(item: dict[str, Any], into: Transcript) -> None:
     """What the screen showed. The user's words come twice, as an item too; tokens come only here: input holds what was
     cached, output the reasoning."""
     words = text_of(item.get("message"))
-    if item.get("type") == "user_message" and words.strip() and words.strip() not in into.last_query():
+    if item.get("type") == "user_message" and words.strip() and not into.waits(words):
         into.query(words)
     used = fields_of(fields_of(item.get("info")).get("last_token_usage"))
     if item.get("type") == "token_count" and used:
@@ -104,15 +141,18 @@ def _codex_notice(item: dict[str, Any], into: Transcript) -> None:
 def _codex_item(item: dict[str, Any], into: Transcript) -> None:
     kind, text = item.get("type"), text_of(item.get("content"))
     if kind == "message" and item.get("role") == "user":
-        if text.strip() and not text.lstrip().startswith("<") and not text.rstrip().endswith("</INSTRUCTIONS>"):
-            into.query(text)
+        parts = [text_of(block).strip() for block in blocks_of(item.get("content"))]
+        own = [part for part in parts if not part.startswith("<") and not part.endswith("</INSTRUCTIONS>")]
+        if any(own) and not into.waits("\n".join(own)):
+            into.query("\n".join(own))
     elif kind == "message" and item.get("role") == "assistant":
         into.answer(text)
     elif kind == "reasoning":
         into.answer("", reasoning=text_of(item.get("summary")))
     elif kind in _CALLS:
         given = item.get("arguments", item.get("input", item.get("action")))
-        into.call(str(item.get("call_id") or item.get("id")), str(item.get("name") or "shell"), _parsed(given))
+        name = str(item.get("name") or _CALLS[kind])
+        into.call(str(item.get("call_id") or item.get("id") or f"line {into.line}"), name, _parsed(given))
     elif kind in _RESULTS:
         output = _parsed(item.get("output"))
         failed = fields_of(fields_of(output).get("metadata")).get("exit_code") not in (None, 0)
@@ -181,27 +221,35 @@ def _branch(entries: _Events) -> _Events:
 
 
 def _read_aider(lines: Iterable[Line], into: Transcript) -> None:
-    """.aider.chat.history.md: `#### ` opens the user's lines, `> ` those of aider itself; the rest is the model's. The
-    chats of one file, each under `# aider chat started at TIME`, become one session."""
-    query: list[str] = []
-    answer: list[str] = []
-    for number, text in [*lines, (0, _CHAT)]:  # another chat would end what is open
-        if number:
-            into.lines.append((number, text))
-        if query and not text.startswith(_TYPED):
-            into.query("\n".join(query))
-            query = []
-        if text.startswith((_CHAT, _TYPED)) and answer:
-            if (whole := "\n".join(answer).strip()) and into.last_query():
-                into.answer(whole)
-            answer = []
+    """.aider.chat.history.md: `#### ` opens the user's lines, `> ` those of aider itself, both end with two spaces; the
+    rest is the model's. The chats of one file, each under `# aider chat started at TIME`, become one session."""
+    whole = list(lines)
+    into.lines = [(number, text) for number, text in whole if text.strip()]
+    texts = [text.rstrip("\r") for _, text in whole]
+    end = "  " if any(text.startswith(_TYPED) and text.endswith("  ") for text in texts) else ""
+    query, answer, was_typed = list[str](), list[str](), False
+    for text in [*texts, _CHAT]:  # another chat would end what is open
+        typed, own = (text.startswith(start) and text.endswith(end) for start in (_TYPED, _OWN))
+        spent = _SPENT.match(text) if own else None
+        if text.startswith(_CHAT) or spent or (typed and not was_typed):
+            said = "\n".join(answer).strip()
+            if query and (said or not query[0].startswith("/")):  # a command without an answer is no turn
+                into.query("\n".join(query))
+            if said:
+                into.answer(said)
+            query, answer = [], []
+        was_typed = typed
         if text.startswith(_CHAT):
             into.take_time(text.removeprefix(_CHAT).strip())
-        elif text.startswith(_TYPED):
+        elif typed:
             query.append(text.removeprefix(_TYPED).rstrip())
-        elif text.startswith("> Model: "):
-            into.model = text.removeprefix("> Model: ").split()[0] if text.split()[2:] else into.model
-        elif not text.startswith(_OWN):
+        elif spent:
+            sent, got = (round(float(n.rstrip("k")) * (1000 if n[-1:] == "k" else 1)) for n in spent.groups()[:2])
+            into.used(Usage(sent, output=got), cost=float(spent[3]) if spent[3] else None)
+        elif own:
+            found = _MODEL.match(text)
+            into.model = found[1] if found else into.model
+        else:
             answer.append(text)
 
 

@@ -222,7 +222,7 @@ def import_file(database: Database, path: Path) -> Imported:
             raise BadInput(f"{path} is not a session that swecli can read: {error}.", _FORMATS) from error
     tool, read = known
     transcript = Transcript(tool, str(path.absolute().parent))
-    read(((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()), transcript)
+    read(enumerate(text.split("\n"), 1), transcript)
     if not (whole := transcript.archive()):
         raise BadInput(f"{path} looks like a transcript of {tool}, but no turn of it can be read.", _FORMATS)
     imported = import_session(database, whole, transcript.lines)

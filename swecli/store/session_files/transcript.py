@@ -50,10 +50,10 @@ class Transcript:
         self._turns.append({"number": number, "status": "done", "started_at": self.at, "finished_at": self.at})
         self._add("user", text)
 
-    def last_query(self) -> str:
-        """What the running turn began with."""
-        number = len(self._turns)
-        return next((m["content"] for m in self._messages if m["interaction"] == number), "") if number else ""
+    def waits(self, words: str) -> bool:
+        """Whether the newest message is the user's, with these words."""
+        last = self._messages[-1] if self._messages else {"role": "", "content": ""}
+        return last["role"] == "user" and words.strip() in last["content"]
 
     def answer(self, text: str, *, reasoning: str = "", key: str = "") -> None:
         """The model wrote something. Pieces with the same `key`, one after another, are one message."""
@@ -135,6 +135,8 @@ class Transcript:
 def objects(lines: Iterable[Line], into: Transcript) -> Iterator[dict[str, Any]]:
     """The JSON objects of a file that has one on each line; what is none is named and skipped."""
     for number, text in lines:
+        if not text.strip():
+            continue
         into.line = number
         into.lines.append((number, text))
         try:

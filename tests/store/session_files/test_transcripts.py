@@ -15,7 +15,7 @@ from swecli.store.session_files.importing import LARGEST, Imported, import_file
 from swecli.store.session_manager import SessionManager
 
 FILES = Path(__file__).with_name("transcripts")
-JSON_LINES = ("claude_code.jsonl", "codex.jsonl", "pi.jsonl")
+JSON_LINES = ("claude_code.jsonl", "claude_code_turns.jsonl", "codex.jsonl", "pi.jsonl")
 
 
 def taken(manager: SessionManager, name: str) -> tuple[Imported, Session]:
@@ -96,6 +96,76 @@ def test_aider(manager: SessionManager) -> None:
     assert session.messages[1].content.startswith("Here it is:")
     assert "Tokens:" not in session.messages[1].content
     assert [m.content for m in session.messages[2:]] == ["thanks", "You are welcome."]
+
+
+def test_claude_code_lines_that_are_no_words_of_the_user_start_no_turn(manager: SessionManager) -> None:
+    _, session = taken(manager, "claude_code_turns.jsonl")
+    assert shape(session) == [
+        (1, "user", "count the files", []),
+        (1, "assistant", "I count.", ["Bash"]),
+        (2, "user", "and the folders", []),
+        (2, "assistant", "One file.", []),
+        (3, "user", "keep it", []),
+        (3, "assistant", "Kept.", []),
+        (4, "user", "/ship now", []),
+        (4, "assistant", "Shipped.", []),
+    ], "what was queued is a turn; commands of the tool's own, reminders and what was taken back are none"
+    assert (session.title, session.model) == ("Shop work", "claude-opus-4-5")
+    usage = manager.totals().usage
+    assert (usage.input, usage.cache_read, usage.cache_write, usage.output) == (11, 100, 7, 81)
+
+
+def test_codex_words_that_come_twice_are_one_turn(manager: SessionManager) -> None:
+    _, session = taken(manager, "codex_turns.jsonl")
+    assert shape(session) == [
+        (1, "user", "list the files", []),
+        (1, "assistant", "", ["exec_command"]),
+        (1, "assistant", "", ["web_search", "web_search"]),
+        (1, "assistant", "a", []),
+        (2, "user", "list", []),
+    ]
+    assert len({call.id for message in session.messages for call in message.tool_calls}) == 3
+
+
+def test_aider_headings_and_quotes_of_an_answer_stay_the_models(manager: SessionManager, tmp_path: Path) -> None:
+    text = """
+# aider chat started at 2025-12-03 14:43:45
+
+> Main model: gpt-4o with diff edit format@@
+#### /add app.py@@
+> Added app.py to the chat@@
+
+#### add a greeting@@
+#### for Ada@@
+
+Here it is:
+
+#### Step 1
+
+> a quote
+
+> Tokens: 2.4k sent, 1.0k cache hit, 104 received. Cost: $0.00042 message, $0.00042 session.@@
+> Applied edit to app.py@@
+
+#### /ask why@@
+
+Because.
+
+> Tokens: 300 sent, 5 received. Cost: $0.00010 message, $0.00052 session.@@
+
+#### /exit@@
+"""
+    file = tmp_path / ".aider.chat.history.md"
+    file.write_bytes(text.replace("@@", "  ").replace("\n", "\r\n").encode())
+    session = manager.resume(import_file(manager.database, file).session_id, "")
+    assert shape(session) == [
+        (1, "user", "add a greeting\nfor Ada", []),
+        (1, "assistant", "Here it is:\n\n#### Step 1\n\n> a quote", []),
+        (2, "user", "/ask why", []),
+        (2, "assistant", "Because.", []),
+    ]
+    assert (session.model, manager.totals().usage.input, manager.totals().usage.output) == ("gpt-4o", 2700, 109)
+    assert manager.totals().cost == pytest.approx(0.00052)
 
 
 @pytest.mark.parametrize("name", [*JSON_LINES, "aider.chat.history.md"])
