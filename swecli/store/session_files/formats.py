@@ -20,7 +20,7 @@ from swecli.store.session_files.transcript import (
 
 _Events = list[dict[str, Any]]
 _ASIDE = ("isSidechain", "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage")
-_TAGGED = re.compile(r"\s*(?:<([a-z]+[-_][a-z_-]+)[^>]*>.*?</\1>\s*)+", re.DOTALL)
+_TAGGED = re.compile(r"(?:\s*(?><([a-z]+[-_][a-z_-]+)[^>]*>.*?</\1>))++\s*", re.DOTALL)  # each ends where it first can
 _COMMAND = re.compile(r"<command-(name|args)>(.*?)</command-\1>", re.DOTALL)
 _STOPPED = "[Request interrupted by user"
 _CALLS = {"function_call": "", "custom_tool_call": "", "local_shell_call": "shell", "web_search_call": "web_search"}
@@ -40,7 +40,7 @@ def _read_claude_code(lines: Iterable[Line], into: Transcript) -> None:
     what the user did not write. Lines of sub-agents, of the tool itself, its summaries, and what was taken back are in
     the raw lines only."""
     events = [event | {"line": into.line} for event in objects(lines, into)]
-    left, billed, command = _taken_back(events), dict[Any, dict[str, Any]](), ""
+    left, billed, command = _taken_back(events), dict[str, dict[str, Any]](), ""
     for message in (fields_of(event.get("message")) for event in events):
         used, key = fields_of(message.get("usage")), str(message.get("id"))
         billed[key] = max(used, billed.get(key, {}), key=lambda one: count(one.get("output_tokens")))
@@ -49,13 +49,15 @@ def _read_claude_code(lines: Iterable[Line], into: Transcript) -> None:
         names = [name for name in ("customTitle", "aiTitle", "summary") if event.get(name)]
         into.title = text_of(event[names[0]]) if names else into.title
         own = message.get("model") == "<synthetic>" or any(event.get(name) for name in _ASIDE)
-        if own or event.get("uuid") in left or kind not in ("user", "assistant", "attachment"):
+        if own or str(event.get("uuid")) in left or kind not in ("user", "assistant", "attachment"):
             continue
         into.take_time(event.get("timestamp"))
         into.id = into.id or str(event.get("sessionId") or "")
         into.directory = str(event.get("cwd") or into.directory)
         words, key = _typed(event), str(message.get("id") or "")
-        command = _command(message.get("content")) if kind == "user" else command
+        if kind == "user":
+            found = sorted(_COMMAND.findall(text_of(message.get("content"))), reverse=True)
+            command = " ".join(part for _, part in found if part)
         if words or (command and kind == "assistant"):  # what no answer comes to was a command of the tool's own
             into.query(words or command)
             command = ""
@@ -73,10 +75,6 @@ def _read_claude_code(lines: Iterable[Line], into: Transcript) -> None:
             into.used(_usage(used, *buckets), model=str(message.get("model") or ""))
 
 
-def _command(content: Any) -> str:
-    return " ".join(words for _, words in sorted(_COMMAND.findall(text_of(content)), reverse=True) if words)
-
-
 def _typed(event: dict[str, Any]) -> str:
     """What the user wrote in a line of Claude Code's, also while a turn was running; "" for none."""
     queued, content = fields_of(event.get("attachment")), fields_of(event.get("message")).get("content")
@@ -89,17 +87,15 @@ def _typed(event: dict[str, Any]) -> str:
     return "\n".join(filter(None, written)).strip()
 
 
-def _taken_back(events: _Events) -> set[Any]:
+def _taken_back(events: _Events) -> set[str]:
     """The `uuid`s of lines that the user went back behind and wrote another for, and of all that hangs on them."""
-    newest, gone = dict[Any, Any](), set[Any]()
-    for event in events:
-        parent, own = event.get("parentUuid"), event.get("uuid")
-        if parent and own and _typed(event):
-            gone |= {newest[parent]} if parent in newest else set()
-            newest[parent] = own
-    for event in events:
-        gone |= {event.get("uuid")} if event.get("parentUuid") in gone else set()
-    return gone
+    places = [(str(event.get("parentUuid") or ""), str(event.get("uuid") or "-")) for event in events]
+    typed = [place for place, event in zip(places, events, strict=True) if place[0] and _typed(event)]
+    newest = dict(typed)
+    gone = {own for parent, own in typed if newest[parent] != own}
+    for parent, own in places:
+        gone |= {own} if parent in gone else set()
+    return gone - {"-"}
 
 
 def _read_codex(lines: Iterable[Line], into: Transcript) -> None:

@@ -115,6 +115,15 @@ def test_claude_code_lines_that_are_no_words_of_the_user_start_no_turn(manager: 
     assert (usage.input, usage.cache_read, usage.cache_write, usage.output) == (11, 100, 7, 81)
 
 
+def test_claude_code_words_after_many_tags_are_a_turn(manager: SessionManager, tmp_path: Path) -> None:
+    words = "<task-notification>done</task-notification>" * 500 + "go on"
+    line = {"type": "user", "sessionId": "s", "uuid": "u", "message": {"role": "user", "content": words}}
+    file = tmp_path / "x.jsonl"
+    file.write_text(json.dumps(line) + "\n" + json.dumps(line | {"uuid": ["odd"], "parentUuid": {}}))
+    session = manager.resume(import_file(manager.database, file).session_id, "")
+    assert [m.content for m in session.messages] == [words, words]
+
+
 def test_codex_words_that_come_twice_are_one_turn(manager: SessionManager) -> None:
     _, session = taken(manager, "codex_turns.jsonl")
     assert shape(session) == [
