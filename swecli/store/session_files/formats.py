@@ -22,7 +22,7 @@ _Events = list[dict[str, Any]]
 _ASIDE = ("isSidechain", "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage")
 _TAGGED = re.compile(r"(?:\s*(?><([a-z]+[-_][a-z_-]+)[^>]*>.*?</\1>))++\s*", re.DOTALL)  # each ends where it first can
 _COMMAND = re.compile(r"<command-(name|args)>(.*?)</command-\1>", re.DOTALL)
-_STOPPED = "[Request interrupted by user"
+_TOLD = ("[Request interrupted by user", "This session is being continued from a previous conversation")
 _CALLS = {"function_call": "", "custom_tool_call": "", "local_shell_call": "shell", "web_search_call": "web_search"}
 _RESULTS = ("function_call_output", "custom_tool_call_output")
 _CHAT, _TYPED, _OWN = "# aider chat started at ", "#### ", "> "  # what lines of aider begin with
@@ -83,7 +83,7 @@ def _typed(event: dict[str, Any]) -> str:
     elif event.get("type") != "user" or any(event.get(name) for name in _ASIDE):
         return ""
     parts = [text_of(block) for block in blocks_of(content) if block.get("type") == "text"]
-    written = [part for part in parts if not (_TAGGED.fullmatch(part) or part.startswith(_STOPPED))]
+    written = [part for part in parts if not (_TAGGED.fullmatch(part) or part.startswith(_TOLD))]
     return "\n".join(filter(None, written)).strip()
 
 

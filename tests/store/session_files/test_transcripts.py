@@ -119,7 +119,9 @@ def test_claude_code_words_after_many_tags_are_a_turn(manager: SessionManager, t
     words = "<task-notification>done</task-notification>" * 500 + "go on"
     line = {"type": "user", "sessionId": "s", "uuid": "u", "message": {"role": "user", "content": words}}
     file = tmp_path / "x.jsonl"
-    file.write_text(json.dumps(line) + "\n" + json.dumps(line | {"uuid": ["odd"], "parentUuid": {}}))
+    summary = {"content": "This session is being continued from a previous conversation that ran out of context."}
+    lines = [line, line | {"uuid": "v", "message": summary}, line | {"uuid": ["odd"], "parentUuid": {}}]
+    file.write_text("\n".join(map(json.dumps, lines)))
     session = manager.resume(import_file(manager.database, file).session_id, "")
     assert [m.content for m in session.messages] == [words, words]
 

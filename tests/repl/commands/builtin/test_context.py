@@ -75,7 +75,7 @@ async def test_undo_takes_the_newest_reduction_back(runtime: Runtime, desk: Desk
     assert "undid R-2 (window)" in await desk.type("/context undo")
     assert runtime.agent.prepare("now").messages[: len(before)] == before
     assert "(undone)" in await desk.type("/context log")
-    with pytest.raises(BadInput, match="Nothing has been taken out"):
+    with pytest.raises(BadInput, match="Nothing has been removed"):
         await desk.type("/context undo")
 
 
