@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.agent.calls import ASK_UNCHANGED, LoopGuard, fingerprint, newest_cycle
 from swecli.models.message import AskRequest, Decision, ToolCall
+from swecli.tools.repeats import ASK_UNCHANGED, LoopGuard, fingerprint, newest_cycle
 
 
 @pytest.mark.parametrize(
