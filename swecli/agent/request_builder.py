@@ -29,9 +29,7 @@ from swecli.models.errors import BadInput
 from swecli.models.message import ApiMessage, Image
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
-from swecli.playbook.scoring.score import Reflector
-from swecli.playbook.selection.rank import SelectionRequest
-from swecli.playbook.selection.select import Held, Selection, select
+from swecli.playbook.selection.select import Held, Selection, request_for, select
 from swecli.playbook.similarity import BulletIndex
 
 if TYPE_CHECKING:  # a first request is made before the store is loaded
@@ -94,7 +92,7 @@ class RequestBuilder:
         that cannot be sent, or not to this model."""
         session = self.sessions.current_session or Session(id="", working_directory=str(self.root))
         self.sessions.playbook.renew(session)  # another process may have changed it
-        remember_counts(session, counter)
+        counter.remember(session.messages)
         was = Expansion(query.sent, images=list(query.images))
         allowed = self.moment(session, model).allowed
         room = (allowed or MAX_TOTAL) * _MENTIONED
@@ -125,7 +123,7 @@ class RequestBuilder:
         messages, or out of them."""
         session = self.sessions.current_session
         assert session is not None, "a head belongs to a session"
-        return self._head(session, select(self._request(session, query, counter)), begins=True)
+        return self._head(session, self._choose(session, query, counter), begins=True)
 
     def _head(self, session: Session, selection: Selection, *, begins: bool) -> HeadParts:
         instructions = self.instructions() if begins else ""
@@ -138,34 +136,16 @@ class RequestBuilder:
         epoch = session.context.epoch
         while True:
             held = _held(session, epoch, past, counter) if past and epoch else None
-            selection = select(self._request(session, query, counter), held)
+            selection = self._choose(session, query, counter, held)
             stale = self.stale.among(session, selection.bullets) if self.stale else None
             if not stale:
                 return selection
             bullets = session.get_playbook().bullets
             bullets |= {name: replace(bullets[name], stale=why) for name, why in stale.items()}
 
-    def _request(self, session: Session, query: str, counter: TokenCounter) -> SelectionRequest:
-        playbook, window, settings = session.get_playbook(), session.window, self.settings
-        tagging = self.sessions.playbook.turns.reflectors().values() if playbook.bullets else ()
-        reflectors = [Reflector.from_json(value) for value in tagging]
-        # what the user taught since the present epoch began is in the next request whatever that is about
-        began = next((row.created_at for row in reversed(session.context.reductions) if row.epoch is not None), None)
-        taught = [b.id for b in playbook.bullets.values() if began and b.trust == "user" and b.created_at > began]
-        return SelectionRequest(
-            bullets=playbook.bullets,
-            query=query,
-            count=counter.count,
-            index=self.index,
-            budget=settings.playbook_tokens,
-            most=settings.max_strategies,
-            new_ids=frozenset(bullet.id for bullet in playbook.live(taught)),
-            ignorant=bool(reflectors) and all(reflector.ignorant for reflector in reflectors),
-            holdout=settings.holdout,
-            # recorded with the turn, so that its choice can be made again
-            seed=sum(ord(one) * place for place, one in enumerate(session.id, 1)) + session.interactions,
-            whole_head=window.mode == "fixed" and not window.slack,
-        )
+    def _choose(self, session: Session, query: str, counter: TokenCounter, held: Held | None = None) -> Selection:
+        tags = self.sessions.playbook.turns.reflectors().values() if session.get_playbook().bullets else ()
+        return select(request_for(session, query, counter.count, self.index, self.settings, tags), held)
 
     def _open_findings(self, session: Session) -> str:
         """What reviews found, and is still open, in the files that this session has read or changed."""
@@ -200,18 +180,6 @@ class RequestBuilder:
         cold = state.asked_at is not None and (state.asked_at < kept_since or state.asked_model != model.name)
         allowed = request_limit(model.profile.window, model.profile.reserve(settings.max_tokens))
         return Moment(cold, allowed, reopen, settings.window_min, settings.window_max)
-
-
-def remember_counts(session: Session, counter: TokenCounter) -> None:
-    """Let the counter know what was counted when it was said."""
-    for message in reversed(session.messages):
-        text = message.content if message.sent is None else message.sent
-        if message.encoding != counter.encoding or message.tokens is None or counter.knows(text):
-            break
-        counter.remember(text, message.tokens)
-        for call in message.tool_calls:
-            if call.result is not None and call.tokens is not None:
-                counter.remember(call.result, call.tokens)
 
 
 def _held(session: Session, epoch: Epoch, past: list[ApiMessage], counter: TokenCounter) -> Held:

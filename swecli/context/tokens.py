@@ -6,13 +6,13 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from math import isqrt
 from pathlib import Path
 from typing import Any
 
-from swecli.models.message import BLOCKS, IMAGES, ApiMessage, ToolSpec
+from swecli.models.message import BLOCKS, IMAGES, ApiMessage, ChatMessage, ToolSpec
 
 CHARACTERS_PER_TOKEN = 4
 MISSING_IMAGE_TOKENS = 450
@@ -77,13 +77,17 @@ class TokenCounter:
         """The encoding of exact counts; "" while they are estimated, and not worth keeping."""
         return "" if self.estimated else self.encoding
 
-    def knows(self, text: str) -> bool:
-        """Whether the text was counted before."""
-        return (len(text), hash(text)) in self._seen
-
-    def remember(self, text: str, tokens: int) -> None:
-        """Take in a count that was made, exactly, when the text was stored."""
-        self._seen[(len(text), hash(text))] = tokens
+    def remember(self, messages: Sequence[ChatMessage]) -> None:
+        """Take in the counts that were made, exactly, when messages were stored; only what is new is looked at."""
+        for message in reversed(messages):
+            text = message.content if message.sent is None else message.sent
+            key = (len(text), hash(text))
+            if message.encoding != self.encoding or message.tokens is None or key in self._seen:
+                break
+            self._seen[key] = message.tokens
+            for call in message.tool_calls:
+                if call.result is not None and call.tokens is not None:
+                    self._seen[(len(call.result), hash(call.result))] = call.tokens
 
     def count_message(self, message: ApiMessage) -> int:
         """Tokens of one message in the chat shape: content, calls, whatever else it carries, and its frame."""

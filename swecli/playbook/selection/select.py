@@ -5,12 +5,16 @@ that the conversation holds keeps to the budget; where it cannot, the selection 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from swecli.config.settings import Settings
 from swecli.models.playbook import Bullet, quoted, render_bullets
-from swecli.playbook.selection.rank import HELD_BACK, Candidate, SelectionRequest, matching, rank, value_of
+from swecli.models.session import Session
+from swecli.playbook.scoring.score import Reflector
+from swecli.playbook.selection.rank import HELD_BACK, Candidate, Count, SelectionRequest, matching, rank, value_of
+from swecli.playbook.similarity import BulletIndex
 
 RECALLED = 400  # tokens of what the model looks up for itself
 _HELD = "the conversation holds it already"
@@ -63,6 +67,31 @@ class Selection:
         what = {"withheld": list(self.withheld), "more": self.more}
         what["held_back"] = list(self.held_back)
         return {"tokens": self.tokens, "budget": self.budget, "chosen": rows} | what
+
+
+def request_for(
+    session: Session, query: str, count: Count, index: BulletIndex, settings: Settings, known: Iterable[dict[str, Any]]
+) -> SelectionRequest:
+    """What a choice for a session's next query rests on; `known` is what is stored of each reflector, as JSON."""
+    playbook, window = session.get_playbook(), session.window
+    reflectors = [Reflector.from_json(value) for value in known]
+    # what the user taught since the present epoch began is in the next request whatever that is about
+    began = next((row.created_at for row in reversed(session.context.reductions) if row.epoch is not None), None)
+    taught = [b.id for b in playbook.bullets.values() if began and b.trust == "user" and b.created_at > began]
+    return SelectionRequest(
+        bullets=playbook.bullets,
+        query=query,
+        count=count,
+        index=index,
+        budget=settings.playbook_tokens,
+        most=settings.max_strategies,
+        new_ids=frozenset(bullet.id for bullet in playbook.live(taught)),
+        ignorant=bool(reflectors) and all(reflector.ignorant for reflector in reflectors),
+        holdout=settings.holdout,
+        # recorded with the turn, so that its choice can be made again
+        seed=sum(ord(one) * place for place, one in enumerate(session.id, 1)) + session.interactions,
+        whole_head=window.mode == "fixed" and not window.slack,
+    )
 
 
 def select(request: SelectionRequest, held: Held | None = None) -> Selection:
