@@ -170,9 +170,8 @@ def _read_pi(lines: Iterable[Line], into: Transcript) -> None:
     for event in objects(lines, into):
         if event.get("type") == "session":
             into.id, into.directory = str(event.get("id") or ""), str(event.get("cwd") or into.directory)
-        elif event.get("type") == "session_info":
-            into.title = text_of(event.get("name"))
-        else:
+        else:  # a name is an entry of the tree too: what comes next hangs on it
+            into.title = text_of(event.get("name")) if event.get("type") == "session_info" else into.title
             entries.append(event | {"line": into.line})
     for entry in _branch(entries):
         into.line = entry["line"]
