@@ -20,7 +20,7 @@ from swecli.models.errors import SwecliError
 from swecli.models.message import Ask, ChatMessage, Choice, Mode
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
-from swecli.playbook.learning.remember import PlaybookMemory
+from swecli.playbook.learning.lessons import PlaybookMemory
 from swecli.playbook.learning.service import LearningService
 from swecli.playbook.workspace import StaleStrategies, Workspaces
 from swecli.store.session_manager import SessionManager

@@ -21,8 +21,8 @@ from swecli.models.errors import SwecliError
 from swecli.models.message import ChatMessage, ModelRequest, RequestRecord, Role, ToolCall, Usage
 from swecli.models.playbook import Bullet, Delta, Trust
 from swecli.models.session import Session
+from swecli.playbook.learning.lessons import PlaybookMemory
 from swecli.playbook.learning.reflector_model import ReflectorModel
-from swecli.playbook.learning.remember import PlaybookMemory
 from swecli.playbook.learning.service import LearningEvent, LearningService
 from swecli.playbook.quarantine import clean
 from swecli.playbook.scoring.score import Reflector, expected, passes

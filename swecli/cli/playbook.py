@@ -19,17 +19,14 @@ from swecli.context.system_message import load_prompt
 from swecli.llm.base import ChatModel
 from swecli.llm.registry import choose_model, make_model
 from swecli.models.errors import BadInput
+from swecli.models.ids import turn_within
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
-from swecli.playbook.action import ActionResult
+from swecli.models.session import Session
+from swecli.playbook.action import ACTIONS, Action, ActionResult
 
 if TYPE_CHECKING:
     from swecli.playbook.learning.service import LearningEvent, LearningService
     from swecli.store.session_manager import SessionManager
-from typing import TYPE_CHECKING
-
-from swecli.models.ids import turn_within
-from swecli.models.session import Session
-from swecli.playbook.action import ACTIONS, Action
 
 _TURNS = (
     Action("good", "[WHY]", "the last turn went well: its strategies count as helpful", 0),

@@ -1,27 +1,71 @@
-"""What one look at a turn comes to: by its checks and the user's typed words, by a mark, by a model's answer."""
+"""What a turn teaches: by its checks and the user's typed words, by a mark, by a model's answer, and by the model's own
+tools: `remember` what the user states, `recall` what the prompt has no room for."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Any
 
+from swecli.models.errors import BadInput
 from swecli.models.ids import uuid7
-from swecli.models.playbook import MARKS, Delta, Verdict, shorten
+from swecli.models.playbook import MARKS, Delta, Evidence, Op, Scope, Verdict, render_bullets, shorten
 from swecli.models.session import Session
-from swecli.playbook.learning.curator import Curated, TagProposal, curate, make_delta
+from swecli.playbook.learning.curator import AddProposal, Curated, Ground, TagProposal, curate, make_delta, quotes
 from swecli.playbook.learning.evidence import Observation, TurnEvidence, checks_of, corrects, observe, roles
 from swecli.playbook.learning.reflector_model import Asked, read_answer
-from swecli.playbook.learning.remember import REMEMBERED, ground_of, typed
 from swecli.playbook.scoring.score import Reflector, by_outcome, by_tags
+from swecli.playbook.selection.rank import Count, SelectionRequest
+from swecli.playbook.selection.select import RECALLED, recall
+from swecli.playbook.similarity import BulletIndex
 from swecli.playbook.turn_digest import TurnDigest, digest_turn
-from swecli.playbook.workspace import Workspaces
+from swecli.playbook.workspace import Workspaces, mark_missing
 from swecli.redact import redact
 from swecli.store.playbook.bullets import project_of
 from swecli.store.records import TurnLessons
 from swecli.store.session_manager import SessionManager
 
 _TURN = "turn"  # the reason of what a turn teaches
+_REMEMBERED = "remember"  # the reason of such a change
+_TYPED = re.compile(r"(?:please\s+)?remember(?:\s+that\b|\s*:)\s*(\S.*)", re.IGNORECASE)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
+
+
+def digest_of(sessions: SessionManager, session: Session, number: int) -> TurnDigest:
+    """A stored turn. Raises BadInput when there is no such turn."""
+    sessions.load_back_to(max(1, number))
+    info = sessions.interaction_info(number)
+    if info is None:
+        raise BadInput(f"There is no turn T{number} in this session.")
+    own = [message for message in session.messages if message.interaction == number]
+    return digest_turn(own, info.shown, session_id=session.id, outcome=info.status)
+
+
+def _ground_of(
+    sessions: SessionManager, session: Session, digest: TurnDigest, workspaces: Workspaces | None, author: str
+) -> Ground:
+    """What there is, what the user does not want, what the prompt says anyway, and where the session works."""
+    store = sessions.playbook
+    return Ground(
+        author,
+        digest,
+        tuple(session.playbook.bullets.values()),
+        tuple(store.removed(session)),
+        workspaces.instructions() if workspaces else "",
+        workspaces.lookup(session) if workspaces else None,
+        lambda name: [item.session_id for item in store.evidence(name)],
+    )
+
+
+def _typed(query: str) -> list[AddProposal]:
+    """What the user's message asks to be remembered, in so many words: `remember that ...`, `remember: ...`. Its first
+    lines count, for further down it may hold a log or a page with such words; a question asks for nothing."""
+    lines = takewhile(bool, map(_TYPED.match, query.strip().splitlines()))
+    sentences = (_SENTENCE.split(line[1])[0].strip() for line in lines if line)
+    whole = (one[0].upper() + one[1:].rstrip(".") for one in sentences if not one.endswith("?"))
+    return [AddProposal(sentence, kind="preference", quote=sentence) for sentence in whole]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +92,7 @@ def look_at(sessions: SessionManager, session: Session, digest: TurnDigest) -> L
         evidence = replace(evidence, observed=observed, friction=evidence.friction or record.good is False)
     later = digest_turn([message for message in session.messages if message.interaction == number + 1])
     rows = [] if seen else sessions.playbook.made_of(session, number, number)
-    taught = any(row.delta.reason == REMEMBERED and not row.undone for row in rows)
+    taught = any(row.delta.reason == _REMEMBERED and not row.undone for row in rows)
     return Look(digest, evidence, seen, corrects(digest.query) and number > 1, later.query[:2_000], taught)
 
 
@@ -64,8 +108,8 @@ def from_rules(sessions: SessionManager, session: Session, look: Look, workspace
         return TurnLessons(digest.interaction)
     verdicts, figures = _judged(sessions, session, digest, look.evidence.observed)
     curated = Curated()
-    if adds := [] if look.taught else typed(digest.query):
-        curated = curate(adds, [], ground_of(sessions, session, digest, workspaces, "user"))
+    if adds := [] if look.taught else _typed(digest.query):
+        curated = curate(adds, [], _ground_of(sessions, session, digest, workspaces, "user"))
     observed = look.evidence.observed
     known: dict[str, Any] = {"topic": observed.kind if observed else _TURN}
     if observed is not None:
@@ -122,7 +166,7 @@ def from_answer(
     if read is not None:
         verdicts, figures = _tagged(sessions, session, look, asked.model, read.tags)
         if read.adds or read.updates:
-            ground = ground_of(sessions, session, digest, workspaces, asked.model)
+            ground = _ground_of(sessions, session, digest, workspaces, asked.model)
             curated = curate(read.adds, read.updates, ground)
         curated.refused[:0] = read.losses
     delta = make_delta(digest, curated, asked.model, _TURN, asked.answer) if curated.ops or verdicts else None
@@ -157,3 +201,71 @@ def _tagged(
     observed = look.evidence.observed
     verdicts, learned = by_tags(fresh, observed.good if observed else None, (author, reflector), first)
     return verdicts, {name: learned.to_json()} if verdicts else {}
+
+
+@dataclass(slots=True)
+class PlaybookMemory:
+    """What the tools `remember` and `recall` work with, for one program."""
+
+    sessions: SessionManager
+    workspaces: Workspaces
+    count: Count = field(default=lambda text: len(text) // 4)
+    index: BulletIndex = field(default_factory=BulletIndex)
+
+    def remember(self, text: str, quote: str, when: str = "", scope: Scope = "project", replaces: str = "") -> str:
+        """Keep what the user states, in the place of another bullet or of none; without a text only take that one out.
+        Returns a line for the model. Raises BadInput when there is nothing to do, or it may not be done."""
+        session = self._session()
+        self.sessions.playbook.renew(session)
+        digest = digest_of(self.sessions, session, session.interactions)
+        curated = Curated()
+        if text.strip():
+            add = AddProposal(text, when, "preference", quote=quote, scope=scope)
+            curated = curate([add], [], _ground_of(self.sessions, session, digest, self.workspaces, _REMEMBERED))
+        if replaces:
+            self._replace(replaces, quote, digest, curated)
+        if not curated.ops:
+            raise BadInput("; ".join(curated.refused) or "There is nothing to remember.")
+        applied = self.sessions.playbook.apply(make_delta(digest, curated, _REMEMBERED, _REMEMBERED), session)
+        for name in (*applied.added, *applied.touched):
+            mark_missing(self.sessions, session, self.workspaces, name)
+        lines = [*(self._line(op, name, session) for name, op in applied.named()), *curated.refused]
+        return "; ".join(lines)
+
+    def _replace(self, replaces: str, quote: str, digest: TurnDigest, curated: Curated) -> None:
+        """Take a bullet out in the user's words; where they are not the user's, it stays and that is reported."""
+        bullet = self.sessions.playbook.find(replaces, self._session())
+        if not quotes(quote, digest.own_words):
+            curated.refused.append(f"{bullet.id} stays: the quote is not in the user's message")
+            return
+        if any(op.bullet_id == bullet.id for op in curated.ops):
+            return  # the new words were put into it
+        said = Evidence(_REMEMBERED, shorten(redact(quote), 300), digest.session_id, digest.interaction, trust="user")
+        curated.ops.append(Op("REMOVE", bullet.id, evidence=(said,)))
+
+    def _line(self, op: Op, name: str, session: Session) -> str:
+        if op.op == "REMOVE":
+            return f"{name} is removed"
+        bullet = session.playbook.bullets.get(name)
+        if bullet is None or bullet.live:
+            missing = bullet.stale if bullet else ""
+            return f"kept as {name}" + (f"; it is stale: {missing}" if missing else "")
+        return f"kept as {name}, and needs the user's approval: /playbook review"
+
+    def recall(self, query: str) -> str:
+        """The bullets that match a query, as prompt text, "" for none; they are recorded as shown in the running
+        turn."""
+        session = self._session()
+        self.sessions.playbook.renew(session)
+        playbook = session.get_playbook()
+        request = SelectionRequest(playbook.bullets, query, self.count, self.index, RECALLED)
+        found = recall(request).bullets
+        if found:
+            self.sessions.note_shown([bullet.id for bullet in found])
+        return render_bullets(found).strip()
+
+    def _session(self) -> Session:
+        session = self.sessions.current_session
+        if session is None:
+            raise BadInput("No session is open.")
+        return session

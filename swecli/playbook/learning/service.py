@@ -13,7 +13,7 @@ from swecli.models.message import RequestRecord
 from swecli.models.session import Session
 from swecli.playbook.action import ActionContext, ActionResult
 from swecli.playbook.describe import report
-from swecli.playbook.learning.lessons import Look, from_answer, from_mark, from_rules, look_at, worth_asking
+from swecli.playbook.learning.lessons import Look, digest_of, from_answer, from_mark, from_rules, look_at, worth_asking
 from swecli.playbook.learning.reflector_model import (
     REFLECTING,
     Asked,
@@ -22,7 +22,6 @@ from swecli.playbook.learning.reflector_model import (
     question_of,
     refusal,
 )
-from swecli.playbook.learning.remember import digest_of
 from swecli.playbook.workspace import Workspaces, check_anchors, mark_missing, stale_lines
 from swecli.store.records import PendingReflection, TurnLessons
 from swecli.store.session_manager import SessionManager

@@ -42,7 +42,6 @@ _COUNTED: tuple[Tag, ...] = ("helpful", "harmful", "neutral")
 _SEEN = ("belief", *_COUNTED, "uses", "last_used", "verified_at", "stale")
 _FADED = "faded"  # the kind of a row that is not a verdict: how often a bullet was held back
 _NONE = (1.0, 1.0, 1.0)
-_NOW = text("SELECT (SELECT coalesce(max(number), 0) FROM delta) + (SELECT coalesce(max(turned), 0) FROM delta)")
 
 
 def number_of(bullet_id: str) -> int:
@@ -236,4 +235,5 @@ def load_bullets(db: sqlmodel.Session, session: Session, old: SessionPlaybook | 
 def playbook_now(db: sqlmodel.Session) -> int:
     """A number that grows with every change, every one taken back and every one brought back: found without reading the
     changes."""
-    return int(db.connection().execute(_NOW).scalar_one())
+    which = "SELECT (SELECT coalesce(max(number), 0) FROM delta) + (SELECT coalesce(max(turned), 0) FROM delta)"
+    return int(db.connection().exec_driver_sql(which).scalar_one())
