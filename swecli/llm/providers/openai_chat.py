@@ -62,14 +62,17 @@ class _ChatAnswer(Answer):
                 if name == "reasoning_content":  # the opaque form of the other one is `reasoning_details`
                     self._thoughts.append(text)
                 break
-        details = delta.get("reasoning_details")
-        self._details += [one for one in details if isinstance(one, dict)] if isinstance(details, list) else []
+        if isinstance(details := delta.get("reasoning_details"), list):
+            self._details += [one for one in details if isinstance(one, dict)]
         content = delta.get("content")
-        for part in content if isinstance(content, list) else [{"text": content}]:
+        if isinstance(content, str):
+            self._content(content)
+        for part in content if isinstance(content, list) else ():
             if isinstance(part, dict):
                 self._content(_text(part.get("text")))
                 self.add(reasoning=_text(part.get("thinking")))
-        self.add(refusal=text_of(delta, "refusal"))
+        if refusal := text_of(delta, "refusal"):
+            self.add(refusal=refusal)
         calls, legacy = delta.get("tool_calls"), delta.get("function_call")
         old = [{"index": 0, "function": legacy}] if isinstance(legacy, dict) else []
         for position, call in enumerate([*(calls if isinstance(calls, list) else ()), *old]):
