@@ -183,7 +183,7 @@ def test_any_history_fits_or_stops(history: list[Message], window: int, tools: i
     assert complaint(fitted.messages) == ""
     assert fitted.tokens <= limit
     assert kept[-1] == users[-1]
-    assert kept[0] == users[0] or str(kept[0]["content"]).startswith("[Cut to save room: "), "an earlier query may be cut"
+    assert kept[0] == users[0] or str(kept[0]["content"]).startswith("[Cut to save room: ")  # an earlier one may be cut
     assert fitted.messages[0] == history[0]
     assert all(reduction.after < reduction.before for reduction in fitted.reduced)
     again = fit(fitted.messages, tools, COUNTER, window, 100, threshold)
