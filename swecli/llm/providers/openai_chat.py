@@ -13,7 +13,6 @@ from swecli.models.message import IMAGES, ApiMessage, ModelRequest, StopReason
 
 _OPEN, _CLOSE = "<think>", "</think>"
 _THOUGHTS = ("reasoning_content", "reasoning")
-_MISTRAL = "stral"  # in the origin of its models, wherever they run: they have rules of their own
 _ANSWERED = {"role": "assistant", "content": "(Interrupted.)"}
 _SENT = ("role", "content", "tool_calls", "tool_call_id", "name")
 
@@ -131,6 +130,11 @@ class OpenAIChat(Native):
         "model_length": "window_full",
     }
 
+    @property
+    def _mistral(self) -> bool:
+        """Whether it is a model of Mistral's, wherever it runs: they have rules of their own."""
+        return "stral" in f"{self.endpoint.provider} {self.endpoint.model}".lower()
+
     def headers(self) -> dict[str, str]:
         key = {"authorization": f"Bearer {self.endpoint.key}"} if self.endpoint.key else {}
         return {**self.endpoint.headers, **key}
@@ -163,7 +167,7 @@ class OpenAIChat(Native):
         messages = [self._message(message) for message in request.messages]
         if not self.profile.system_role:
             messages = [m | {"role": "user"} if m["role"] == "system" else m for m in messages]
-        if _MISTRAL in self.endpoint.origin:  # an answer has to stand between a result and what the user writes
+        if self._mistral:  # an answer has to stand between a result and what the user writes
             for at in range(len(messages) - 1, 0, -1):
                 if (messages[at - 1]["role"], messages[at]["role"]) == ("tool", "user"):
                     messages.insert(at, _ANSWERED)
@@ -171,7 +175,7 @@ class OpenAIChat(Native):
 
     def _message(self, message: ApiMessage) -> ApiMessage:
         sent = {name: message[name] for name in _SENT if name in message}
-        nine = _MISTRAL in self.endpoint.origin
+        nine = self._mistral
         if "tool_call_id" in sent:
             sent["tool_call_id"] = plain_id(sent["tool_call_id"], nine=nine)
         if sent.get("tool_calls"):
