@@ -110,6 +110,11 @@ class Finding:
         return self.state in OPEN_STATES
 
     @property
+    def unchecked(self) -> bool:
+        """Whether no check of it came to an answer."""
+        return not self.verdict or (self.judgement is not None and self.judgement.by == "failure")
+
+    @property
     def doubt(self) -> str:
         """What keeps it from being sure, in words; "" where nothing does."""
         if self.state == "gone":

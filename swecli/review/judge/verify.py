@@ -30,6 +30,7 @@ _REPLY_TOKENS = 120  # a judgement, about
 LEAST_TOKENS = 40_000  # that verification may take in a small review
 _VERSION = "2"  # of the prompt; judgements of another one are not used again
 _TOOL = "judge_findings"
+_NO_VERDICT = {"why": "no verdict on it came back"}
 _MOST_LINES = 80  # of the enclosing symbol
 _MOST_CALLERS = 5
 _MOST_DEFINITIONS = 3
@@ -107,8 +108,9 @@ class Verifier:
             rows = _rows(reply)
             waiting = {}
             for finding in asked:
-                row = next((row for row in rows if str(row.get("id")).strip().upper() == finding.id), {})
-                judged = grounded_verdict(row, self.sources, self.model.name, finding.path)
+                row = next((row for row in rows if str(row.get("id")).strip().upper() == finding.id), _NO_VERDICT)
+                by = "failure" if row is _NO_VERDICT else self.model.name
+                judged = grounded_verdict(row, self.sources, by, finding.path)
                 if finding.same_as and str(row.get("same_as")) == finding.same_as:
                     out.same[finding.id] = finding.same_as
                     judged = Judgement("refuted", why=f"it is {finding.same_as}, in other words", by=self.model.name)

@@ -179,6 +179,8 @@ def coverage_words(end: ReviewFinished) -> str:
         more = ", …" if len(left) > _MOST_NAMED else ""
         parts.append(f"{coverage.not_read:,} not read{f' ({whys})' if whys else ''}: {', '.join(listed)}{more}")
     parts += [f"{coverage.unverified:,} not verified"] if coverage.unverified else []
+    refuted = sum(finding.state == "refuted" for finding in end.findings)
+    parts += [f"{refuted:,} of the findings refuted"] if refuted else []
     return " · ".join(parts)
 
 

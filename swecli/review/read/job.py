@@ -176,7 +176,7 @@ def by_hand(agent: Agent, store: ReviewStore, refs: Sequence[str] = ()) -> tuple
     The findings are those named, else all that are gone or were not verified. Raises BadInput for an unknown id."""
     recheck(store, agent.ctx.root)
     open_ones, verifier = store.findings(OPEN_STATES), _verifier_of(agent, store, project_sources(agent.ctx.root))
-    listed = [store.get(ref) for ref in refs] or [f for f in open_ones if f.state == "gone" or not f.verdict]
+    listed = [store.get(ref) for ref in refs] or [f for f in open_ones if f.state == "gone" or f.unchecked]
     claims = _claims(listed)
     requests, usage, cost = verifier.price(claims)
     price = "price unknown" if cost is None else f"about ${cost:.4f}"

@@ -108,9 +108,8 @@ class Review:
         spent["shown"] = sum(part.tokens for part in parts)
         self.record = self._store.end(replace(self.record, spent=spent), end)
         by_type = dict(sorted(Counter(finding.code_smell_type for finding in found).items()))
-        unsure = [f for f in found if not f.verdict or (f.judgement and f.judgement.by == "failure")]
-        left = [f for f in unsure if f.is_open and f.at_least(job.options.fail_on)]
-        unverified = len(left) if job.options.verify else 0
+        left = sum(f.unchecked and f.is_open and f.at_least(job.options.fail_on) for f in found)
+        unverified = left if job.options.verify else 0
         coverage = cover(job.plan, self.record.seen, at.shown(), end, unverified)
         self._ended = ReviewFinished(
             self.record.total, len(found), self.record.loops, by_type, self.record.id, end, tuple(found),

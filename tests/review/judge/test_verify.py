@@ -74,9 +74,12 @@ async def test_the_verifier_sees_the_claim_and_its_code_and_nothing_of_the_revie
 @pytest.mark.parametrize(
     "reply", ["I think it is fine.", calls(("judge_findings", "{")), calls(verdict(("F-9", "confirmed", LINE)))]
 )
-async def test_an_answer_that_cannot_be_read_is_cannot_tell(store: ReviewStore, reply: Any) -> None:
-    taken, _ = await check(store, note(store, CLAIM), reply)
-    assert taken.judged["F-1"].verdict == "cannot_tell"
+async def test_an_answer_that_cannot_be_read_is_cannot_tell_and_not_kept(store: ReviewStore, reply: Any) -> None:
+    claims = note(store, CLAIM)
+    taken, _ = await check(store, claims, reply)
+    assert (taken.judged["F-1"].verdict, taken.judged["F-1"].by) == ("cannot_tell", "failure")
+    again, _ = await check(store, claims, calls(verdict(("F-1", "confirmed", LINE), path="a.py")))
+    assert again.judged["F-1"].verdict == "confirmed"
 
 
 async def test_a_failure_is_cannot_tell_and_the_rest_stays_unverified(store: ReviewStore) -> None:
