@@ -220,7 +220,7 @@ class ContextControl:
             reserve=limits.reserve or 0,
             threshold=min(filter(None, (limits.start, limits.limit)), default=None),
             # no request has held the query yet
-            cached=0 if prepared.opened is not None else own - dict(parts).get("query", 0),
+            cached=0 if prepared.opened is not None else fitter.measure(prepared.keyed[:-1]).tokens,
             counted=context.asked_counted,
             provider=context.asked_prompt,
             estimated=agent.counter.estimated,

@@ -184,11 +184,12 @@ class ContextFitter:
         wanted = self.builder.settings.auto_condense_context and self._size(climb).over
         if not wanted or climb.deep or climb.at.refused or self.known.due:
             return None
-        cut = cut_for_summary(climb.messages, climb.at.interaction, self.session.context.pins)
-        if cut is None:
+        if (cut := cut_for_summary(climb.messages, climb.at.interaction, self.session.context.pins)) is None:
             return None
         gain = sum(self.counter.count_message(message) for message in cut.gone) * climb.limits.scale
-        return cut if gain >= ladder.room(climb.messages, climb.limits, self.counter) * ladder.SUMMARY_BATCH else None
+        room = ladder.room(climb.messages, climb.limits, self.counter)
+        keeps_turns = present_epoch(climb.session).first < climb.at.interaction
+        return cut if gain >= room * ladder.summary_share(climb.limits.window, keeps_turns) else None
 
     def _report_often(self, climb: _Climb) -> None:
         """Report that the request is reduced all the time, and what takes the room."""

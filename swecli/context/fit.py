@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
-from swecli.context.budget import MAX_CHARACTERS, MAX_CONDENSE_THRESHOLD, request_limit
+from swecli.context.budget import MAX_CHARACTERS, MAX_CONDENSE_THRESHOLD, SMALL_WINDOW, request_limit
 from swecli.context.epochs import changes, interaction_of, key_of, lawful, with_note_keys
 from swecli.context.tokens import TokenCounter
 from swecli.context.truncate import (
@@ -26,8 +26,9 @@ from swecli.models.errors import ContextFull
 from swecli.models.message import ApiMessage
 
 # Parts of the conversation's room: what a reduction that nobody needs must gain; what a summary, which is paid for,
-# must take the place of; what a reduction that is needed leaves, and what one leaves where there were too many.
-_BATCH, SUMMARY_BATCH, LEFT, LEFT_DEEP = 0.2, 0.5, 0.75, 0.5
+# must take the place of, and in a small model where the window keeps turns; what a reduction that is needed leaves,
+# and what one leaves where there were too many.
+_BATCH, _SUMMARY_BATCH, _SUMMARY_OF_TURNS, LEFT, LEFT_DEEP = 0.2, 0.5, 0.7, 0.75, 0.5
 CLEAR, TRUNCATE, SHRINK = _RUNGS = ("clear", "truncate", "shrink")
 # What is cut, in this order, and to which lengths: of the user's words first what was pasted, the rest last of all.
 _SHRINKS = (
@@ -164,6 +165,11 @@ def require_fit(messages: list[ApiMessage], limits: RequestLimits, counter: Toke
 def room(messages: list[ApiMessage], limits: RequestLimits, counter: TokenCounter) -> float:
     """Tokens that are left for the conversation beside tools and system message; 0 where the limit is unknown."""
     return max(0.0, (limits.limit or 0) - fixed_tokens(messages, limits, counter))
+
+
+def summary_share(window: int | None, keeps_turns: bool) -> float:
+    """The part of the room that a summary must take the place of, in a model's window of so many tokens."""
+    return _SUMMARY_OF_TURNS if keeps_turns and window and window <= SMALL_WINDOW else _SUMMARY_BATCH
 
 
 def fixed_tokens(messages: list[ApiMessage], limits: RequestLimits, counter: TokenCounter) -> int:

@@ -173,7 +173,7 @@ _KEPT_RESULTS = 5
 _ROOM_FOR_A_RESULT = 4_000  # tokens of what a request may have, for each result that is kept
 _WORTH_CLEARING = 300  # characters
 # Longest text that is kept, in characters, from one try to the next.
-CAPS = (40_000, 20_000, 10_000, 5_000, 2_000, 1_000, 500)
+CAPS = (40_000, 20_000, 10_000, 5_000, 2_000, 1_000, 500, 200)
 
 _NOTICE = re.compile(r"\A\[Cut to save room: [^\n]*\]\n")
 _CLEARED = "[Cleared to save room: "

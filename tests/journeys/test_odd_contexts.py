@@ -163,3 +163,12 @@ async def test_of_a_named_file_a_small_window_gets_what_it_has_room_for() -> Non
     events = await run_turn(make_runtime(model, learn=False), "what is in @big.txt?", learn=False)
     assert events[-1].type == "turn_finished"
     assert any(isinstance(e, Notice) and "big.txt: 135,000 characters are too long" in e.text for e in events)
+
+
+async def test_forty_results_of_dense_text_in_one_step_leave_the_turn_going() -> None:
+    for number in range(40):
+        Path(f"{number}.txt").write_text("漢字と仮名😀" * 800)
+    reads = calls(*(("read_file", {"path": f"{number}.txt"}) for number in range(40)))
+    model = ScriptedModel([reads, "done"], context_window=32_000, max_output=4_096)
+    events = await run_turn(make_runtime(model, learn=False, auto_condense_context=False), "read all", learn=False)
+    assert events[-1].type == "turn_finished"

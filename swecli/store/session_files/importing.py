@@ -94,9 +94,9 @@ _ROLES = Literal["user", "assistant", "system"]
 
 
 class _Image(BaseModel):
-    name: _Text
-    media_type: Annotated[str, Field(pattern="^image/(png|jpeg|gif|webp)$")]
+    name: _Text  # in the order in which they are stored: an export of the import is the same to the byte
     label: _Text
+    media_type: Annotated[str, Field(pattern="^image/(png|jpeg|gif|webp)$")]
     data: Annotated[str, Field(pattern="^[A-Za-z0-9+/]+={0,2}$")]
 
 

@@ -71,7 +71,8 @@ def rich() -> SessionManager:
     manager = SessionManager(open_database("from.db"))
     for directory in ("/before", "/a"):
         session = manager.start(directory, "m/x", project="/p")
-        manager.begin_interaction("first of all")
+        picture = {"name": "p.png", "label": "[image 1x1]", "media_type": "image/png", "data": "aGk="}
+        manager.begin_interaction("first of all", images=[picture])
         fields = {"content": "only here", "scope": "session", "trust": "user"}
         manager.playbook.apply(Delta(uuid7(), (Op("ADD", fields=fields),), "user", session.id), session)
         [own] = session.playbook.bullets
