@@ -32,3 +32,19 @@ async def test_imports_pause_only_while_somebody_types_and_nobody_waits(monkeypa
     program.working = True
     await spawn(lambda: finder.find_spec("x", None), "worker")
     assert len(pauses) == 1
+
+
+async def test_the_tokeniser_whose_table_is_made_in_one_go_waits_until_the_keys_stop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    program, pauses = SimpleNamespace(working=False), list[float]()
+    finder = PoliteFinder(program)  # type: ignore[arg-type]
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        program.working = len(pauses) == 9  # Enter: somebody waits for it now
+
+    monkeypatch.setattr(time, "sleep", pause)
+    finder.last_key = time.monotonic() + 60
+    await spawn(lambda: finder.find_spec("tiktoken", None), "worker")
+    assert len(pauses) == 9
