@@ -55,9 +55,10 @@ def _kind(calls: Sequence[CallDigest]) -> Trust:
 
 
 def _folded(text: str) -> str:
-    """Without what a model's copy changes unasked: case, spacing, the form of accents, wide letters and quotes."""
+    """Without what a model's copy changes unasked: case, spacing, the form of accents, wide letters, quotes, and what
+    is not seen."""
     plain = unicodedata.normalize("NFKC", text.translate(_QUOTES)).casefold().replace("i\u0307", "i")
-    return " ".join(plain.split())
+    return " ".join("".join(c for c in plain if unicodedata.category(c) != "Cf").split())
 
 
 MAX_ADDS, MAX_UPDATES = 3, 2

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from swecli.models.playbook import FORGET, OUTSIDE, Belief, Bullet, Tag, Verdict
@@ -76,15 +76,12 @@ class Reflector:
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain JSON values."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return asdict(self)
 
     @classmethod
     def from_json(cls, value: Any) -> Reflector:
         """What `to_json` gave; a new one for None."""
-        if not isinstance(value, dict):
-            return cls()
-        counts: dict[str, Any] = {name: tuple(value[name]) for name in ("good", "bad", "unknown")}
-        return cls(float(value["insight"]), float(value["n"]), int(value["tags"]), **counts)
+        return cls(**value) if isinstance(value, dict) else cls()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ LESSONS = [
     ("テストは必ず tox で実行してください", "テストは必ず tox で実行して", "Run the tests with tox"),
     ("以后请一律用中文回答我的问题", "一律用中文回答", "Answer in Chinese"),
     ("E\u0301cris les commits a\u0300 l’impératif", "écris les commits à l'impératif", "Commits in the imperative"),
+    ("همیشه پیام‌های کامیت را فارسی بنویس", "پیامهای کامیت را فارسی بنویس", "Write commit messages in Persian"),
+    ("Always use\u200b the soft\u00adware lock here", "use the software lock", "Use the software lock"),
     ("Hep İstanbul saatiyle logla", "istanbul saatiyle logla", "Log in the time of Istanbul"),
     ("trace line\n" * 2_000 + "from now on use uv here", "from now on use uv here", "Use uv"),
     (
