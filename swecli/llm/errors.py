@@ -33,6 +33,9 @@ _LIMITS = (
     re.compile(r"maximum number of tokens allowed \(?(\d+)", re.IGNORECASE),
     re.compile(r"context (?:window|limit|size|length)\D{0,20}(\d{4,})", re.IGNORECASE),
 )
+# How figures are written: 8,192 or 8_192 or 8.192, and 8k.
+_GROUPS = re.compile(r"(?<=\d)[,._'\u00a0\u202f](?=\d{3}(?!\d))")
+_THOUSANDS = re.compile(r"(?<=\d)k\b", re.IGNORECASE)
 _RETRY_DELAY = re.compile(r'(?:retry_?delay"?\s*:\s*"?|try again in )(?:(\d+)m)?(\d+(?:\.\d+)?)s', re.IGNORECASE)
 _NO_MONEY = ("insufficient_quota", "insufficient balance", "credit balance is too low", "insufficient credits")
 _TAGS = re.compile(r"<(script|style)\b.*?</\1>|<!--.*?-->|<[^>]*>", re.IGNORECASE | re.DOTALL)
@@ -137,7 +140,8 @@ def silent(at: str, seconds: float, what: str) -> Unavailable:
 
 def overflow(words: str, endpoint: Endpoint, status: int | None) -> ContextOverflow:
     """The request is too long; with the limit where the words name it."""
-    limit = next((int(found[1]) for pattern in _LIMITS if (found := pattern.search(words.replace(",", "")))), None)
+    plain = _THOUSANDS.sub("000", _GROUPS.sub("", words))
+    limit = next((int(found[1]) for pattern in _LIMITS if (found := pattern.search(plain))), None)
     room = f" ({limit:,} tokens)" if limit else ""
     hint = "Make the window smaller (/window), or start a new session (/new)."
     error = ContextOverflow(f"The request is longer than {endpoint.name} takes{room}: {words}", hint, status=status)
