@@ -69,6 +69,7 @@ class BulletIndex:
     _texts: list[str] = field(default_factory=list)
     _whole: str = ""
     _starts: list[int] = field(default_factory=list)  # where each text begins in the whole, and the end
+    _spaces: int = 0  # in the whole, in the place of words: they are counted faster
     _holders: dict[str, set[int]] = field(
         default_factory=dict
     )  # places in these lists, by a term that was searched for
@@ -83,7 +84,7 @@ class BulletIndex:
         self._whole = _plain("".join(f" {content} {when} \0" for content, when in pairs))
         lengths = (len(text) + 1 for text in self._whole.split("\0"))
         self._names, self._texts, self._holders = names, texts, {}
-        self._starts = [*accumulate(lengths, initial=0)]
+        self._starts, self._spaces = [*accumulate(lengths, initial=0)], self._whole.count(" ")
 
     def _held_by(self, term: str) -> set[int]:
         if term not in self._holders:
@@ -117,10 +118,9 @@ class BulletIndex:
                 sums[place] = sums.get(place, 0.0) + weight
             left -= weight
         passed: dict[str, float] = {}
-        spaces = self._whole.count(" ")  # in the place of words: they are counted faster
         for place, value in sums.items():
             if value >= enough:
                 length = self._whole.count(" ", self._starts[place], self._starts[place + 1])
-                norm = 1 - _LENGTH + _LENGTH * length * total / spaces
+                norm = 1 - _LENGTH + _LENGTH * length * total / self._spaces
                 passed[self._names[place]] = value * ((_SATURATION + 1) / (1 + _SATURATION * norm))
         return passed
