@@ -40,11 +40,19 @@ def load_httpx() -> Any:
         # late: 100 ms that only a request needs
         import httpcore  # noqa: F401, PLC0415  # httpx itself does so with its first client
         import httpx  # noqa: PLC0415
-        from anyio import connect_tcp  # noqa: F401, PLC0415  # and httpcore with its first connection
     finally:
         for name in left_out:
             del sys.modules[name]
     return httpx
+
+
+def warm_up() -> None:
+    """Load, in a thread without a loop, what a first request would: httpx, and what httpcore connects with."""
+    load_httpx()
+    # late: as above
+    from anyio import connect_tcp, run, sleep  # noqa: F401, PLC0415
+
+    run(sleep, 0)  # its side for asyncio is loaded as it first runs
 
 
 @asynccontextmanager

@@ -14,7 +14,7 @@ from typing import Any
 from swecli.llm import errors
 from swecli.llm.answer import SHOWN, Answer, EventReader, TooLong
 from swecli.llm.endpoints import Endpoint
-from swecli.llm.http import load_httpx, posting, printed_key, refusal_of
+from swecli.llm.http import posting, printed_key, refusal_of, warm_up
 from swecli.llm.price_table import cost_of
 from swecli.llm.profile import LearnedFacts, Profile, lesson_of
 from swecli.llm.reply import watched
@@ -36,7 +36,7 @@ class Native(ABC):
     path: str
     answer: type[Answer]
     stops: Mapping[str, StopReason]
-    warm = staticmethod(load_httpx)
+    warm = staticmethod(warm_up)
 
     def __init__(self, endpoint: Endpoint, profile: Profile, facts: LearnedFacts | None = None) -> None:
         self.name, self.endpoint, self.profile = endpoint.name, endpoint, profile
