@@ -132,10 +132,14 @@ def window(runtime: Runtime, text: str = "") -> ActionResult:
         size = f"{tokens(then.before)} → {tokens(then.after)} tokens{_priced(runtime, then.before, then.after)}"
         line = f"window {now} → {spec or now}: {'; '.join(changes) or 'no change'}"
         return ActionResult(value, (line, f"  the next request: {size}"))
-    if then.last < then.first:
+    pins = [f"T{number}" for number in runtime.session.context.pins if number < then.first]
+    turns = f"turn {then.last}" if then.first == then.last else f"turns {then.first} to {then.last}"
+    pinned = f"pinned {', '.join(pins)}" if pins else ""
+    which = " and ".join(filter(None, (turns if then.last >= then.first else "", pinned)))
+    if not which:
         return ActionResult(value, (f"window {spec or now}", "  the next request contains no earlier turns"))
-    which = f"turn {then.last}" if then.first == then.last else f"turns {then.first} to {then.last}"
-    left = f"; {then.first - 1} older ones are stored but not sent" if then.first > 1 else ""
+    older = then.first - 1 - len(pins)
+    left = f"; {older} older ones are stored but not sent" if older else ""
     held = f"  the next request contains {which} ({tokens(then.after)} tokens in all){left}"
     return ActionResult(value, (f"window {spec or now}", held, *_next_reduction(runtime)))
 

@@ -25,6 +25,15 @@ async def test_the_window_changes_the_very_next_request(runtime: Runtime, desk: 
     assert sent == ["query 8", "query 9", "now"]
 
 
+async def test_a_pinned_turn_is_named_among_what_is_sent(runtime: Runtime, desk: Desk) -> None:
+    for n in range(1, 5):
+        await run_turn(runtime, f"query {n}")
+    await desk.type("/pin T1")
+    printed = " ".join((await desk.type("/window 1")).split())
+    assert "contains turn 4 and pinned T1" in printed
+    assert "2 older ones are stored" in printed
+
+
 async def test_a_window_may_grow_again(runtime: Runtime, desk: Desk) -> None:
     for n in range(1, 4):
         await run_turn(runtime, f"query {n}")
