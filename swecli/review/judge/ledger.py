@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -18,11 +18,6 @@ from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
 from swecli.tools.git import GitFailed, run_git
 
-_BY_USER: Mapping[str, tuple[str, ...]] = {
-    "fixed": ("open", "gone", "regressed"),
-    "open": ("gone", "dismissed", "refuted", "fixed"),
-    "dismissed": ("open", "gone", "regressed", "refuted", "fixed", "dismissed"),
-}
 _MOST_BRANCHES = 30  # that are looked at for a file
 _TIMES = 3  # fixes of a smell that are worth a strategy
 _QUOTED = 5  # findings named as its evidence
@@ -45,7 +40,7 @@ def compare(store: ReviewStore, found: Iterable[Finding], sources: Sources) -> l
 def settle(store: ReviewStore, ref: str, state: FindingState, reason: str = "") -> Finding:
     """Give a finding the state that the user names. Raises BadInput for an unknown id, UsageError for a wrong state."""
     before = store.get(ref)
-    if before.state not in _BY_USER.get(state, ()):
+    if before.state == state != "dismissed":  # again, for another reason
         raise UsageError(f"{before.id} is {before.state}, it cannot become {state}.", "See: /findings show")
     finding = replace(before, state=state, reason=reason)
     store.put([finding], "user", "user")
@@ -194,10 +189,9 @@ def repair_request(finding: Finding, here: Path) -> str:
         "otherwise, and say so if the finding is wrong. What the reviewer said:",
         _quoted(finding.message),
     ]
-    parts += [f"Improvement:\n{_quoted(finding.improvement)}"] if finding.improvement else []
-    parts += [f"Suggested replacement:\n{_quoted(finding.suggestion)}"] if finding.suggestion else []
-    parts += [f"The code was:\n{_quoted(finding.anchor)}"] if finding.anchor else []
-    return "\n\n".join(parts)
+    more = {"Improvement": finding.improvement, "Suggested replacement": finding.suggestion}
+    more["The code was"] = finding.anchor
+    return "\n\n".join([*parts, *(f"{label}:\n{_quoted(text)}" for label, text in more.items() if text)])
 
 
 def apply_suggestion(finding: Finding, here: Path) -> tuple[ToolCall, Finding]:

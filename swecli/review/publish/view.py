@@ -145,7 +145,10 @@ def event_lines(event: ReviewEvent) -> list[str]:
             kept = counted(event.kept, "message")
             return [f"keeping the last {kept} ({event.removed} older ones left out); findings stay"]
         case ReviewFinished():
-            return [coverage_words(event), _took(event)]
+            cost = "price unknown" if event.cost is None else f"${event.cost:.4f}"
+            low, high = event.estimate.tokens if event.estimate else (0, 0)
+            more = f" (expected {low:,} to {high:,} tokens)" if event.estimate else ""
+            return [coverage_words(event), f"took {event.usage.total:,} tokens, {cost}{more}"]
     return []
 
 
@@ -182,9 +185,3 @@ def coverage_words(end: ReviewFinished) -> str:
     refuted = sum(finding.state == "refuted" for finding in end.findings)
     parts += [f"{refuted:,} of the findings refuted"] if refuted else []
     return " · ".join(parts)
-
-
-def _took(end: ReviewFinished) -> str:
-    took = f"took {end.usage.total:,} tokens, {'price unknown' if end.cost is None else f'${end.cost:.4f}'}"
-    tokens = end.estimate.tokens if end.estimate else ()
-    return f"{took} (expected {tokens[0]:,} to {tokens[1]:,} tokens)" if tokens else took

@@ -68,12 +68,15 @@ async def begin_job(agent: Agent, store: ReviewStore, spec: Sequence[str] | None
     are waited for in a thread, so that Ctrl-C is heard. Raises SwecliError."""
     before, root = store.unfinished(), project_sources(agent.ctx.root).root
     options = replace(options, loops=options.loops or agent.settings.review_loops)
-    if spec is None:
-        old = _unfinished(before, options.loops)
-    plan, sources = await asyncio.to_thread(_read, agent, store, old.spec if spec is None else spec, options)
+    old = before if spec is None else None
+    if spec is None and old is None:
+        raise BadInput("There is no unfinished review.", "Start one: swecli review")
+    if old is not None and old.loops >= options.loops:
+        raise BadInput(f"{old.id} has had its {old.loops} loops.", "Allow more (--loops), or begin a new review.")
+    plan, sources = await asyncio.to_thread(_read, agent, store, old.spec if old else spec or (), options)
     verifier, sessions = _verifier_of(agent, store, sources), SessionManager(agent.sessions.database)
     target, title = plan.target, f"Review of {plan.target.label}"
-    if spec is None:
+    if old is not None:
         try:
             sessions.resume(old.session_id, "")
         except BadInput:  # killed before its first message, or the session was deleted: the findings are there
@@ -98,15 +101,6 @@ async def begin_job(agent: Agent, store: ReviewStore, spec: Sequence[str] | None
     await asyncio.to_thread(compare, store, known, sources)
     first = (*target.notes, *notes)
     return ReviewJob(agent, store, options, verifier, sessions, noted.review, plan, rules, first)
-
-
-def _unfinished(record: ReviewRecord | None, most: int) -> ReviewRecord:
-    """The review to go on with. Raises BadInput where there is none, or it has had all its loops."""
-    if record is None:
-        raise BadInput("There is no unfinished review.", "Start one: swecli review")
-    if record.loops >= most:
-        raise BadInput(f"{record.id} has had its {record.loops} loops.", "Allow more (--loops), or begin a new review.")
-    return record
 
 
 async def plan_for(agent: Agent, store: ReviewStore, spec: Sequence[str], options: ReviewOptions) -> Plan:
@@ -184,15 +178,13 @@ def by_hand(agent: Agent, store: ReviewStore, refs: Sequence[str] = ()) -> tuple
     return verifier, claims, f"{counted(len(claims), 'finding')} to check: {sizes}, {price}"
 
 
-def _claims(
-    findings: Iterable[Finding], reported: Collection[str] = (), files: Collection[str] | None = None
-) -> list[Finding]:
-    """What can be checked, of fixed ones those that were reported again: what is gone of these files (None: of any),
-    the others, the worst first, what else is gone."""
+def _claims(findings: Iterable[Finding], reported: Collection[str] = (), files: Collection[str] = ()) -> list[Finding]:
+    """What can be checked, of fixed ones those that were reported again: what is gone of these files (none named: of
+    any), the others, the worst first, what else is gone."""
     known = {f.id: f for f in findings if (f.anchor or f.block) and f.state not in ("dismissed", "refuted")}
 
     def order(f: Finding) -> tuple[int, int]:
-        return (1 if f.state != "gone" else 0 if files is None or f.path in files else 2), worst_first(f)[1]
+        return (1 if f.state != "gone" else 0 if not files or f.path in files else 2), worst_first(f)[1]
 
     return sorted((f for f in known.values() if f.state != "fixed" or f.id in reported), key=order)
 
@@ -202,7 +194,7 @@ async def check(
     sessions: SessionManager,
     findings: Iterable[Finding],
     reported: Collection[str] = (),
-    files: Collection[str] | None = None,
+    files: Collection[str] = (),
 ) -> tuple[FindingsJudged, Verification]:
     """Judge findings and commit the verdicts; `reported` are the ids of those that a review of `files` reported."""
     claims, name = _claims(findings, reported, files), verifier.model.name

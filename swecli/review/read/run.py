@@ -15,15 +15,7 @@ from swecli.context.truncate import loop_window
 from swecli.models.errors import BadInput, ContextOverflow, StoreError, SwecliError
 from swecli.models.events import Event, Notice, StepStarted, ToolFinished, UsageReported
 from swecli.models.finding import Finding, ReviewEnd
-from swecli.models.message import (
-    AskRequest,
-    ChatMessage,
-    Decision,
-    ModelReply,
-    RequestRecord,
-    Role,
-    Usage,
-)
+from swecli.models.message import AskRequest, ChatMessage, Decision, ModelReply, RequestRecord, Role, Usage
 from swecli.models.review_events import (
     FindingsAccumulated,
     LoopWindowApplied,

@@ -90,7 +90,7 @@ async def test_a_repair_that_is_refused_leaves_it_open() -> None:
         ("/review --fix", "one finding"),
         ("/review --fix F-9", "no finding 'F-9'"),
         ("/review 'a", "cannot read"),
-        ("/review --odd", "no --odd"),
+        ("/review --odd", "review option --odd"),
         ("/review --post", "--post goes with --pr"),
         ("/review shop --post", "--post goes with --pr"),
         ("/review --base nope", "no branch or commit 'nope'"),
