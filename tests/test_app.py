@@ -16,7 +16,7 @@ from tests.support.runtime import calls, make_runtime, run_turn
 from tests.support.scripted import ScriptedModel
 
 
-def test_a_permission_rule_that_can_never_apply_is_said() -> None:
+def test_a_permission_rule_that_can_never_apply_is_reported() -> None:
     runtime = make_runtime(deny=("rnu(rm*)", "run(rm*)"))
     assert [line for line in runtime.notices if "rnu" in line] == ["the permission rule rnu(rm*) can never apply"]
 

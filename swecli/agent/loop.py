@@ -90,7 +90,7 @@ class Loop:
                     yield happened
             message = record.reply(step.reply)
             state.step, state.text, state.open_calls = None, message.content or state.text, message.tool_calls
-            yield UsageReported(usage, step.reply.cost, estimated=not self._said(step.reply))
+            yield UsageReported(usage, step.reply.cost, estimated=not self._is_counted(step.reply))
             if step.reply.note:
                 yield Notice(step.reply.note, "warning")
             async for event in calls.run(state.open_calls, step.reply.malformed, fitted.request.messages):
@@ -137,7 +137,7 @@ class Loop:
                 if counted.cut:
                     few = f"{counted.cut:,} of about {fitted.counted:,} tokens"
                     error = ContextOverflow(f"The provider read {few} and did not report it.")
-                    error.limit, error.said = counted.cut, f"the provider read only {few} of the request"
+                    error.limit, error.reported = counted.cut, f"the provider read only {few} of the request"
                     raise error
                 if counted.notice:
                     yield Notice(counted.notice, "warning")
@@ -149,7 +149,7 @@ class Loop:
                 if step.partial:
                     why = "the answer was made without all of the request"
                     yield StepRetried(_OVERFLOWS - left + 1, 0.0, why, True)
-                yield Notice(f"{error.said or _TOO_LONG}: it is reduced and sent again", "warning")
+                yield Notice(f"{error.reported or _TOO_LONG}: it is reduced and sent again", "warning")
                 continue
             yield step, fitted, usage
             return
@@ -166,13 +166,13 @@ class Loop:
         """Store what a request took, with our own count of it where it can be compared."""
         reply, model, counter = step.reply, self.model, self.record.counter
         usage = reply.usage or Usage(input=fitted.counted, output=counter.count(reply.text))
-        extra = {"counted": fitted.counted, "encoding": counter.encoding} if self._said(reply) else {}
+        extra = {"counted": fitted.counted, "encoding": counter.encoding} if self._is_counted(reply) else {}
         place, spent = (state.interaction, state.steps), step.duration_ms
         self.record.store(RequestRecord(model.name, "turn", *place, usage, reply.cost, spent, extra))
         state.spend(usage, reply.cost)
         return usage
 
-    def _said(self, reply: ModelReply) -> bool:
+    def _is_counted(self, reply: ModelReply) -> bool:
         """Whether the provider itself counted the tokens."""
         return reply.usage is not None and not self.model.profile.estimates
 

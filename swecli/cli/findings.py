@@ -51,7 +51,7 @@ def _check(args: argparse.Namespace) -> ActionResult:
         if not args.yes or not claims:
             return ActionResult([], ("Nothing was checked: add --yes." if claims else "There is nothing to check.",))
         event, taken = asyncio.run(check(verifier, runtime.sessions, claims))
-    lines = [*taken.problems, *(f"{f.id} {f.place}: {f.standing}" for f in event.findings)]
+    lines = [*taken.problems, *(f"{f.id} {f.place}: {f.status}" for f in event.findings)]
     return ActionResult([f.to_json() for f in event.findings], tuple(map(one_line, lines)))
 
 

@@ -116,7 +116,7 @@ class ModelLimits:
         """A request of `sent` tokens, with `reserve` for the answer, was too long: the next holds what was read of it
         in silence, or what the named window has beside the answer; else it is smaller by a part. Where a shorter answer
         is asked for from now on, that may be all that was too much."""
-        if error.said and error.limit is not None:
+        if error.reported and error.limit is not None:
             return replace(self, limits={**self.limits, shape: round(error.limit * 0.9)})
         window = error.limit if error.limit and error.limit >= _SMALLEST else None
         known = replace(self, windows={**self.windows, shape[0]: window}) if window else self

@@ -16,7 +16,7 @@ from swecli.context.epochs import (
     sized,
     without_old_strategies,
 )
-from swecli.context.query import strategy_lines, strategy_notes, told_since, with_notes
+from swecli.context.query import known_since, strategy_lines, strategy_notes, with_notes
 from swecli.context.system_message import HeadParts, compose, render_summary
 from swecli.context.tokens import TokenCounter
 from swecli.context.validate import legal
@@ -128,10 +128,10 @@ def build_request(given: RequestInput, counter: TokenCounter) -> PreparedRequest
         edits = [folded(edits, epoch.first, state.pins)]
     assert epoch is not None, "without an epoch one begins"
     *past, asked = _sent(session, epoch, edits, given.query, given.enhanced_query)
-    told = told_since(epoch.strategies, _user_texts(past))
+    known = known_since(epoch.strategies, _user_texts(past))
     chosen = {bullet.id: bullet.content for bullet in given.head.strategies}
-    live = [bullet.id for bullet in session.get_playbook().live({*told, *chosen})]
-    enhanced = with_notes(given.enhanced_query, [*strategy_notes(told, chosen, live), *given.notes])
+    live = [bullet.id for bullet in session.get_playbook().live({*known, *chosen})]
+    enhanced = with_notes(given.enhanced_query, [*strategy_notes(known, chosen, live), *given.notes])
     asked = asked | {"content": enhanced} | ({IMAGES: list(given.images)} if given.images else {})
     messages, opened = lawful([*past, asked]), None
     if given.opening is not None:
@@ -146,7 +146,7 @@ def build_request(given: RequestInput, counter: TokenCounter) -> PreparedRequest
         segments=(*segments, _weighed("query", [asked], counter)),
         tokens=counter.count_messages(messages),
         enhanced=enhanced,
-        shown=tuple(sorted((set(told) | set(chosen)) & set(live), key=lambda name: int(name.removeprefix("P-")))),
+        shown=tuple(sorted((set(known) | set(chosen)) & set(live), key=lambda name: int(name.removeprefix("P-")))),
         window=(epoch.first, completed),
         removed=max(0, epoch.first - left),
         opened=opened,
@@ -175,7 +175,7 @@ def known_strategies(epoch: Epoch, past: Iterable[ApiMessage], counter: TokenCou
     sent = _user_texts(past)
     notes = "".join(f"{line}\n" for text in sent for line in strategy_lines(text))
     head = render_bullets(Bullet(name, content) for name, content in epoch.strategies.items())
-    return told_since(epoch.strategies, sent), counter.count(head) + counter.count(notes)
+    return known_since(epoch.strategies, sent), counter.count(head) + counter.count(notes)
 
 
 def _begun(given: RequestInput, opening: Opening) -> Epoch:

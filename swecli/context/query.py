@@ -198,23 +198,23 @@ def without_notes(text: str) -> str:
     return text[: text.rfind(_OPEN)].removesuffix("\n\n") if text.endswith(_CLOSE) and _OPEN in text else text
 
 
-def strategy_notes(told: Mapping[str, str], chosen: Mapping[str, str], live: Iterable[str]) -> list[str]:
-    """What has changed in the playbook since the model was informed, one line each. `told` and `chosen` map bullets to
+def strategy_notes(known: Mapping[str, str], chosen: Mapping[str, str], live: Iterable[str]) -> list[str]:
+    """What has changed in the playbook since the model was informed, one line each. `known` and `chosen` map bullets to
     their contents: those the model knows, and those it should know now; `live` are those that still hold. One that is
     known and holds but is not chosen any more stays unmentioned."""
     holds = set(live)
     lines = []
     for bullet, content in sorted(chosen.items(), key=lambda pair: int(pair[0].removeprefix("P-"))):
-        said = _said(content)
-        if bullet not in told:
-            lines.append(f"Strategy [{bullet}] is new: {said}")
-        elif _said(told[bullet]) != said:
-            lines.append(f"Strategy [{bullet}] now reads: {said}")
-    return lines + [f"Strategy [{bullet}] no longer applies." for bullet in told if bullet not in holds]
+        noted = _as_noted(content)
+        if bullet not in known:
+            lines.append(f"Strategy [{bullet}] is new: {noted}")
+        elif _as_noted(known[bullet]) != noted:
+            lines.append(f"Strategy [{bullet}] now reads: {noted}")
+    return lines + [f"Strategy [{bullet}] no longer applies." for bullet in known if bullet not in holds]
 
 
 def new_line(bullet: Bullet) -> str:
-    """The line that tells of a strategy for the first time, as it stands in a message."""
+    """The line that names a strategy for the first time, as it stands in a message."""
     return f"- {strategy_notes({}, {bullet.id: bullet.content}, [bullet.id])[0]}\n"
 
 
@@ -233,10 +233,10 @@ def without_strategies(text: str) -> str:
     return text[:start] + "\n".join(lines) if len(lines) > len((_OPEN, _CLOSE)) else text[:start].removesuffix("\n\n")
 
 
-def told_since(told: Mapping[str, str], sent: Iterable[str]) -> dict[str, str]:
-    """What the model knows of the playbook after these user messages, given what the head told it: read back from the
+def known_since(head: Mapping[str, str], sent: Iterable[str]) -> dict[str, str]:
+    """What the model knows of the playbook after these user messages, given what the head holds: read back from the
     messages, so that what is not sent any more is not taken for known."""
-    known = dict(told)
+    known = dict(head)
     for text in sent:
         for line in strategy_lines(text):
             found = _STRATEGY.match(line)
@@ -247,7 +247,7 @@ def told_since(told: Mapping[str, str], sent: Iterable[str]) -> dict[str, str]:
     return known
 
 
-def _said(content: str) -> str:
+def _as_noted(content: str) -> str:
     return quoted(content).replace(_CLOSE, "")
 
 

@@ -64,9 +64,9 @@ def from_query(query: str, interaction: int) -> Iterator[RetainedFact]:
     if interaction == 1 and text.strip():
         yield RetainedFact("request", "first", " ".join(text.split()[: _MAX_WORDS * 2]), interaction)
     for sentence in _SENTENCE.split(text):
-        said = " ".join(sentence.split())
-        if said and not said.endswith("?") and len(said.split()) <= _MAX_WORDS and _BINDING.search(said):
-            yield RetainedFact("constraint", said.casefold()[:200], said, interaction)
+        words = " ".join(sentence.split())
+        if words and not words.endswith("?") and len(words.split()) <= _MAX_WORDS and _BINDING.search(words):
+            yield RetainedFact("constraint", words.casefold()[:200], words, interaction)
 
 
 def from_calls(calls: Iterable[ToolCall], interaction: int) -> Iterator[RetainedFact]:
@@ -91,5 +91,5 @@ def from_answer(text: str, interaction: int) -> Iterator[RetainedFact]:
     """The findings that an answer reports."""
     for finding in dedupe_findings(_findings_in(text)):
         path, line, smell = finding.key
-        said = f"{path}:{line} {smell}: {finding.message}" if finding.message else f"{path}:{line} {smell}"
-        yield RetainedFact("finding", f"{path}:{line}:{smell}", said, interaction)
+        words = f"{path}:{line} {smell}: {finding.message}" if finding.message else f"{path}:{line} {smell}"
+        yield RetainedFact("finding", f"{path}:{line}:{smell}", words, interaction)

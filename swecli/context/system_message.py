@@ -82,8 +82,8 @@ def _render_facts(facts: Iterable[RetainedFact]) -> str:
     """What was said or done in messages that are not sent any more, as a part of the head; "" for nothing."""
     found = list(facts)
     parts = [_part(kind, title, some) for kind, title in _TITLES if (some := [f for f in found if f.kind == kind])]
-    told = "Taken by the program from messages that are no longer sent. What is in quotes are the user's own words."
-    return f"\n\n## Kept from earlier\n{told}\n" + "\n".join(parts) if parts else ""
+    opening = "Taken by the program from messages that are no longer sent. What is in quotes are the user's own words."
+    return f"\n\n## Kept from earlier\n{opening}\n" + "\n".join(parts) if parts else ""
 
 
 def _part(kind: str, title: str, found: Sequence[RetainedFact]) -> str:

@@ -75,11 +75,11 @@ class AuthFailed(ProviderError):
 
 
 class ContextOverflow(ProviderError):
-    """The request is longer than the model's window. `limit` in tokens, where the provider named it; `said` is how it
-    came to be known, where the provider did not say it."""
+    """The request is longer than the model's window. `limit` in tokens, where the provider named it; `reported` is how
+    it came to be known, where the provider did not name it."""
 
     limit: int | None = None
-    said: str = ""
+    reported: str = ""
 
 
 class FeatureRefused(ProviderError):

@@ -122,7 +122,7 @@ class Finding:
         return f"not in its file: {self.why}" if self.verified is False and self.why else ""
 
     @property
-    def standing(self) -> str:
+    def status(self) -> str:
         """Its verdict and state in a word or two: `open, confirmed`, `gone, not verified`."""
         words = {"confirmed": "confirmed", "cannot_tell": "cannot tell", "refuted": "refuted", "": "unverified"}
         if self.state in ("gone", "refuted", "dismissed", "fixed"):

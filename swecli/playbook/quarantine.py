@@ -62,8 +62,8 @@ def asks(content: str) -> bool:
 def asks_more_than(content: str, query: str) -> bool:
     """Whether a text names an address, a flag or a program that reaches out, of which the user's message has nothing:
     these are written alike in every language."""
-    said = query.casefold()
-    return any(found[0].strip().casefold() not in said for found in _REACHES.finditer(content))
+    typed = query.casefold()
+    return any(found[0].strip().casefold() not in typed for found in _REACHES.finditer(content))
 
 
 def confirmed(bullet: Bullet, sessions: Iterable[str], session_id: str, missing: str) -> bool:

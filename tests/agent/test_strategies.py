@@ -68,7 +68,7 @@ def many(**settings: object) -> Runtime:
 
 @pytest.mark.parametrize("window", [WindowSpec(5, 3), WindowSpec(mode="full"), WindowSpec(5)], ids=str)
 @pytest.mark.parametrize("budget", [150, 600])
-async def test_however_topics_change_no_request_tells_more_than_the_budget(window: WindowSpec, budget: int) -> None:
+async def test_however_topics_change_no_request_reports_more_than_the_budget(window: WindowSpec, budget: int) -> None:
     runtime = many(window=window, playbook_tokens=budget, max_strategies=30)
     count = runtime.agent.counter.count
     for number in range(24):
@@ -80,7 +80,7 @@ async def test_however_topics_change_no_request_tells_more_than_the_budget(windo
         assert any(f"{topic}/logs.py" in line for line in told(runtime)), "the best one for the query is among them"
 
 
-async def test_nothing_is_told_twice_when_an_epoch_begins() -> None:
+async def test_nothing_is_reported_twice_when_an_epoch_begins() -> None:
     runtime = many(window=WindowSpec(1, 2), playbook_tokens=300)
     for number in range(10):
         await run_turn(runtime, f"why are the {TOPICS[number % 4]} logs empty?", learn=False)
@@ -101,7 +101,7 @@ async def test_what_is_recorded_as_shown_is_what_stands_in_the_request() -> None
         assert value["tokens"] <= value["budget"]
 
 
-async def test_why_a_turn_had_what_it_had_is_told_as_it_was_then() -> None:
+async def test_why_a_turn_had_what_it_had_is_reported_as_it_was_then() -> None:
     runtime = make_runtime(lambda request: "Done.")
     teach(runtime, "The billing port is 8000.", "Restart billing with `svc`.")
     await run_turn(runtime, "restart billing", learn=False)
@@ -111,7 +111,7 @@ async def test_why_a_turn_had_what_it_had_is_told_as_it_was_then() -> None:
     assert rows["P-1"]["content"] == "The billing port is 8000."
 
 
-async def test_what_names_a_file_that_is_gone_by_now_is_in_no_request_and_that_is_said_once() -> None:
+async def test_what_names_a_file_that_is_gone_by_now_is_in_no_request_and_that_is_reported_once() -> None:
     runtime = make_runtime(lambda request: "Done.")
     Path("docs").mkdir()
     for name in ("docs/notes.md", "plan.md"):
@@ -160,7 +160,7 @@ async def test_what_is_pinned_or_taught_while_the_epoch_is_full_is_in_the_next_r
     assert {"P-117", "P-121"} <= names(runtime)
 
 
-async def test_facts_that_differ_in_a_name_and_a_figure_are_all_told() -> None:
+async def test_facts_that_differ_in_a_name_and_a_figure_are_all_reported() -> None:
     runtime = make_runtime(lambda request: "Done.")
     services = ("auth", "billing", "search", "mail")
     for port, service in enumerate(services, 8001):

@@ -45,7 +45,7 @@ def test_a_file_is_a_page_and_a_function_a_paragraph() -> None:
     assert not {where for where, lines in lengths.items() if lines > LONGEST_FUNCTION}
 
 
-def test_a_module_says_what_it_is() -> None:
+def test_a_module_states_what_it_is() -> None:
     described = {m for m in TEXTS if (top := nodes(m)[0]) and isinstance(top, ast.Module) and ast.get_docstring(top)}
     assert {m for m in TEXTS if not m.endswith("__init__.py")} <= described
 
@@ -70,7 +70,7 @@ def test_git_is_started_in_one_place() -> None:
     assert starting | asking == {"tools/git.py", "repl/actions/doctor.py"}
 
 
-def test_a_late_import_says_why() -> None:
+def test_a_late_import_states_why() -> None:
     """Inside a function an import is there for start-up time only, and a comment above it says so."""
     late = {
         (module, node.lineno)

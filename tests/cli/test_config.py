@@ -18,7 +18,7 @@ def file() -> Path:
     return paths.config_file
 
 
-def test_the_path_is_said_also_of_a_file_that_is_broken_or_not_there(run: Run, file: Path) -> None:
+def test_the_path_is_reported_also_of_a_file_that_is_broken_or_not_there(run: Run, file: Path) -> None:
     assert run("config", "path").out == f"{file}\n"
     file.write_text("[[[")
     assert run("config", "path", "--json").json == {"path": str(file), "exists": True}
@@ -119,7 +119,7 @@ def test_edit_begins_with_a_file_that_names_everything(run: Run, monkeypatch: py
     assert "# max_turns = 50" in find_paths(os.environ).config_file.read_text()
 
 
-def test_edit_says_what_is_wrong_with_what_was_written(run: Run, monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
+def test_edit_states_what_is_wrong_with_what_was_written(run: Run, monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
     file.write_text('mode = "yolo"')
     monkeypatch.setenv("VISUAL", "true")
     done = run("config", "edit")
@@ -127,14 +127,14 @@ def test_edit_says_what_is_wrong_with_what_was_written(run: Run, monkeypatch: py
 
 
 @pytest.mark.parametrize(("editor", "code"), [("false", 1), ("/no/such/editor", 42), ("'", 42)])
-def test_an_editor_that_fails_is_said(run: Run, monkeypatch: pytest.MonkeyPatch, editor: str, code: int) -> None:
+def test_an_editor_that_fails_is_reported(run: Run, monkeypatch: pytest.MonkeyPatch, editor: str, code: int) -> None:
     monkeypatch.setenv("VISUAL", editor)
     done = run("config", "edit")
     assert done.code == code
     assert "editor" in done.complaint.lower()
 
 
-def test_a_place_that_cannot_be_written_is_said(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_place_that_cannot_be_written_is_reported(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("file").write_text("")
     monkeypatch.setenv("SWECLI_HOME", "file/home")
     done = run("config", "set", "mode", "ask")

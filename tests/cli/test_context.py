@@ -104,7 +104,7 @@ def test_without_a_name_it_is_the_last_session_of_this_directory(run: Run) -> No
     assert run("context", "replay", "--json").json["turns"] == 1
 
 
-def test_without_a_price_the_units_are_said(run: Run) -> None:
+def test_without_a_price_the_units_are_reported(run: Run) -> None:
     put(2, model="scripted/test")
     done = again(run)
     assert "No price is known for 'scripted/test': cost in relative units" in done.out

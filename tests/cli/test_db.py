@@ -11,7 +11,7 @@ from swecli.store.sqlite.database import open_database
 from tests.support.shell import Run
 
 
-def test_the_path_is_said_without_making_anything(run: Run) -> None:
+def test_the_path_is_reported_without_making_anything(run: Run) -> None:
     database = find_paths(os.environ).database
     assert run("db", "path").out == f"{database}\n"
     assert run("db", "path", "--json").json == {"path": str(database), "exists": False}
@@ -27,7 +27,7 @@ def test_a_sound_database_is_ok(run: Run) -> None:
     assert run("db", "check", "--db", "x.db", "--json").json == {"problems": []}
 
 
-def test_damage_is_told_and_ends_with_1(run: Run) -> None:
+def test_damage_is_reported_and_ends_with_1(run: Run) -> None:
     open_database("x.db").close()
     other = sqlite3.connect("x.db")
     other.execute("PRAGMA foreign_keys = OFF")
@@ -55,7 +55,7 @@ def test_a_copy_is_made_beside_it_or_where_it_is_wanted(run: Run) -> None:
     assert "already exists" in again.complaint
 
 
-def test_a_copy_that_cannot_be_written_is_said(run: Run) -> None:
+def test_a_copy_that_cannot_be_written_is_reported(run: Run) -> None:
     open_database("x.db").close()
     done = run("db", "backup", "/dev/null/y.db", "--db", "x.db")
     assert done.code == 1

@@ -40,7 +40,7 @@ def test_the_session_is_there_to_go_on_with(run: Run) -> None:
     assert first["session_id"] == second["session_id"] == third["session_id"]
 
 
-def test_a_window_said_now_wins_over_the_one_the_session_was_left_with(run: Run) -> None:
+def test_a_window_reported_now_wins_over_the_one_the_session_was_left_with(run: Run) -> None:
     def window() -> tuple[str, int]:
         session = run("sessions", "list", "--json").json[0]["id"]
         whole = run("sessions", "export", session).json
@@ -174,7 +174,7 @@ def test_a_rule_that_cannot_be_read_is_named_and_the_run_goes_on(run: Run) -> No
     assert "config.toml: the deny rule 'rm *' is not a permission rule and NOT in force" in done.complaint
 
 
-def test_a_home_that_is_no_folder_is_said(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_home_that_is_no_folder_is_reported(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("file").write_text("")
     for home, code in (("file/home", 1), ("~nobody-of-that-name", 42), ("file", 1)):
         monkeypatch.setenv("SWECLI_HOME", home)
@@ -204,7 +204,7 @@ def broken_database(kind: str) -> None:
 @pytest.mark.parametrize(
     "argv", [["-p", "x", "-m", HELLO], ["sessions", "list"], ["playbook", "list"], ["db", "check"], ["db", "backup"]]
 )
-def test_a_database_that_cannot_be_used_is_said_and_left_alone(run: Run, kind: str, said: str, argv: list[str]) -> None:
+def test_an_unusable_database_is_reported_and_left_alone(run: Run, kind: str, said: str, argv: list[str]) -> None:
     broken_database(kind)
     before = Path("x.db").read_bytes()
     done = run(*argv, "--db", "x.db")
@@ -222,7 +222,7 @@ def test_an_ambiguous_session_names_those_it_could_be(run: Run) -> None:
     assert all(name in done.complaint for name in ids)
 
 
-def test_a_failure_is_told_to_people_and_to_programs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failure_is_reported_to_people_and_to_programs(capsys: pytest.CaptureFixture[str]) -> None:
     assert fail(BadInput("It\x1b[2J is\nodd.", "Mend it."), ["-p", "--output-format", "json"]) == 42
     out, err = capsys.readouterr()
     assert err == "swecli: It is odd.  Mend it.\n"

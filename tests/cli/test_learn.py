@@ -30,7 +30,7 @@ def bullets(run: Run) -> Any:
 
 
 @pytest.mark.slow
-def test_what_was_said_then_is_learned_now_and_only_once(run: Run) -> None:
+def test_what_was_reported_then_is_learned_now_and_only_once(run: Run) -> None:
     talk(run, "remember that answers are short", "hello", "from now on, write in English")
     assert run("playbook", "list", "--json").json == []
     done = run("learn", "--from", "here", "--rules-only")
@@ -65,7 +65,7 @@ def test_where_every_reflection_failed_the_exit_code_and_the_reasons_say_so(run:
     assert "JSON" in failure["reason"]
 
 
-def test_a_session_whose_place_is_gone_is_left_out_and_said(run: Run, tmp_path: Path) -> None:
+def test_a_session_whose_place_is_gone_is_left_out_and_reported(run: Run, tmp_path: Path) -> None:
     place = tmp_path / "gone"
     place.mkdir()
     os.chdir(place)

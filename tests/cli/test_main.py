@@ -88,7 +88,7 @@ def test_a_reader_that_has_gone_is_no_event(arguments: str, unbuffered: str) -> 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")  # noqa: PTH110
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("arguments", ["config get", "models --json"])
-def test_a_full_disk_is_said(arguments: str, unbuffered: str) -> None:
+def test_a_full_disk_is_reported(arguments: str, unbuffered: str) -> None:
     code, _, err = piped(f"$S {arguments} >/dev/full", PYTHONUNBUFFERED=unbuffered)
     assert code == 1
     assert err.startswith("swecli: The output cannot be written: ")

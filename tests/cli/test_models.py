@@ -11,7 +11,7 @@ from tests.support.shell import Run
 from tests.support.strict_provider import Call, Refusal, Reply, StrictProvider, Tokens
 
 
-def test_without_keys_everything_says_what_it_needs(run: Run) -> None:
+def test_without_keys_everything_states_what_it_needs(run: Run) -> None:
     told = run("models", "--json").json
     states = {row["model"]: row["state"] for row in told["models"]}
     assert (told["chosen"], states["openai/…"], states["ollama/…"], states["demo"]) == (
@@ -45,7 +45,7 @@ def test_known_models_are_found_by_a_word_with_their_prices(run: Run) -> None:
     assert run("models", "gpt-4o-mini").out.splitlines()[0].split()[:2] == ["model", "window"]
 
 
-def test_a_word_that_is_in_no_name_is_said(run: Run) -> None:
+def test_a_word_that_is_in_no_name_is_reported(run: Run) -> None:
     done = run("models", "walrus")
     assert done.code == 42
     assert "may work all the same" in done.complaint
@@ -88,7 +88,7 @@ def test_the_users_own_models_are_listed_shown_and_forgotten_by_their_name(
 
 
 @pytest.mark.slow
-def test_one_small_request_says_what_a_model_can_do(run: Run, own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_small_request_shows_what_a_model_can_do(run: Run, own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     no_tools = Refusal(400, "gpt-4.1 does not support tools")
     monkeypatch.setenv("WORK_KEY", "test-key")
     with StrictProvider([no_tools, Reply("pong", usage=Tokens(40)), Reply(calls=(Call("ping"),))]) as server:

@@ -9,7 +9,7 @@ import pytest
 from tests.support.shell import Run, script
 
 
-def test_an_empty_playbook_says_how_to_fill_it(run: Run) -> None:
+def test_an_empty_playbook_states_how_to_fill_it(run: Run) -> None:
     assert "swecli playbook add" in run("playbook", "list").out
     assert run("playbook", "list", "--json").json == []
     assert run("playbook", "list", "--log").out == "No changes yet.\n"

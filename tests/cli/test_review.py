@@ -117,7 +117,7 @@ def test_a_severe_finding_wins_over_an_incomplete_review(run: Run) -> None:
     assert run("review", "shop/prices.py", "-m", model, "--fail-on", "critical").code == 3
 
 
-def test_a_dry_run_tells_what_it_would_take_and_asks_nobody(run: Run) -> None:
+def test_a_dry_run_reports_what_it_would_take_and_asks_nobody(run: Run) -> None:
     Path("shop/yarn.lock").write_text("a\n")
     done = run("review", "shop", "-m", script("../s.json"), "--dry-run")
     assert done.code == 0
@@ -206,7 +206,7 @@ def test_the_seeds_format_has_its_names(run: Run) -> None:
     assert done.json["suggestionWorkflow"] == {"postedCount": 0, "failedCount": 0}
 
 
-def test_after_five_reviews_the_estimate_goes_by_them_and_the_end_says_what_it_took(run: Run) -> None:
+def test_after_five_reviews_the_estimate_goes_by_them_and_the_end_states_what_it_took(run: Run) -> None:
     model = script("../s.json", CALL, END)
     ended = [run("review", "shop", "--no-verify", "-m", model) for _ in range(5)]
     assert "estimated from constants" in ended[-1].err

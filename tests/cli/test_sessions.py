@@ -22,7 +22,7 @@ def talk(run: Run, *prompts: str, **replies: object) -> str:
     return str(lines[-1]["session_id"])
 
 
-def test_a_list_is_newest_first_and_says_when_there_is_none(run: Run) -> None:
+def test_a_list_is_newest_first_and_states_when_there_is_none(run: Run) -> None:
     assert run("sessions", "list").out == "No sessions yet.\n"
     assert run("sessions", "list", "--json").json == []
     first, second = talk(run, "alpha"), talk(run, "beta")

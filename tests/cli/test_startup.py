@@ -85,13 +85,13 @@ def test_a_settings_file_that_was_named_must_be_there() -> None:
 
 
 @pytest.mark.parametrize("place", ["gone", "file"])
-def test_a_directory_that_is_none_is_said(place: str) -> None:
+def test_a_directory_that_is_none_is_reported(place: str) -> None:
     Path("file").write_text("")
     with pytest.raises(BadInput, match=f"Cannot change to '{place}': "):
         enter_directory(argparse.Namespace(cwd=place, db=None, config=None))
 
 
-def test_a_working_directory_that_is_gone_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_working_directory_that_is_gone_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
@@ -99,7 +99,7 @@ def test_a_working_directory_that_is_gone_is_said(tmp_path: Path, monkeypatch: p
         working_directory()
 
 
-def test_a_home_that_cannot_be_made_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_home_that_cannot_be_made_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("file").write_text("")
     monkeypatch.setenv("SWECLI_HOME", "file/home")
     with pytest.raises(StoreError, match=r"cannot be created: Not a directory\.  Set SWECLI_HOME"):
@@ -112,7 +112,7 @@ def test_a_prompt_that_is_no_text_is_refused_before_anything() -> None:
     assert not find_paths(os.environ).config.exists()
 
 
-def test_a_fault_is_logged_without_secrets_and_told_in_a_line() -> None:
+def test_a_fault_is_logged_without_secrets_and_reported_in_a_line() -> None:
     find_paths(os.environ).ensure()
     try:
         raise ValueError("password = hunter22x")
@@ -125,6 +125,6 @@ def test_a_fault_is_logged_without_secrets_and_told_in_a_line() -> None:
     assert "hunter22x" not in log.read_text()
 
 
-def test_a_fault_without_a_place_for_the_log_is_told_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_without_a_place_for_the_log_is_reported_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SWECLI_HOME", "~nobody-of-that-name")
     assert internal_error(ValueError("x")).message == "Internal error: ValueError: x."

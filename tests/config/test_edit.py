@@ -119,7 +119,7 @@ comments = st.text(st.characters(categories=["L", "N", "P", "S", "Zs"]), max_siz
 
 
 @given(st.lists(pairs | comments, max_size=6), st.lists(pairs, min_size=1, max_size=5))
-def test_a_file_says_what_was_set_last_and_keeps_every_comment(start: list[Any], changes: list[Any]) -> None:
+def test_a_file_states_what_was_set_last_and_keeps_every_comment(start: list[Any], changes: list[Any]) -> None:
     text, said = "", {}
     for item in start:
         if isinstance(item, str):

@@ -35,7 +35,7 @@ def test_without_any_layer_the_defaults_hold() -> None:
     assert not notices
 
 
-def test_later_layers_win_and_each_says_that_it_did() -> None:
+def test_later_layers_win_and_each_states_that_it_did() -> None:
     settings, _ = load(
         'model = "a/b"\nwindow = 3\nmax_turns = 4\nmode = "edits"',
         'mode = "plan"',

@@ -133,5 +133,5 @@ def test_header_values_are_in_no_text_of_the_settings() -> None:
     assert "hush" not in repr(settings)
 
 
-def test_roles_are_no_setting_of_the_command_line_and_it_says_where_they_are() -> None:
+def test_roles_are_no_setting_of_the_command_line_and_it_states_where_they_are() -> None:
     assert "swecli config edit" in unknown_setting("roles").hint

@@ -37,7 +37,7 @@ def test_the_home_sign_and_relative_names_are_understood() -> None:
 
 
 @pytest.mark.parametrize("home", ["~nobody-of-that-name/x", "/tmp/\udcff"])
-def test_a_home_that_is_no_folder_is_said(home: str) -> None:
+def test_a_home_that_is_no_folder_is_reported(home: str) -> None:
     with pytest.raises(ConfigError, match="Set it to a folder you can write to"):
         find_paths({"SWECLI_HOME": home})
 

@@ -15,7 +15,7 @@ def test_a_variable_is_named_like_its_setting() -> None:
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_a_setting_says_what_it_does_and_takes_its_own_default(name: str) -> None:
+def test_a_setting_states_what_it_does_and_takes_its_own_default(name: str) -> None:
     setting = SETTINGS[name]
     assert setting.doc.strip()
     assert getattr(Settings(), name) == setting.default

@@ -127,7 +127,7 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("reason", FAILURES)
-async def test_a_condenser_that_fails_is_told_and_truncation_follows(reason: str) -> None:
+async def test_a_condenser_that_fails_is_reported_and_truncation_follows(reason: str) -> None:
     asked = options(70_001, auto_condense_context=True, condense=FAILURES[reason])
     answer = await truncate_conversation_if_needed(asked)
     assert reason in str(answer.error)

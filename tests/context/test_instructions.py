@@ -56,7 +56,7 @@ def test_a_worktree_whose_git_is_a_file_is_a_root_too(tmp_path: Path) -> None:
     assert load(tmp_path / "a").files == [tmp_path / "AGENTS.md"]
 
 
-def test_an_untrusted_folder_is_not_read_and_says_how_to_trust(cwd: Path) -> None:
+def test_an_untrusted_folder_is_not_read_and_states_how_to_trust(cwd: Path) -> None:
     found = load_instructions(cwd, trusted=False, trust_hint="Say yes to it.")
     assert (found.text, found.files) == ("", [])
     (notice,) = found.notices
@@ -89,7 +89,7 @@ def test_a_file_cannot_end_its_own_quote(cwd: Path) -> None:
     assert load(cwd).text.lower().count("<project_file") == 2
 
 
-def test_what_cannot_be_read_is_told(cwd: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_reported(cwd: Path, tmp_path: Path) -> None:
     (cwd / "AGENTS.md").unlink()
     (cwd / "AGENTS.md").symlink_to(tmp_path / "AGENTS.md")
     (cwd.parent / "AGENTS.md").mkdir()

@@ -122,13 +122,13 @@ def test_binary_and_irregular_files_are_not_sent(root: Path) -> None:
     assert ["binary" in notes[0], "regular" in notes[1]] == [True, True]
 
 
-def test_a_range_that_is_not_there_is_told(root: Path) -> None:
+def test_a_range_that_is_not_there_is_reported(root: Path) -> None:
     text, (note,) = expand("@src/app.py:40-50", root)
     assert text == "@src/app.py:40-50"
     assert "it has 30" in note
 
 
-def test_a_long_file_is_cut_at_a_line_and_told(root: Path) -> None:
+def test_a_long_file_is_cut_at_a_line_and_reported(root: Path) -> None:
     (root / "long.txt").write_text("0123456789abcde\n" * 10_000)
     text, (note,) = expand("@long.txt", root)
     assert len(text) <= MAX_FILE + 200
@@ -146,7 +146,7 @@ def test_all_files_together_have_a_cap(root: Path) -> None:
     assert len(notes) == 3
 
 
-def test_more_mentions_than_the_cap_are_told(root: Path) -> None:
+def test_more_mentions_than_the_cap_are_reported(root: Path) -> None:
     for n in range(MAX_MENTIONS + 2):
         (root / f"f{n}").write_text("x")
     text, notes = expand(" ".join(f"@f{n}" for n in range(MAX_MENTIONS + 2)), root)

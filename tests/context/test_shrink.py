@@ -39,7 +39,7 @@ def test_short_results_and_stubs_are_left_alone() -> None:
     assert clear_old_results(once) == (once, 0)
 
 
-def test_a_cut_text_says_how_to_read_on_and_keeps_head_and_tail() -> None:
+def test_a_cut_text_states_how_to_read_on_and_keeps_head_and_tail() -> None:
     short = cut(LONG, 500, "c7")
     assert len(short) <= 500
     assert "read_result c7" in short.splitlines()[0]

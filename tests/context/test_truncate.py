@@ -86,7 +86,7 @@ def test_cutting_again_and_again_comes_to_an_end(history: list[Message]) -> None
     assert history.count(NOTE) <= 1
 
 
-def test_where_two_questions_would_meet_a_line_says_what_is_missing() -> None:
+def test_where_two_questions_would_meet_a_line_states_what_is_missing() -> None:
     asking = {"role": "assistant", "content": None, "tool_calls": [call("a"), call("b")]}
     later = plain(7)[2:]
     history = [*plain(1), asking, result("a"), result("b"), plain(2)[1], *later]

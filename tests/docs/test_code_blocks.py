@@ -39,7 +39,7 @@ def name(page: Path) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
-def test_every_block_says_how_it_is_checked(page: Path) -> None:
+def test_every_block_states_how_it_is_checked(page: Path) -> None:
     assert {kind for kind, _ in blocks(page)} <= KINDS
 
 

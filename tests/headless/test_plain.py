@@ -45,7 +45,7 @@ def test_a_line_is_one_and_not_without_end() -> None:
     assert len(one_line("x" * 10**6)) == LONGEST_LINE
 
 
-def test_a_complaint_says_what_is_wrong_and_what_to_do() -> None:
+def test_a_complaint_states_what_is_wrong_and_what_to_do() -> None:
     assert complaint("It is\nbroken.", "Mend it.") == "swecli: It is broken.  Mend it."
     assert complaint("It is broken.", "") == "swecli: It is broken."
 

@@ -64,7 +64,7 @@ async def test_a_prompt_is_stored_before_anything_is_waited_for() -> None:
     assert [message.content for message in session.messages] == ["2 + 2?", "Four."]
 
 
-async def test_nothing_is_approved_and_the_model_is_told_why() -> None:
+async def test_nothing_is_approved_and_the_model_is_notified_why() -> None:
     code, results, err = await ran([calls(("write_file", {"path": "a", "content": "x"})), "Then not."], "write a")
     assert code == 0
     assert not Path("a").exists()
@@ -135,7 +135,7 @@ async def test_what_is_piped_reaches_the_model_apart_from_the_user_s_words() -> 
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
-async def test_a_signal_ends_the_turn_and_keeps_what_was_said(number: int, code: int) -> None:
+async def test_a_signal_ends_the_turn_and_keeps_what_was_received(number: int, code: int) -> None:
     runtime = make_runtime([Reply("a long answer that is cut", piece=2, delay=0.01)], refuse)  # type: ignore[arg-type]
     out, err = io.StringIO(), io.StringIO()
 
@@ -175,7 +175,7 @@ async def test_a_fault_in_learning_does_not_cost_the_answer() -> None:
     runtime.close()
 
 
-async def test_what_names_something_that_is_gone_is_said_and_stays_out_of_the_prompt() -> None:
+async def test_what_names_something_that_is_gone_is_reported_and_stays_out_of_the_prompt() -> None:
     runtime = make_runtime(["Fine.", "Fine."], refuse)  # type: ignore[arg-type]
     session = runtime.sessions.current_session
     assert session is not None
@@ -190,7 +190,7 @@ async def test_what_names_something_that_is_gone_is_said_and_stays_out_of_the_pr
 
 
 @pytest.mark.slow
-async def test_a_run_reflects_at_its_end_within_its_budget_and_says_what_waits() -> None:
+async def test_a_run_reflects_at_its_end_within_its_budget_and_states_what_waits() -> None:
     failing = calls(("run_command", {"command": "false"}))
     asked: list[str] = []
 

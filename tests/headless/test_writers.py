@@ -58,7 +58,7 @@ def written(style: str, events: list[Event], code: int = 0) -> tuple[str, str]:
     return out.getvalue(), err.getvalue()
 
 
-def test_text_is_the_last_answer_and_what_was_said_on_the_way_is_for_people() -> None:
+def test_text_is_the_last_answer_and_what_came_on_the_way_is_for_people() -> None:
     read = ToolCall("c2", "read_file", {})
     events = [
         *BEGUN,
@@ -76,7 +76,7 @@ def test_text_is_the_last_answer_and_what_was_said_on_the_way_is_for_people() ->
     assert err.splitlines() == ["I will look.", "ok: Read a"]
 
 
-def test_text_of_an_answer_that_began_anew_comes_once() -> None:
+def test_text_of_an_answer_that_began_again_comes_once() -> None:
     events = [
         *BEGUN,
         TextDelta("It s"),
@@ -107,7 +107,7 @@ def test_an_answer_does_not_steer_the_terminal() -> None:
 
 
 @pytest.mark.parametrize("style", FORMATS)
-def test_a_denied_call_is_told_to_people_in_every_format(style: str) -> None:
+def test_a_denied_call_is_reported_to_people_in_every_format(style: str) -> None:
     _, err = written(style, [*BEGUN, DENIED, finished("no")])
     assert err == "denied: Write a: nobody is there\n"
 
@@ -147,7 +147,7 @@ def test_a_stream_is_all_events_and_then_the_result() -> None:
 
 
 @pytest.mark.parametrize("style", FORMATS)
-def test_a_failed_turn_says_why_and_what_it_took(style: str) -> None:
+def test_a_failed_turn_states_why_and_what_it_took(style: str) -> None:
     events = [
         *BEGUN,
         UsageReported(Usage(10), 0.5),
@@ -166,7 +166,7 @@ def test_a_failed_turn_says_why_and_what_it_took(style: str) -> None:
 
 
 @pytest.mark.parametrize("reason", ["max_turns", "max_budget", "loop", "length"])
-def test_a_turn_that_was_stopped_says_so_beside_its_answer(reason: str) -> None:
+def test_a_turn_that_was_stopped_states_it_beside_its_answer(reason: str) -> None:
     out, err = written("text", [*BEGUN, finished("So far.", reason)], 53)
     assert out == "So far.\n"
     assert err.startswith("swecli: The ")
@@ -175,7 +175,7 @@ def test_a_turn_that_was_stopped_says_so_beside_its_answer(reason: str) -> None:
 
 
 @pytest.mark.parametrize("code", [130, 143])
-def test_an_interrupted_turn_is_said_to_be_stored(code: int) -> None:
+def test_an_interrupted_turn_is_reported_to_be_stored(code: int) -> None:
     out, err = written("text", [*BEGUN, TextDelta("half an ans")], code)
     assert (out, err) == ("", "swecli: Interrupted.  Everything so far is stored; continue with -c.\n")
     result = json.loads(written("json", [*BEGUN, TextDelta("half an ans")], code)[0])
@@ -190,7 +190,7 @@ def test_a_run_that_could_not_begin_has_a_result_too() -> None:
     assert (result["subtype"], result["is_error"], result["result"]) == ("error", True, "No. Do.")
 
 
-def test_what_was_learned_or_not_is_told() -> None:
+def test_what_was_learned_or_not_is_reported() -> None:
     learned = PlaybookUpdated(1, "d", ("P-1 is new",))
     _, err = written("text", [*BEGUN, learned, ReflectionFailed(1, "no answer", True), finished("x")])
     assert err.splitlines() == ["learned: P-1 is new", "could not learn from T1: no answer · will retry later"]
@@ -207,7 +207,7 @@ class Disk(io.StringIO):
         raise self.error
 
 
-def test_an_answer_that_cannot_be_written_is_said_once() -> None:
+def test_an_answer_that_cannot_be_written_is_reported_once() -> None:
     err = io.StringIO()
     writer = make_writer("stream-json", Disk(OSError(errno.ENOSPC, "No space left on device")), err)
     with pytest.raises(SwecliError, match="The answer cannot be written: No space left on device") as caught:

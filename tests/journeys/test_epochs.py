@@ -163,7 +163,7 @@ async def test_what_a_model_is_asked_when_it_sums_up_is_the_users_to_set() -> No
         "word " * 9_000,
     ],
 )
-async def test_a_bad_summary_is_said_and_truncation_takes_its_place(summary: Any) -> None:
+async def test_a_bad_summary_is_reported_and_truncation_takes_its_place(summary: Any) -> None:
     runtime = work(6_000, Work(steps=9, summary=summary), window=WindowSpec(mode="full"))
     told = []
     for number in range(9):
@@ -202,7 +202,7 @@ async def test_a_cancelled_summary_changes_nothing() -> None:
     assert again.agent.prepare("go on").messages == runtime.agent.prepare("go on").messages
 
 
-async def test_what_was_counted_when_it_was_said_is_stored_and_not_counted_again(
+async def test_what_was_counted_when_it_was_sent_is_stored_and_not_counted_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     environ: dict[str, str] = {}

@@ -64,7 +64,7 @@ def notices(events: Iterable[Event]) -> list[str]:
     return [event.text for event in events if isinstance(event, Notice)]
 
 
-async def test_turn_60_finds_turn_20_and_says_so() -> None:
+async def test_turn_60_finds_turn_20_and_states_it() -> None:
     runtime, sent = after(59)
     runtime.sessions.store_query(PORT)  # as the prompt and a run in a script do first
     events = await run_turn(runtime, PORT, learn=False)

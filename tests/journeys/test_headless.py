@@ -127,7 +127,7 @@ def test_a_bad_line_ends_the_run_with_42_after_what_came_before() -> None:
     assert done.complaint.startswith("swecli: Line 2 of the input is not JSON")
 
 
-def test_waiting_for_the_end_of_a_pipe_is_said() -> None:
+def test_waiting_for_the_end_of_a_pipe_is_reported() -> None:
     process = begin("-p", "hello", "-m", script("s.json", "Fine."), stdin=subprocess.PIPE)
     assert process.stderr
     assert "Waiting for the piped input to end" in process.stderr.readline()
@@ -138,7 +138,7 @@ def test_waiting_for_the_end_of_a_pipe_is_said() -> None:
 # --- never approving by itself
 
 
-def test_nothing_is_approved_and_everybody_is_told() -> None:
+def test_nothing_is_approved_and_everybody_is_notified() -> None:
     done = swecli("-p", "write it", "-m", script("s.json", WRITING, "I could not."), "--output-format", "json")
     assert done.code == 0
     assert not Path("a.txt").exists()
@@ -175,7 +175,7 @@ def test_rules_and_modes_given_beforehand_allow() -> None:
     ],
     ids=["turns", "budget", "loop", "length", "script over", "no key", "no model", "usage"],
 )
-def test_the_exit_code_says_how_it_went(arguments: list[str], replies: list[Any], code: int) -> None:
+def test_the_exit_code_states_how_it_went(arguments: list[str], replies: list[Any], code: int) -> None:
     model = script("s.json", *replies)
     done = swecli("-p", "go", "-m", model, *arguments, "--output-format", "json")
     assert done.code == code
@@ -198,7 +198,7 @@ def test_a_real_protocol_is_answered_quietly() -> None:
     assert (done.code, done.out, done.err) == (0, "Over the wire.\n", "")
 
 
-def test_a_passing_failure_is_told_and_its_half_answer_is_not_printed() -> None:
+def test_a_passing_failure_is_reported_and_its_half_answer_is_not_printed() -> None:
     cut = {"text": "a half ans", "piece": 2, "cut_after": 3}
     done = swecli("-p", "hello", "-m", script("s.json", cut, "Whole."))
     assert (done.code, done.out) == (0, "Whole.\n")
@@ -277,7 +277,7 @@ def test_a_reader_that_leaves_early_is_no_event(style: str) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
 @pytest.mark.parametrize("style", ["text", "stream-json"])
-def test_an_answer_that_cannot_be_written_is_said_and_kept(style: str) -> None:
+def test_an_answer_that_cannot_be_written_is_reported_and_kept(style: str) -> None:
     words = {"S": " ".join(COMMAND), "M": script("s.json", "Fine.")}
     line = f'$S -p talk -m "$M" --output-format {style} >/dev/full'
     done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, env=environment(words), check=False)
@@ -298,7 +298,7 @@ def barred() -> tuple[str, ...]:
     return ("setpriv", "--inh-caps=-all", "--bounding-set=-all")
 
 
-def test_a_home_that_cannot_be_written_is_said(barred: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_home_that_cannot_be_written_is_reported(barred: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "shut").mkdir(mode=0o500)
     for home in ("shut", "shut/deeper"):
         environ = {"SWECLI_HOME": str(tmp_path / home)}
@@ -324,7 +324,7 @@ def test_files_that_may_not_be_read_are_named(barred: tuple[str, ...]) -> None:
         assert Path(arguments[-1]).name in done.complaint
 
 
-def test_a_database_on_a_place_that_cannot_be_written_is_said(barred: tuple[str, ...]) -> None:
+def test_a_database_on_a_place_that_cannot_be_written_is_reported(barred: tuple[str, ...]) -> None:
     Path("shut").mkdir()
     open_database("shut/x.db").close()
     Path("shut/x.db").chmod(0o400)
@@ -335,7 +335,7 @@ def test_a_database_on_a_place_that_cannot_be_written_is_said(barred: tuple[str,
         assert "shut/x.db" in done.complaint
 
 
-def test_a_working_directory_that_may_not_be_entered_is_said(barred: tuple[str, ...]) -> None:
+def test_a_working_directory_that_may_not_be_entered_is_reported(barred: tuple[str, ...]) -> None:
     Path("shut").mkdir(mode=0)
     done = swecli("-p", "x", "-C", "shut", before=barred)
     assert (done.code, done.complaint) == (
@@ -344,7 +344,7 @@ def test_a_working_directory_that_may_not_be_entered_is_said(barred: tuple[str, 
     )
 
 
-def test_arguments_that_are_no_text_are_said() -> None:
+def test_arguments_that_are_no_text_are_reported() -> None:
     for arguments in ([b"-p", b"\xff"], [b"-p", b"x", b"-m", b"\xff"], [b"-p", b"x", b"--db", b"\xff.db"]):
         done = swecli(*arguments)
         assert done.code == 42

@@ -56,7 +56,7 @@ async def test_a_mark_of_the_user_counts_at_once_and_undo_takes_it_back() -> Non
     assert runtime.sessions.playbook.get("P-1") == before
 
 
-async def test_what_the_rules_learned_is_told_even_when_the_model_could_not_reflect() -> None:
+async def test_what_the_rules_learned_is_reported_even_when_the_model_could_not_reflect() -> None:
     """A refused command is friction, so the model is asked too; it fails, and both things are said."""
     answers = iter([calls(("run_command", {"command": "make"})), "As you wish."])
     no = User([NO])

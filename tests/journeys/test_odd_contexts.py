@@ -58,7 +58,7 @@ async def test_a_session_of_an_interrupted_run_goes_on_legally() -> None:
     assert any(message.get("content") == INTERRUPTED_RESULT for message in sent)
 
 
-def test_a_condensing_model_that_does_not_exist_is_said_and_the_sessions_own_takes_its_place() -> None:
+def test_a_condensing_model_that_does_not_exist_is_reported_and_the_sessions_own_takes_its_place() -> None:
     runtime = make_runtime(["x"], condense_model="nobody/none")
     assert any(line.startswith("nobody/none cannot summarise, so scripted/test does") for line in runtime.notices)
     assert runtime.agent.condense_model is None

@@ -93,7 +93,7 @@ def test_read_edit_refuse_run_leave_and_go_on(model: str, tmp_path: Path) -> Non
         assert "raise the tax to 21 %" in str(work(server)[4])
 
 
-def test_a_stream_cut_in_half_is_retried_and_said(model: str, tmp_path: Path) -> None:
+def test_a_stream_cut_in_half_is_retried_and_reported(model: str, tmp_path: Path) -> None:
     project = make_project(tmp_path / "shop")
     script = [Reply("half an answer that is cut", wire=Wire(broken_at=400)), Reply("the whole answer")]
     with StrictProvider(script) as server, talk(server, model, project) as terminal:

@@ -213,7 +213,7 @@ async def test_stopping_the_turn_stops_it_and_keeps_what_it_had() -> None:
 
 
 @pytest.mark.parametrize("fails", [ProviderError("The service is gone."), ""])
-async def test_one_that_fails_or_says_nothing_is_a_result(fails: Any) -> None:
+async def test_one_that_fails_or_answers_nothing_is_a_result(fails: Any) -> None:
     model = scripted([fails], [calls(task()), "I see."])
     runtime = make_runtime(model)
     events = await run_turn(runtime, "go")

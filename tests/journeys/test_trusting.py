@@ -50,7 +50,7 @@ def project(tmp_path: Path) -> Path:
     return make_project(tmp_path / "shop")
 
 
-async def test_what_the_user_said_holds_at_once_and_what_only_a_result_shows_waits(project: Path) -> None:
+async def test_what_the_user_stated_holds_at_once_and_what_only_a_result_shows_waits(project: Path) -> None:
     said, read = "Build prices from shop/prices.py only", "The wheel is built with `make wheel`"
     (project / "NOTES.md").write_text("make wheel builds the wheel of this shop\n")
     answer = {"add": [

@@ -49,7 +49,7 @@ async def test_two_parallel_calls_are_answered_in_their_order() -> None:
     assert "second" in results[1]
 
 
-async def test_a_refused_write_leaves_the_file_alone_and_tells_the_model_why() -> None:
+async def test_a_refused_write_leaves_the_file_alone_and_gives_the_model_the_reason() -> None:
     user = User([NO])
     runtime = make_runtime([calls(("write_file", {"path": "a.txt", "content": "x"})), "As you wish."], user)
     events = await run_turn(runtime, "write a.txt")
@@ -79,7 +79,7 @@ async def test_an_unknown_tool_and_malformed_arguments_are_results_not_crashes()
     assert isinstance([e for e in events if e.type.startswith("turn_f")][0], TurnFinished)
 
 
-async def test_a_passing_failure_is_retried_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_passing_failure_is_retried_and_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
 
     async def sleep(seconds: float) -> None:

@@ -21,7 +21,7 @@ SERVERS = ("OLLAMA_HOST", "LM_STUDIO_BASE_URL", "LLAMACPP_BASE_URL", "VLLM_BASE_
 ELSEWHERE = {variable: "http://box.test:9/v1" for variable in SERVERS}  # which is another machine: nobody asks it
 
 
-def test_a_setting_wins_and_says_which_layer_it_came_from() -> None:
+def test_a_setting_wins_and_states_which_layer_it_came_from() -> None:
     settings = Settings(model="openai/gpt-4.1", origins={"model": "flags"})
     with StrictProvider(models=("a",)) as server:
         found = choose_model(settings, {"ANTHROPIC_API_KEY": "k", "OLLAMA_HOST": server.url})

@@ -65,7 +65,7 @@ def test_a_name_without_provider_or_model_is_refused(name: str) -> None:
         resolve(name, {})
 
 
-def test_a_key_is_never_in_what_is_said() -> None:
+def test_a_key_is_never_in_what_is_reported() -> None:
     endpoint = resolve("openai/gpt-4.1", {"OPENAI_API_KEY": "sk-secret"})
     assert "sk-secret" not in f"{endpoint.address}{endpoint.name}{endpoint.key_name}"
     assert "sk-secret" not in repr(endpoint)

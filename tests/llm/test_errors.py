@@ -82,7 +82,7 @@ def test_a_request_above_the_limit_of_a_minute_is_not_sent_again() -> None:
     assert "never accepts a request of this size (429): Request too large" in error.message
 
 
-def test_what_the_service_behind_a_router_said_is_named_and_understood() -> None:
+def test_what_the_service_behind_a_router_reported_is_named_and_understood() -> None:
     raw = json.dumps({"error": {"message": "prompt is too long: 210000 tokens > 200000 maximum"}})
     body = {"error": {"message": "Provider returned error", "code": 400, "metadata": {"raw": raw}}}
     error = by_answer(400, {}, json.dumps(body), ENDPOINT)

@@ -68,7 +68,7 @@ def test_calls_keep_the_order_in_which_they_began() -> None:
     assert [(c.id, c.name) for c in reply.calls] == [("a", "f"), ("b", "g")]
 
 
-def test_parallel_calls_under_one_index_are_told_apart_by_their_ids() -> None:
+def test_parallel_calls_under_one_index_are_reported_apart_by_their_ids() -> None:
     reply = built(piece(0, "a", "f", '{"x": 1}'), piece(0, "b", "f", '{"x": 2}'), piece(0, "b", "f"))
     assert [(c.id, c.parameters) for c in reply.calls] == [("a", {"x": 1}), ("b", {"x": 2})]
 
@@ -80,7 +80,7 @@ def test_missing_doubled_and_used_ids_are_made_unique() -> None:
     assert len({*ids, "old"}) == 5
 
 
-def test_usage_cost_and_stop_are_the_last_said() -> None:
+def test_usage_cost_and_stop_are_the_last_reported() -> None:
     reply = built(ModelChunk(text="x"), ModelChunk(usage=Usage(1), cost=0.5, stop="length"), ModelChunk())
     assert (reply.usage, reply.cost, reply.stop) == (Usage(1), 0.5, "length")
 

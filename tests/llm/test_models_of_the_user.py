@@ -153,7 +153,7 @@ def test_what_is_missing_is_named_before_anything_is_sent(
         made("work", own, environ)
 
 
-def test_a_table_says_more_of_a_model_than_any_other_layer() -> None:
+def test_a_table_states_more_of_a_model_than_any_other_layer() -> None:
     own = {
         "model": "openai/gpt-4.1",
         "context_window": 50_000,
@@ -177,7 +177,7 @@ def test_a_table_with_the_name_of_a_known_model_adds_to_it() -> None:
     assert (model.profile.window, model.profile.max_output) == (9_000, 32_768)
 
 
-async def test_thinking_is_the_tables_unless_a_request_says_otherwise() -> None:
+async def test_thinking_is_the_tables_unless_a_request_states_otherwise() -> None:
     with StrictProvider([Reply("a"), Reply("b")], models=("gpt-5",)) as server:
         model = made("work", table(server, model="gpt-5", key_env="KEY", thinking="high"), {"KEY": "test-key"})
         await ask(model, request())

@@ -57,7 +57,7 @@ def test_a_price_of_nothing_is_nothing() -> None:
     assert cost_of(Usage(input=5), {"input_cost_per_token": 0.0, "output_cost_per_token": 0.0}) == 0.0
 
 
-def test_cache_writes_cost_what_the_table_says() -> None:
+def test_cache_writes_cost_what_the_table_states() -> None:
     row = TABLE["claude-haiku-4-5"]
     assert cost_of(Usage(cache_write=1000), row) == pytest.approx(1000 * row["cache_creation_input_token_cost"])
 

@@ -36,7 +36,7 @@ def test_deepseeks_and_moonshots_cache_counts_are_read() -> None:
     assert openai_usage({"prompt_tokens": 9, "cached_tokens": 4}) == Usage(input=5, cache_read=4)
 
 
-def test_nothing_said_is_unknown() -> None:
+def test_nothing_known_is_unknown() -> None:
     assert openai_usage(None) is None
     assert openai_usage(dict(prompt_tokens=0, completion_tokens=0)) is None
 

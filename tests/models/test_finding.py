@@ -33,8 +33,8 @@ def test_there_are_eleven_smells() -> None:
 
 def test_its_verdict_and_state_stand_in_a_word_or_two() -> None:
     found = Finding("a.py", 3, "X", "m", verified=True)
-    assert (found.standing, replace(found, verdict="confirmed").standing) == ("open, unverified", "open, confirmed")
-    assert replace(found, state="gone").standing == "gone, not verified"
+    assert (found.status, replace(found, verdict="confirmed").status) == ("open, unverified", "open, confirmed")
+    assert replace(found, state="gone").status == "gone, not verified"
     assert Finding("a.py", 3, "X", "m", verified=False, why="no such file").doubt == "not in its file: no such file"
 
 

@@ -28,7 +28,7 @@ def test_calls_without_words_have_no_content() -> None:
     assert ChatMessage(Role.ASSISTANT, "", [ToolCall("a", "todo", result="")]).to_api()[0]["content"] is None
 
 
-def test_a_call_without_a_result_says_that_it_was_interrupted() -> None:
+def test_a_call_without_a_result_states_that_it_was_interrupted() -> None:
     assert ToolCall("a", "run_command").result_message()["content"] == INTERRUPTED_RESULT
     assert ToolCall("a", "run_command", result="").result_message()["content"] == ""
 

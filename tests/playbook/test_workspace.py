@@ -12,7 +12,7 @@ from tests.support.runtime import make_runtime
 AROUND = Workspaces()
 
 
-def test_of_a_directory_that_is_gone_nothing_can_be_told(tmp_path: Path) -> None:
+def test_of_a_directory_that_is_gone_nothing_can_be_reported(tmp_path: Path) -> None:
     assert AROUND.lookup(Session("s", str(tmp_path / "gone"))) is None
     assert AROUND.lookup(Session("s")) is None
 
@@ -38,7 +38,7 @@ async def test_one_thing_that_is_gone_is_one_line_however_many_name_it() -> None
     assert line.startswith("P-1, P-2, P-3 and 2 more are stale and stay out of prompts: ")
 
 
-async def test_of_a_pinned_strategy_it_is_said_that_it_stays_in() -> None:
+async def test_of_a_pinned_strategy_it_is_reported_that_it_stays_in() -> None:
     runtime = make_runtime()
     session = runtime.sessions.current_session
     assert session is not None

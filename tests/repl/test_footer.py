@@ -32,7 +32,7 @@ def test_the_demo_names_its_window_in_40_columns() -> None:
     assert text(Footer("demo", "edits", "5", 3, 2, 0.0), 40) == "demo · edits · window 5: 3 · context 2%"
 
 
-def test_an_unknown_price_is_said_to_be_unknown() -> None:
+def test_an_unknown_price_is_reported_to_be_unknown() -> None:
     assert text(Footer("m", "ask", "5", 0, 1, None), 80).endswith("cost unknown")
 
 

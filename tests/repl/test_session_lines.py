@@ -26,7 +26,7 @@ def test_the_last_exchange_is_shown() -> None:
     assert lines[1:] == ["> last", "end"]
 
 
-def test_a_turn_without_an_answer_says_so() -> None:
+def test_a_turn_without_an_answer_states_it() -> None:
     session = Session("0123456789abcdef")
     session.add_message(ChatMessage(Role.USER, "go"))
     assert "was not finished" in told(session)

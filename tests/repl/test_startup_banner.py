@@ -25,7 +25,7 @@ from swecli.repl.startup_banner import (
 from tests.support.runtime import make_start
 
 
-def test_the_demo_says_that_it_is_one_and_why() -> None:
+def test_the_demo_states_that_it_is_one_and_why() -> None:
     start = replace(make_start(Path.home()), choice=Choice("demo", "no key found"), notices=("something odd",))
     lines = banner(start, color=False, width=100).splitlines()
     assert lines[0] == "swecli 0.1.0 · demo model (offline tour; no key found) · ~"

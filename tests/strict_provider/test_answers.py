@@ -110,7 +110,7 @@ def test_a_script_may_answer_by_what_it_is_asked() -> None:
     assert "1 messages" in text
 
 
-def test_a_script_that_is_over_answers_500_and_says_so() -> None:
+def test_a_script_that_is_over_answers_500_and_states_it() -> None:
     with StrictProvider([]) as server:
         status, text = post(server, openai())
     assert status == 500

@@ -90,7 +90,7 @@ async def test_an_unknown_tool_is_answered_with_its_neighbours(ctx: ToolContext)
     assert call.error
 
 
-async def test_arguments_that_could_not_be_read_are_said(ctx: ToolContext) -> None:
+async def test_arguments_that_could_not_be_read_are_reported(ctx: ToolContext) -> None:
     _, result, summary = await call_of("read_file", ctx, problem="Expecting ',' at character 12")
     assert not result.ok
     assert "could not be read: Expecting ',' at character 12" in result.for_model
@@ -207,7 +207,7 @@ async def test_no_yes_for_the_project_is_offered_for_what_may_only_be_this_very_
     assert [request.project_file for request in asked] == ["", ""]
 
 
-async def test_a_rule_that_cannot_be_saved_lasts_for_the_session_and_that_is_told(ctx: ToolContext) -> None:
+async def test_a_rule_that_cannot_be_saved_lasts_for_the_session_and_that_is_reported(ctx: ToolContext) -> None:
     async def project(request: AskRequest) -> Decision:
         (ctx.root.parent / "p.toml").mkdir()
         return Decision(True, scope="project")
@@ -307,7 +307,7 @@ async def test_an_approval_that_fails_runs_nothing(ctx: ToolContext) -> None:
     assert list(ctx.root.iterdir()) == []
 
 
-async def test_being_cancelled_while_running_ends_the_command_and_says_so(ctx: ToolContext, root: Path) -> None:
+async def test_being_cancelled_while_running_ends_the_command_and_states_it(ctx: ToolContext, root: Path) -> None:
     ready = asyncio.Event()
     call = ToolCall("c1", "run_command", {"command": "echo $$ > pid; echo ready; sleep 300"})
     watching = replace(ctx, report=lambda text: ready.set())

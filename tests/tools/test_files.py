@@ -91,7 +91,7 @@ def test_a_hard_link_to_a_file_elsewhere_is_cut_not_written_through(root: Path) 
     assert other.read_bytes() == b"one"
 
 
-def test_a_file_over_the_limit_says_its_size(root: Path) -> None:
+def test_a_file_over_the_limit_states_its_size(root: Path) -> None:
     (root / "f").write_bytes(b"x" * 11)
     with pytest.raises(ToolError, match="too large .11 bytes"):
         read_bytes(root, root / "f", limit=10)

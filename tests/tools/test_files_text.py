@@ -58,6 +58,6 @@ def test_new_content_takes_over_the_style_of_the_file() -> None:
     assert with_style_of(old, "x\r\ny\n") == b"\xef\xbb\xbfx\r\ny\n"
 
 
-def test_letters_no_file_can_hold_are_said() -> None:
+def test_letters_no_file_can_hold_are_reported() -> None:
     with pytest.raises(ToolError, match=r"U\+D800"):
         TextFile("").encode("a\ud800")

@@ -48,7 +48,7 @@ def test_written_out_line_ends_are_recognised() -> None:
     assert "backslash-n" in hint(TEXT, 'def first():\\n    return "one"', "x")
 
 
-def test_nothing_alike_says_so() -> None:
+def test_nothing_alike_states_it() -> None:
     assert "Nothing in the file looks like it" in hint(TEXT, "zzzzzz qqqqqq", "x")
     assert "Nothing in the file looks like it" in hint("", "zzz", "x")
     assert "Nothing in the file looks like it" in hint("a\n\nb\n", " \n \t", "x")

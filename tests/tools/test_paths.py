@@ -36,7 +36,7 @@ def test_a_folder_whose_name_begins_like_the_workspace_is_outside(root: Path) ->
 
 
 @pytest.mark.parametrize("text", ["", "  ", "a\0b", "~/x", "~", "x" * 5000, "\ud800"])
-def test_what_is_no_path_is_said(root: Path, text: str) -> None:
+def test_what_is_no_path_is_reported(root: Path, text: str) -> None:
     with pytest.raises(ToolError):
         locate(root, text)
 
@@ -52,7 +52,7 @@ def test_a_link_inside_is_followed_and_one_out_is_not(root: Path) -> None:
             locate(root, text)
 
 
-def test_a_link_to_itself_is_said(root: Path) -> None:
+def test_a_link_to_itself_is_reported(root: Path) -> None:
     (root / "a").symlink_to("b")
     (root / "b").symlink_to("a")
     with pytest.raises(ToolError, match="leads to itself"):
@@ -219,7 +219,7 @@ def test_ordinary_files_are_not_taken_for_secrets(path: str) -> None:
     assert not sensitive(path)
 
 
-def test_near_names_are_told(root: Path) -> None:
+def test_near_names_are_reported(root: Path) -> None:
     (root / "readme.md").touch()
     assert "Near names: readme.md" in str(missing(root, locate(root, "README.md")))
     assert "Near names" not in str(missing(root, locate(root, "zzz")))

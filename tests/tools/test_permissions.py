@@ -55,7 +55,7 @@ def test_modes(mode: Mode, read: str, edit: str, run: str) -> None:
     assert decide(permissions, "todo", "").outcome == "allow"
 
 
-def test_plan_mode_says_why_and_no_allow_rule_opens_it() -> None:
+def test_plan_mode_states_why_and_no_allow_rule_opens_it() -> None:
     verdict = decide(Permissions("plan", allow=["run", "edit"]), "run_command", "make")
     assert (verdict.outcome, verdict.by) == ("deny", "mode")
     assert "read-only" in verdict.why

@@ -69,7 +69,7 @@ async def test_there_is_nothing_to_read(root: Path) -> None:
     assert output.data == b"end\n"
 
 
-async def test_a_signal_is_told_as_a_shell_does(root: Path) -> None:
+async def test_a_signal_is_reported_as_a_shell_does(root: Path) -> None:
     assert (await sh(root, "kill -KILL $$", Output())).code == 128 + signal.SIGKILL
 
 

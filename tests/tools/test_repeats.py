@@ -83,7 +83,7 @@ async def test_equal_calls_of_one_reply_count_once() -> None:
     assert len(guard.prints) == 1
 
 
-async def test_the_model_is_told_then_the_user_is_asked() -> None:
+async def test_the_model_is_notified_then_the_user_is_asked() -> None:
     asked: list[AskRequest] = []
 
     async def ask(request: AskRequest) -> Decision:

@@ -67,7 +67,7 @@ def test_the_entry_point_of_the_package_is_the_tour() -> None:
     assert [make_model(name, Settings(), {}).name for name in ("demo", "demo/rules", " demo ")] == ["demo"] * 3
 
 
-def test_a_copy_without_metadata_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_without_metadata_states_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if "site-packages" not in entry])
     with pytest.raises(ModelNotFound, match="scripts/setup"):
         make_model("demo", Settings(), {})
@@ -181,7 +181,7 @@ async def test_a_summary_is_the_request_the_files_and_the_exit_codes() -> None:
     assert all(part in reply.text for part in ("mend it", "- f59", "`make`: exit code 2"))
 
 
-async def test_a_review_finds_nothing_and_says_that_nothing_was_reviewed(project: Path) -> None:
+async def test_a_review_finds_nothing_and_states_that_nothing_was_reviewed(project: Path) -> None:
     runtime = make_runtime(tour())
     review = await begin(runtime, "shop")
     events = await collect(review)

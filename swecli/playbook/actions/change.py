@@ -28,7 +28,7 @@ def _content(text: str) -> str:
     return redact(" ".join(text.split()))
 
 
-def _said(ctx: ActionContext, words: str) -> tuple[Evidence, ...]:
+def _decision(ctx: ActionContext, words: str) -> tuple[Evidence, ...]:
     return (Evidence("user", words, ctx.session.id, ctx.session.interactions or None, trust="user"),)
 
 
@@ -52,7 +52,7 @@ def _add(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     known = [bullet for bullet in ctx.bullets() if bullet.content.casefold() == content.casefold()]
     if known:
         more: dict[str, Any] = {"trust": "user"} | ({} if known[0].live else {"state": "active"})
-        ctx.apply(_delta(ctx, "taught", Op("UPDATE", known[0].id, fields=more, evidence=_said(ctx, content))))
+        ctx.apply(_delta(ctx, "taught", Op("UPDATE", known[0].id, fields=more, evidence=_decision(ctx, content))))
         return ActionResult({"added": [], "known": known[0].id}, (f"{known[0].id} already covers it and is active.",))
     near = nearest(content, (bullet for bullet in ctx.bullets() if bullet.live))
     scope = "project" if ctx.session.project else "session"
@@ -63,7 +63,7 @@ def _add(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
         "trust": "user",
         "anchors": list(anchors_of(content)),
     }
-    applied = ctx.apply(_delta(ctx, "taught", Op("ADD", fields=fields, evidence=_said(ctx, content))))
+    applied = ctx.apply(_delta(ctx, "taught", Op("ADD", fields=fields, evidence=_decision(ctx, content))))
     name = applied.added[0]
     lines = [f"Added as {name}.", *_missing(ctx, name)]
     if near:
@@ -94,7 +94,7 @@ def _edit(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     fields |= {"state": "disabled"} if _OFF in flags else {}
     if _ON in flags and bullet.state == "active" and not probably_harms(bullet):
         raise BadInput(f"{bullet.id} is active already.")
-    evidence = _said(ctx, text or " ".join([*flags, scope, when]).strip())
+    evidence = _decision(ctx, text or " ".join([*flags, scope, when]).strip())
     ops = [Op("RESTORE", bullet.id, evidence=evidence)] if _ON in flags else []
     ops += [Op("UPDATE", bullet.id, fields, evidence)] if fields else []
     ops += [Op("PIN", bullet.id, evidence=evidence)] if _PIN in flags else []
@@ -116,7 +116,7 @@ def _edit(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
 
 def _remove(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     bullet = ctx.find(" ".join(args))
-    ctx.apply(_delta(ctx, "removed", Op("REMOVE", bullet.id, evidence=_said(ctx, f"remove {bullet.id}"))))
+    ctx.apply(_delta(ctx, "removed", Op("REMOVE", bullet.id, evidence=_decision(ctx, f"remove {bullet.id}"))))
     return ActionResult({"removed": bullet.id}, (f"{bullet.id} removed; `{ctx.command} undo` brings it back.",))
 
 
@@ -159,8 +159,8 @@ def _review(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     if bullet.id not in found:
         raise BadInput(f"{bullet.id} needs no decision: it is {bullet.state}.")
     use = args[1] == "use"
-    said = _said(ctx, f"{args[1]} {bullet.id}")
-    ctx.apply(_delta(ctx, f"reviewed: {args[1]}", Op("RESTORE" if use else "REMOVE", bullet.id, evidence=said)))
+    decision = _decision(ctx, f"{args[1]} {bullet.id}")
+    ctx.apply(_delta(ctx, f"reviewed: {args[1]}", Op("RESTORE" if use else "REMOVE", bullet.id, evidence=decision)))
     done = "is active" if use else f"is removed; `{ctx.command} undo` brings it back"
     return ActionResult({"id": bullet.id, "decision": args[1]}, (f"{bullet.id} {done}.",))
 

@@ -142,8 +142,8 @@ def from_mark(sessions: SessionManager, session: Session, digest: TurnDigest, *,
     mark, words = "good" if good else "bad", redact(why)
     if (info.mark, info.why) == (mark, words):
         return TurnLessons(digest.interaction, lines=(f"T{info.number} was marked {mark} before",))
-    said = f": {shorten(words, 80)}" if words else ""
-    observed = Observation(good, 1.0, "mark", f"you marked it {mark}{said}")
+    note = f": {shorten(words, 80)}" if words else ""
+    observed = Observation(good, 1.0, "mark", f"you marked it {mark}{note}")
     verdicts, figures = _judged(sessions, session, digest, observed)
     earlier = [
         row.delta.id
@@ -240,8 +240,8 @@ class PlaybookMemory:
             return
         if any(op.bullet_id == bullet.id for op in curated.ops):
             return  # the new words were put into it
-        said = Evidence(_REMEMBERED, shorten(redact(quote), 300), digest.session_id, digest.interaction, trust="user")
-        curated.ops.append(Op("REMOVE", bullet.id, evidence=(said,)))
+        quoted = Evidence(_REMEMBERED, shorten(redact(quote), 300), digest.session_id, digest.interaction, trust="user")
+        curated.ops.append(Op("REMOVE", bullet.id, evidence=(quoted,)))
 
     def _line(self, op: Op, name: str, session: Session) -> str:
         if op.op == "REMOVE":

@@ -47,7 +47,7 @@ def perform(sessions: SessionManager, here: Path, words: Sequence[str], command:
     store, (name, *rest), settled = store_of(sessions, here), words, None
     if name == "list":
         found = chosen(store, rest)
-        rows = tuple((f.id, f.place, f.code_smell_type, f.severity, f.standing, f.message) for f in found)
+        rows = tuple((f.id, f.place, f.code_smell_type, f.severity, f.status, f.message) for f in found)
         head = ("id", "place", "type", "severity", "state", "message")
         nothing = () if found else ("No such findings; a review records them.",)
         return ActionResult([f.to_json() for f in found], nothing, head, rows)

@@ -209,7 +209,7 @@ async def _check(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
         ctx.screen.warn(line)
     ctx.renderer.show(event)
     for after in event.findings:
-        ctx.screen.note(f"{after.id}: {after.standing}{f', {after.judgement.why}' if after.judgement else ''}")
+        ctx.screen.note(f"{after.id}: {after.status}{f', {after.judgement.why}' if after.judgement else ''}")
     _propose(ctx, store)
 
 

@@ -69,7 +69,7 @@ def bare(text: str) -> str:
     return "".join("".join(line for line in lines if not line.startswith("```")).split())
 
 
-def standing(quote: str, lines: Iterable[str]) -> str:
+def quoted_part(quote: str, lines: Iterable[str]) -> str:
     """A quote as it stands among these lines, or in them as they were shown, without white space; "" where nowhere."""
     whole = squeezed("".join(lines))
     return next((text for text in (squeezed(quote.strip().strip("`")), bare(quote)) if text and text in whole), "")
@@ -139,7 +139,7 @@ def _grounded(finding: Finding, source: Source) -> Finding:
 
 def _placed(finding: Finding, source: Source) -> Finding:
     """At the lines where its quote stands, if it stands in just one place and not where it was reported."""
-    quote = standing(finding.evidence, source.lines)
+    quote = quoted_part(finding.evidence, source.lines)
     if len(quote) < _SHORTEST_QUOTE or (1 <= finding.line <= len(source.lines) and not _misquoted(finding, source)):
         return finding
     texts = [squeezed(line) for line in source.lines]
@@ -176,7 +176,7 @@ def _misquoted(finding: Finding, source: Source) -> bool:
     """Whether it quotes code that does not stand there, give or take a few lines."""
     first, last = max(0, finding.line - 1 - _NEAR), (finding.end_line or finding.line) + _NEAR
     around = source.lines[first : last + finding.evidence.count("\n")]
-    return bool(finding.evidence.strip("` \n")) and not standing(finding.evidence, around)
+    return bool(finding.evidence.strip("` \n")) and not quoted_part(finding.evidence, around)
 
 
 # Whether what is reported now is what the ledger has already, in whatever words and at whatever line

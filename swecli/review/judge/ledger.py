@@ -204,7 +204,7 @@ def apply_suggestion(finding: Finding, here: Path) -> tuple[ToolCall, Finding]:
     if not finding.suggestion:
         raise BadInput(f"{finding.id} has no suggestion to apply.", f"Let the agent repair it: /review --fix {now.id}")
     if now.state not in ("open", "regressed") or now.path != finding.path or now.line < 1:
-        raise BadInput(f"{now.id} is {now.standing}: its code is not there as it was reviewed.", _REVIEW)
+        raise BadInput(f"{now.id} is {now.status}: its code is not there as it was reviewed.", _REVIEW)
     first, last = now.line, now.line + length - 1
     if last != (now.end_line or now.line) or last > len(lines):
         raise BadInput(f"The lines of {now.id} are not those that were reviewed.", _REVIEW)

@@ -20,7 +20,7 @@ from swecli.llm.price_table import cost_of
 from swecli.models.errors import SwecliError
 from swecli.models.finding import Finding, Judgement, Verdict, one_spaced
 from swecli.models.message import ApiMessage, ModelReply, ModelRequest, ToolSpec, Usage
-from swecli.review.judge.grounding import move, squeezed, standing
+from swecli.review.judge.grounding import move, quoted_part, squeezed
 from swecli.review.judge.sources import LIMITS, Source, Sources, Symbol
 from swecli.store.reviews import ReviewStore
 
@@ -179,7 +179,7 @@ def grounded_verdict(row: Mapping[str, Any], sources: Sources, by: str, claimed:
     quote, path = str(row.get("quote") or "").strip().strip("`"), str(row.get("path") or "").removeprefix("./")
     path = claimed if claimed and f"/{path}".endswith(f"/{claimed}") else path
     lines = sources.get(path).lines if path else ()
-    if len(wanted := standing(str(row.get("quote") or ""), lines)) < 3:
+    if len(wanted := quoted_part(str(row.get("quote") or ""), lines)) < 3:
         return Judgement("cannot_tell", why=f"{why} (its evidence is nowhere in the files)".strip(), by=by)
     line = row.get("line")
     found = (n for n, text in enumerate(lines, 1) if wanted[:40] in squeezed(text))

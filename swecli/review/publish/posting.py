@@ -182,7 +182,7 @@ def summary(push: Push) -> str:
         lines += ["| place | type | severity | state | problem |", "| --- | --- | --- | --- | --- |"]
     for at, finding in enumerate([*push.rest, *gone]):
         cells = [f"`{finding.place.replace('`', '')}`", safe(finding.code_smell_type), finding.severity]
-        cells += [finding.standing, safe(finding.message)[:160]]
+        cells += [finding.status, safe(finding.message)[:160]]
         lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
         if sum(map(len, lines)) > _LONGEST:
             lines.append(f"| … | | | | and {len(push.rest) + len(gone) - at - 1} more |")

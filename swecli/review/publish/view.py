@@ -54,7 +54,7 @@ class FindingView:
 
 def brief(finding: Finding) -> FindingView:
     """A finding as a row of a list."""
-    marks = tuple(filter(None, (finding.standing, finding.doubt if finding.doubt != finding.standing else "")))
+    marks = tuple(filter(None, (finding.status, finding.doubt if finding.doubt != finding.status else "")))
     claim = f"{finding.code_smell_type} ({finding.severity})"
     return FindingView(f"{finding.id} {finding.place}", claim, finding.message, marks)
 

@@ -75,7 +75,7 @@ class GitHub:
         """The data that GraphQL answers with. Raises GitHubFailed, also for errors within the answer."""
         answer = self.send("POST", "/graphql", {"query": text, "variables": variables})
         if not isinstance(answer, dict) or answer.get("errors") or not isinstance(answer.get("data"), dict):
-            raise GitHubFailed(f"GitHub refused a query ({_said(json.dumps(answer).encode())}).", status=403)
+            raise GitHubFailed(f"GitHub refused a query ({_reason_in(json.dumps(answer).encode())}).", status=403)
         return dict(answer["data"])
 
     def pages(self, path: str, name: str, kind: type) -> list[Any]:
@@ -119,26 +119,26 @@ class GitHub:
 
 
 def _refused(error: urllib.error.HTTPError, path: str, github: GitHub) -> GitHubFailed:
-    said = _said(error.read(100_000))
+    reason = _reason_in(error.read(100_000))
     status, headers = error.code, error.headers
     wait = headers.get("retry-after")
-    limited = wait or headers.get("x-ratelimit-remaining") == "0" or "rate limit" in said
+    limited = wait or headers.get("x-ratelimit-remaining") == "0" or "rate limit" in reason
     if status == 429 or (status == 403 and limited):
         when = f"Try again in {wait} s." if wait and wait.isdecimal() else "Try again later."
-        return GitHubFailed(f"GitHub's rate limit is reached ({said}).", f"{when} {KEPT}", 429)
+        return GitHubFailed(f"GitHub's rate limit is reached ({reason}).", f"{when} {KEPT}", 429)
     thing = f"pull request {path.split('/')[1]}" if path.startswith("pulls/") else path
     message, hint = {
-        401: (f"GitHub does not accept the token (401, {said}).",
+        401: (f"GitHub does not accept the token (401, {reason}).",
               f"Set GITHUB_TOKEN{' to a valid token' if github.token else ''}."),
-        403: (f"GitHub refused it (403, {said}).", "The token needs permission to write pull requests."),
+        403: (f"GitHub refused it (403, {reason}).", "The token needs permission to write pull requests."),
         404: (f"There is no {thing} in {github.repository} (404).",
               "Check the number, and that the token may see the repository."),
-        422: (f"GitHub rejected the request (422, {said}).", ""),
-    }.get(status, (f"GitHub answered with {status} ({said}).", ""))  # fmt: skip
+        422: (f"GitHub rejected the request (422, {reason}).", ""),
+    }.get(status, (f"GitHub answered with {status} ({reason}).", ""))  # fmt: skip
     return GitHubFailed(message, f"{hint} {KEPT}".strip(), status)
 
 
-def _said(body: bytes) -> str:
+def _reason_in(body: bytes) -> str:
     try:
         row = json.loads(body)
         errors = [e if isinstance(e, str) else str(e.get("message") or e.get("code")) for e in row.get("errors") or ()]

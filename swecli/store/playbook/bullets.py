@@ -150,7 +150,7 @@ def prior_of(row: BulletRow) -> Belief:
     return PRIORS.get(row.trust, PRIORS["reasoning"])  # type: ignore[call-overload, no-any-return]
 
 
-def standing(numbers: Iterable[int | None]) -> Any:
+def evidence_on(numbers: Iterable[int | None]) -> Any:
     """A query for the evidence on bullets that was not taken back, in the order it came."""
     which = select(EvidenceRow).where(among(EvidenceRow.bullet, numbers)).order_by(col(EvidenceRow.id))
     which = which.join(DeltaRow, col(DeltaRow.number) == col(EvidenceRow.delta), isouter=True)
@@ -160,7 +160,7 @@ def standing(numbers: Iterable[int | None]) -> Any:
 def recompute(db: sqlmodel.Session, row: BulletRow) -> None:
     """Work a bullet's belief and counts out again from its own verdicts that stand; nothing else is read. What was held
     against it before the user took it in again counts no more."""
-    which = standing((row.number,)).where(col(EvidenceRow.kind) != "")
+    which = evidence_on((row.number,)).where(col(EvidenceRow.kind) != "")
     if row.vouched_at is not None:
         which = which.where((col(EvidenceRow.created_at) > row.vouched_at) | (col(EvidenceRow.tag) != "harmful"))
     prior = belief = prior_of(row)

@@ -182,7 +182,7 @@ class PlaybookStore(ReflectionQueue):
         """The same of many, read at once."""
         kinds = col(EvidenceRow.kind) != "" if verdicts else col(EvidenceRow.kind) == ""
         found: dict[str, list[Evidence]] = {name: [] for name in names}
-        for row in self._database.rows(bullets.standing(map(number_of, names)).where(kinds)):
+        for row in self._database.rows(bullets.evidence_on(map(number_of, names)).where(kinds)):
             one = Evidence(**values(row, bullets.EVIDENCE))
             found[f"P-{row.bullet}"].append(replace(one, quote=f"{row.tag}: {one.quote}") if row.tag else one)
         return found

@@ -227,11 +227,11 @@ def _read_aider(lines: Iterable[Line], into: Transcript) -> None:
         typed, own = (text.startswith(start) and text.endswith(end) for start in (_TYPED, _OWN))
         spent = _SPENT.match(text) if own else None
         if text.startswith(_CHAT) or spent or (typed and not was_typed):
-            said = "\n".join(answer).strip()
-            if query and (said or not query[0].startswith("/")):  # a command without an answer is no turn
+            answered = "\n".join(answer).strip()
+            if query and (answered or not query[0].startswith("/")):  # a command without an answer is no turn
                 into.query("\n".join(query))
-            if said:
-                into.answer(said)
+            if answered:
+                into.answer(answered)
             query, answer = [], []
         was_typed = typed
         if text.startswith(_CHAT):

@@ -172,8 +172,8 @@ def search_session(
     # more than one word weighs, however rare it is; among few interactions, where any word is rare, than two
     enough = max(_EVIDENCE, math.log(total + 1) * 1.2) if floor > 0 else 0.0
     found = []
-    for number, said in texts.items():
-        passages = [_best_passage(Place(number, *one), weights, rare) for one in said]
+    for number, places in texts.items():
+        passages = [_best_passage(Place(number, *one), weights, rare) for one in places]
         (weight, pointing, _), *_ = ranked = sorted(passages, key=lambda one: -one[0])
         if weight and pointing >= enough and weight >= floor * whole:
             quoted = tuple(place for heavy, _, place in ranked[:_EXCERPTS] if heavy)

@@ -23,7 +23,7 @@ def test_a_model_without_its_provider_is_found() -> None:
     assert "cache_creation_input_token_cost" not in prices_of("gpt-4.1").row
 
 
-def test_long_requests_cost_what_the_table_says() -> None:
+def test_long_requests_cost_what_the_table_states() -> None:
     row = {"input_cost_per_token": 3e-6, "input_cost_per_token_above_200k_tokens": 6e-6, "output_cost_per_token": 1e-5}
     prices = Prices("some/model", "USD", row)
     assert prices.cost(Usage(input=150_000)) == pytest.approx(0.45)

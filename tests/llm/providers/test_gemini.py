@@ -92,7 +92,7 @@ async def test_a_stream_whose_last_piece_never_came_is_cut_off() -> None:
         await ask(model, request())
 
 
-async def test_an_answer_that_hit_its_length_says_so() -> None:
+async def test_an_answer_that_hit_its_length_states_it() -> None:
     with gemini(part(text="Hel"), end("MAX_TOKENS")) as (model, _):
         assert (await ask(model, request())).stop == "length"
 

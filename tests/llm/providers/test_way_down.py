@@ -121,7 +121,7 @@ async def test_one_refusal_then_an_answer_and_never_again(
         assert len(server.requests) == 4
 
 
-async def test_without_tools_the_model_is_told_so(tmp_path: Path) -> None:
+async def test_without_tools_the_model_is_notified_so(tmp_path: Path) -> None:
     with StrictProvider(refusing("does not support tools", lambda body: "tools" in body)) as server:
         await Asked(server, tmp_path).reply()
     assert "no tools in this conversation" in server.bodies[1]["messages"][0]["content"]

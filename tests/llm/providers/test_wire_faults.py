@@ -130,7 +130,7 @@ async def test_the_fallback_asks_once_at_each_try() -> None:
 
 
 @both
-async def test_a_request_that_is_too_long_says_the_limit(name: str) -> None:
+async def test_a_request_that_is_too_long_states_the_limit(name: str) -> None:
     with StrictProvider([Refusal(400, OVERFLOW[name], code="context_length_exceeded")]) as server:
         error = await fails(server, name)
     assert isinstance(error, ContextOverflow)
@@ -254,7 +254,7 @@ async def test_an_answer_with_nothing_in_it_is_an_error(name: str) -> None:
 
 
 @both
-async def test_an_answer_used_up_by_reasoning_or_withheld_says_so(name: str) -> None:
+async def test_an_answer_used_up_by_reasoning_or_withheld_states_it(name: str) -> None:
     replies = [Reply("", reasoning="thoughts", finish="length"), Reply("", finish="content_filter")]
     with StrictProvider(list(replies)) as server:
         used_up, withheld = await fails(server, name), await fails(server, name)
@@ -264,7 +264,7 @@ async def test_an_answer_used_up_by_reasoning_or_withheld_says_so(name: str) -> 
     assert not withheld.retryable
 
 
-async def test_an_error_in_the_middle_of_openais_stream_is_said() -> None:
+async def test_an_error_in_the_middle_of_openais_stream_is_reported() -> None:
     start = b'data: {"id":"1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":'
     body = (
         start
@@ -276,7 +276,7 @@ async def test_an_error_in_the_middle_of_openais_stream_is_said() -> None:
     assert "The server had an error" in error.message
 
 
-async def test_an_error_in_the_middle_of_anthropics_stream_is_said() -> None:
+async def test_an_error_in_the_middle_of_anthropics_stream_is_reported() -> None:
     events: list[dict[str, Any]] = [
         {"type": "message_start", "message": {"id": "1", "role": "assistant", "content": [], "model": "m"}},
         {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},

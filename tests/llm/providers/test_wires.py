@@ -124,7 +124,7 @@ async def test_a_price_nobody_knows_is_unknown_and_not_zero(name: str) -> None:
 
 
 @both
-async def test_an_answer_that_hit_its_length_says_so(name: str) -> None:
+async def test_an_answer_that_hit_its_length_states_it(name: str) -> None:
     with StrictProvider([Reply("half a sen", finish="length")]) as server:
         assert (await ask(model_at(server, name), request())).stop == "length"
 
@@ -148,7 +148,7 @@ async def test_openai_is_sent_what_it_takes_and_nothing_else() -> None:
     assert set(body) == {"model", "messages", "tools", "stream", "stream_options", "max_tokens"}
 
 
-async def test_newer_models_are_told_the_length_under_its_newer_name() -> None:
+async def test_newer_models_are_given_the_length_under_its_newer_name() -> None:
     with StrictProvider([Reply("x")], models=("gpt-6.1-sol",)) as server:
         await ask(model_at(server, "openai/gpt-6.1-sol"), request(max_tokens=77))
     assert server.bodies[0]["max_completion_tokens"] == 77

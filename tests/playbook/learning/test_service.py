@@ -189,7 +189,7 @@ async def test_what_is_cancelled_stays_in_the_queue() -> None:
     assert [pending.interaction for pending in runtime.learning.pending()] == [1]
 
 
-async def test_a_budget_of_nothing_asks_nobody_and_says_so_once() -> None:
+async def test_a_budget_of_nothing_asks_nobody_and_states_it_once() -> None:
     runtime = playing([calls(("run_command", {"command": "false"})), "No."] * 2, reflect_percent=0)
     events = [*await run_turn(runtime, "try"), *await run_turn(runtime, "again")]
     [failed] = [event for event in events if isinstance(event, ReflectionFailed)]

@@ -97,7 +97,7 @@ def test_other_words_find_a_bullet_by_its_when() -> None:
     assert "charged" not in select(request(bullets(200, hidden), "charged twice customers")).text
 
 
-def test_what_is_stale_switched_off_or_held_to_harm_stays_out_and_says_why() -> None:
+def test_what_is_stale_switched_off_or_held_to_harm_stays_out_and_states_why() -> None:
     have = bullets(
         1,
         Bullet("P-2", "a", state="disabled"),

@@ -54,7 +54,7 @@ def test_names_that_would_draw_on_the_screen_are_left_out() -> None:
     assert list_files(Path.cwd()) == ["good.py"]
 
 
-async def test_an_index_looks_once_until_told_to_look_again(repository: Path) -> None:
+async def test_an_index_looks_once_until_asked_to_look_again(repository: Path) -> None:
     index = FileIndex(repository)
     before = await index.paths()
     Path("later.py").write_text("")

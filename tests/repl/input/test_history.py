@@ -53,7 +53,7 @@ def test_two_programs_append_to_one_file(tmp_path: Path) -> None:
     assert loaded(tmp_path / "h") == ["c", "b", "a"]
 
 
-def test_a_history_that_cannot_be_written_says_so_once(tmp_path: Path) -> None:
+def test_a_history_that_cannot_be_written_states_it_once(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     history = LineHistory(tmp_path / "file" / "history")
     history.append_string("a")

@@ -60,7 +60,7 @@ def test_what_is_no_diff_is_shown_all_the_same() -> None:
     assert drawn("hello\nworld") == "hello\nworld\n"
 
 
-def test_a_line_that_is_too_long_says_how_much_is_missing() -> None:
+def test_a_line_that_is_too_long_states_how_much_is_missing() -> None:
     long = f"@@ -0,0 +1 @@\n+{'x' * 500}"
     assert "… 400 more characters" in " ".join(drawn(long, limit=100).split())
     assert drawn(long, limit=0).count("x") == 500

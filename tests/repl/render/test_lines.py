@@ -44,7 +44,7 @@ def test_times_read_well(milliseconds: int, shown: str) -> None:
     assert lines.duration(milliseconds) == shown
 
 
-def test_what_was_learned_says_what_it_cost() -> None:
+def test_what_was_learned_states_what_it_cost() -> None:
     one = PlaybookUpdated(7, "d", ("+ run tests with pytest -q  (P-3)",), added=("P-3",))
     assert text(lines.learned(one)) == "✎ learned: + run tests with pytest -q  (P-3) · no cost"
     many = PlaybookUpdated(7, "d", tuple(f"P-{n} helpful" for n in range(9)), tagged=("P-1",), cost=0.02)

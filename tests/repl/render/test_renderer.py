@@ -60,7 +60,7 @@ class Stage:
 FINISHED = TurnFinished("done", "", Usage(), 0.0, 1, 100)
 
 
-def test_while_work_goes_on_the_last_line_says_what_runs_and_how_long() -> None:
+def test_while_work_goes_on_the_last_line_states_what_runs_and_how_long() -> None:
     stage = Stage()
     stage.renderer.begin()
     assert stage.seen()[-1].endswith("Working · 0 s · Esc to interrupt")
@@ -178,14 +178,14 @@ def test_an_answer_that_was_not_streamed_is_shown_at_the_end() -> None:
     assert stage.show(TurnFinished("done", "All of it.", Usage(), 0.0, 1, 100))[0] == "All of it."
 
 
-def test_a_failed_turn_keeps_what_was_said_and_says_what_to_do() -> None:
+def test_a_failed_turn_keeps_what_was_received_and_states_what_to_do() -> None:
     stage = Stage()
     stage.renderer.begin()
     seen = stage.show(TextDelta("Half an ans"), TurnFailed("no connection", "try again", 75))
     assert seen == ["Half an ans", "✗ no connection · try again"]
 
 
-def test_ending_in_the_middle_keeps_what_came_and_says_what_was_interrupted() -> None:
+def test_ending_in_the_middle_keeps_what_came_and_states_what_was_interrupted() -> None:
     stage = Stage()
     stage.renderer.begin()
     stage.show(TextDelta("Half"), ToolStarted(canned.RUN, "Run pytest -q"))

@@ -47,7 +47,7 @@ def test_a_head_names_the_call_and_how_long_it_took_if_that_was_long() -> None:
         (ToolResult(False, "", denied=True), "denied"),
     ],
 )
-def test_the_state_tells_the_colour(result: ToolResult, state: str) -> None:
+def test_the_state_reports_the_colour(result: ToolResult, state: str) -> None:
     assert tools.state_of(result) == state
 
 
@@ -67,13 +67,13 @@ def test_a_programs_output_shows_its_end() -> None:
     assert shown.endswith("    line 39\n")
 
 
-def test_what_the_head_has_said_is_not_said_again() -> None:
+def test_what_the_head_has_reported_is_not_reported_again() -> None:
     assert outcome(ToolResult(True, "", Display("ls: exit code 0", "x"), exit_code=0)) == "  └ x\n"
     assert outcome(ToolResult(False, "", Display("ls: exit code 2", "x"), exit_code=2)) == "  └ exit code 2\n    x\n"
     assert outcome(ToolResult(True, "", Display("a.py", "80 lines")), "Read a.py 1-80") == "  └ 80 lines\n"
 
 
-def test_nothing_said_is_said() -> None:
+def test_nothing_known_is_reported() -> None:
     assert outcome(ToolResult(True, "")) == "  └ no output\n"
     assert outcome(ToolResult(False, "", exit_code=3)) == "  └ exit code 3\n"
 
@@ -99,7 +99,7 @@ def test_a_huge_line_is_cut_when_folded_and_longer_when_whole() -> None:
     assert "980,000 more characters" in shown
 
 
-def test_whole_output_is_what_the_model_was_told() -> None:
+def test_whole_output_is_what_the_model_was_notified() -> None:
     result = ToolResult(True, numbered(40), Display("a.py", "40 lines"))
     assert all(f"line {n}\n" in text(tools.whole("Read a.py", CALL, result)) for n in range(40))
 

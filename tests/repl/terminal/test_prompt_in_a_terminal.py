@@ -169,7 +169,7 @@ def test_history_crosses_sessions() -> None:
     assert history.stat().st_mode & 0o777 == 0o600
 
 
-def test_learning_is_told_above_the_line_being_typed(demo: Terminal) -> None:
+def test_learning_is_reported_above_the_line_being_typed(demo: Terminal) -> None:
     demo.keys("remember that the tests run with make check\rhalf a sen")
     screen = demo.wait("learned: [^~]*^> half a sen$")
     assert screen.count("half a sen") == 1

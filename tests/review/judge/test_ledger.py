@@ -30,7 +30,7 @@ def store() -> Iterator[ReviewStore]:
     database.close()
 
 
-def test_only_what_changed_is_told_and_kept(store: ReviewStore) -> None:
+def test_only_what_changed_is_reported_and_kept(store: ReviewStore) -> None:
     assert recheck(store, Path.cwd()) == []
     Path("a.py").write_text("# new\nx = 1\n")
     assert sorted(change_line(*pair) for pair in recheck(store, Path.cwd())) == [
@@ -108,7 +108,7 @@ def test_a_range_is_compared_as_a_whole(old: str, new: str, state: str, end: int
 def test_what_is_gone_is_open_again_when_its_code_is_back_and_what_the_user_settled_stays() -> None:
     found = seen(magic())
     gone = again(found, "x = 1\n")
-    assert (gone.reason, gone.standing) == ("its code is in no file", "gone, not verified")
+    assert (gone.reason, gone.status) == ("its code is in no file", "gone, not verified")
     assert again(gone, CODE + "\n").state == "open"
     assert again(replace(found, state="fixed", reason="by hand"), CODE + "\n").state == "fixed"
     dismissed = again(replace(found, state="dismissed", reason="meant so"), "\n" + CODE)

@@ -31,7 +31,7 @@ def test_a_fence_is_longer_than_any_inside() -> None:
     assert fenced("a\n`````\nb").startswith("``````\n")
 
 
-def test_nothing_is_said_to_be_nothing() -> None:
+def test_nothing_is_reported_to_be_nothing() -> None:
     assert "No findings" in as_markdown([])
 
 

@@ -228,7 +228,7 @@ def test_each_refusal_is_one_clear_line(hub: FakeGitHub, status: int, headers: d
     assert "\n" not in str(caught.value)
 
 
-def test_without_a_token_or_a_server_it_is_said(hub: FakeGitHub) -> None:
+def test_without_a_token_or_a_server_it_is_reported(hub: FakeGitHub) -> None:
     with pytest.raises(BadInput, match="no token"):
         push_of(hub, INSIDE, token="").send()
     with pytest.raises(SwecliError, match="cannot be reached"):

@@ -28,7 +28,7 @@ def test_no_findings_are_a_valid_log() -> None:
     assert valid([])["results"] == []
 
 
-def test_a_finding_says_where_and_what() -> None:
+def test_a_finding_states_where_and_what() -> None:
     [result] = valid([ONE])["results"]
     place = result["locations"][0]["physicalLocation"]
     assert place["artifactLocation"]["uri"] == "src/a%20b.py"

@@ -101,7 +101,7 @@ def test_there_are_sixty_of_them() -> None:
 
 @pytest.mark.parametrize("name", ODD)
 @pytest.mark.slow
-def test_an_odd_response_is_salvaged_and_the_loss_is_said(name: str) -> None:
+def test_an_odd_response_is_salvaged_and_the_loss_is_reported(name: str) -> None:
     text, count, loss = ODD[name]
     found = extract(ModelReply(text), 3)
     assert len(found.findings) == count
@@ -137,13 +137,13 @@ def test_all_fields_are_read_in_either_spelling() -> None:
         ({"codeSmellType": "Spaghetti", "kind": "smell"}, "correctness", "SPAGHETTI"),
     ],
 )
-def test_the_rule_is_one_of_eleven_smells_or_says_what_it_is(said: dict[str, Any], kind: str, rule: str) -> None:
+def test_the_rule_is_one_of_eleven_smells_or_states_what_it_is(said: dict[str, Any], kind: str, rule: str) -> None:
     [finding] = extract(ModelReply(json.dumps(row(**said)))).findings
     assert (finding.kind, finding.code_smell_type) == (kind, rule)
     assert len(SMELLS) == 11
 
 
-def test_a_call_is_read_and_one_that_is_broken_is_said() -> None:
+def test_a_call_is_read_and_one_that_is_broken_is_reported() -> None:
     good = ToolCall("c1", "report_findings", {"findings": [row(), {"nonsense": 1}]})
     bad, other = ToolCall("c2", "report_findings"), ToolCall("c3", "read_file", {"path": "a.py", "line": 3})
     found = extract(ModelReply(calls=[good, bad, other], malformed={"c2": "no JSON"}))

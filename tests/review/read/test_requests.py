@@ -19,7 +19,7 @@ def call(number: int) -> list[ApiMessage]:
     ]
 
 
-def test_a_conversation_whose_beginning_left_opens_with_a_line_that_says_so() -> None:
+def test_a_conversation_whose_beginning_left_opens_with_a_line_that_states_it() -> None:
     messages = [SYSTEM, *call(1)]
     opened = opening(messages, "3 left.")
     assert [m["role"] for m in opened] == ["system", "user", "assistant", "tool"]

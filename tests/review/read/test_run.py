@@ -260,7 +260,7 @@ async def test_the_chat_does_not_go_on_with_a_review() -> None:
 
 
 @pytest.mark.slow
-async def test_the_projects_checks_are_told_where_the_folder_is_trusted() -> None:
+async def test_the_projects_checks_are_reported_where_the_folder_is_trusted() -> None:
     Path(".agents/checks").mkdir(parents=True)
     Path(".agents/checks/prices.md").write_text(
         "---\nname: No floats\nseverity-default: high\n---\nMoney is Decimal.\n"

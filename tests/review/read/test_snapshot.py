@@ -63,7 +63,7 @@ async def test_findings_and_read_files_are_those_of_the_commit(tmp_path: Path) -
     assert git("status", "--porcelain").strip() == "M shop/slow.py"
 
 
-async def test_a_commit_says_nothing_of_what_was_found_elsewhere() -> None:
+async def test_a_commit_states_nothing_of_what_was_found_elsewhere() -> None:
     Path("new.py").write_text("limit = 37\n")
     runtime = make_runtime([calls(done(("new.py", 1, "MAGIC_NUMBERS"))), calls(done(("shop/slow.py", 2, "NAMES")))])
     await collect(await begin(runtime, "new.py"))

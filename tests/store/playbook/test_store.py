@@ -121,7 +121,7 @@ def test_the_version_never_comes_twice(manager: SessionManager, session: Session
     assert versions == sorted(set(versions))
 
 
-def test_bullets_apply_where_their_scope_says(manager: SessionManager, session: Session) -> None:
+def test_bullets_apply_where_their_scope_states(manager: SessionManager, session: Session) -> None:
     apply(manager, "d1", *(add(scope, scope=scope) for scope in ("session", "project", "user")))
     same, other = manager.start("/p", "scripted/test"), manager.start("/q", "scripted/test")
     assert [b.content for b in same.playbook.live()] == ["project", "user"]

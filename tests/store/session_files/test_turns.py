@@ -40,7 +40,7 @@ def exported(manager: SessionManager) -> Any:
     return json.loads(json.dumps(manager.export(manager.current_session.id), default=str))
 
 
-def test_what_is_exported_says_how_each_turn_went() -> None:
+def test_what_is_exported_states_how_each_turn_went() -> None:
     first, second = exported(judged())["interactions"]
     assert (first["playbook"]["good"], second["playbook"]["good"]) == (True, False)
     assert first["playbook"]["withheld"] == ["P-2", "elsewhere:P-9"]

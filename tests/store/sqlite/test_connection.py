@@ -23,7 +23,7 @@ def test_commits_are_durable_and_references_are_kept(database: Database) -> None
 PRAGMAS = {"synchronous": 2, "foreign_keys": 1, "journal_mode": "wal", "busy_timeout": 10_000}
 
 
-def test_the_file_says_what_it_is(database: Database, path: Path) -> None:
+def test_the_file_states_what_it_is(database: Database, path: Path) -> None:
     other = sqlite3.connect(path)
     assert other.execute("PRAGMA application_id").fetchone() == (files.APPLICATION_ID,)
     assert other.execute("PRAGMA user_version").fetchone() == (len(STEPS),)

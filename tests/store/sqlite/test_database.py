@@ -83,7 +83,7 @@ def test_threads_take_turns(database: Database) -> None:
     assert bullets(database) == 80
 
 
-def test_a_closed_database_says_so(database: Database) -> None:
+def test_a_closed_database_states_it(database: Database) -> None:
     database.close()
     database.close()
     with pytest.raises(StoreError, match="closed"), database.transaction():

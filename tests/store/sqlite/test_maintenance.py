@@ -51,7 +51,7 @@ def test_a_copy_is_one_whole_private_file(manager: SessionManager, path: Path) -
     other.database.close()
 
 
-def test_a_copy_goes_where_it_is_told(manager: SessionManager, tmp_path: Path) -> None:
+def test_a_copy_goes_where_it_is_asked_to_go(manager: SessionManager, tmp_path: Path) -> None:
     say(manager, "hello")
     assert manager.database.backup(tmp_path / "here.db") == tmp_path / "here.db"
     assert manager.database.backup(tmp_path).parent == tmp_path
@@ -70,7 +70,7 @@ def test_a_copy_that_cannot_be_written_leaves_nothing(manager: SessionManager, t
     assert not (tmp_path / "no").exists()
 
 
-def test_a_database_in_memory_is_copied_where_it_is_told(memory: Database, tmp_path: Path) -> None:
+def test_a_database_in_memory_is_copied_where_it_is_asked_to_go(memory: Database, tmp_path: Path) -> None:
     with pytest.raises(BadInput):
         memory.backup()
     assert memory.backup(tmp_path / "copy.db").exists()

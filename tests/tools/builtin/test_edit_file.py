@@ -97,7 +97,7 @@ async def test_a_secret_is_not_quoted_in_a_hint(run: RunTool, root: Path) -> Non
     assert "abcdef" not in result.for_model
 
 
-async def test_what_cannot_be_edited_is_said(run: RunTool, root: Path) -> None:
+async def test_what_cannot_be_edited_is_reported(run: RunTool, root: Path) -> None:
     (root / "a").write_text("x x\n")
     for path, edits, words in (
         ("none", [edit("a", "b")], "does not exist"),

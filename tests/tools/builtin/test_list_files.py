@@ -77,7 +77,7 @@ async def test_a_large_folder_is_capped_with_its_count(run: RunTool, root: Path)
         ("src/link", "link out of"),
     ],
 )
-async def test_what_cannot_be_listed_is_said_in_one_line(run: RunTool, tree: Path, path: str, words: str) -> None:
+async def test_what_cannot_be_listed_is_reported_in_one_line(run: RunTool, tree: Path, path: str, words: str) -> None:
     result = await run("list_files", path=path)
     assert not result.ok
     assert words in result.for_model

@@ -49,7 +49,7 @@ async def test_a_long_file_comes_in_parts_that_join(run: RunTool, root: Path) ->
     assert seen == 2000
 
 
-async def test_an_empty_file_says_so(run: RunTool, root: Path) -> None:
+async def test_an_empty_file_states_it(run: RunTool, root: Path) -> None:
     (root / "a").touch()
     assert (await run("read_file", path="a")).for_model == "a is empty."
 
@@ -93,6 +93,6 @@ async def test_what_cannot_be_read_is_one_clear_line(run: RunTool, root: Path) -
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="skipped: root reads everything")
-async def test_a_file_without_permission_says_so(run: RunTool, root: Path) -> None:
+async def test_a_file_without_permission_states_it(run: RunTool, root: Path) -> None:
     (root / "a").touch(mode=0)
     assert "Permission denied" in (await run("read_file", path="a")).for_model

@@ -46,7 +46,7 @@ async def test_a_range_and_its_end(run: RunTool, ctx: ToolContext) -> None:
     assert "before start_line" in (await run("read_result", call_id="c9", start_line=2, end_line=1)).for_model
 
 
-async def test_an_unknown_call_is_said(run: RunTool, ctx: ToolContext) -> None:
+async def test_an_unknown_call_is_reported(run: RunTool, ctx: ToolContext) -> None:
     for results in (None, Results()):
         ctx.results = results
         assert "no stored result of a call 'c1'" in (await run("read_result", call_id="c1")).for_model

@@ -42,7 +42,7 @@ async def test_the_time_limit_ends_it_and_keeps_what_came(run: RunTool) -> None:
     assert result.for_model.endswith("begun")
 
 
-async def test_what_stays_in_the_background_is_ended_and_said(run: RunTool) -> None:
+async def test_what_stays_in_the_background_is_ended_and_reported(run: RunTool) -> None:
     result = await run("run_command", command="sleep 300 & echo started")
     assert result.ok
     assert "left running in the background was ended" in result.for_model

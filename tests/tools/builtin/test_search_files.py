@@ -124,7 +124,7 @@ async def test_windows_line_ends_do_not_matter(find: Find, tree: Path) -> None:
     assert rows(await find(r";$", path="src")) == ["src/app.js:1: needle();", "src/app.js:2: other();"]
 
 
-async def test_too_many_matches_are_cut_and_said(find: Find, root: Path) -> None:
+async def test_too_many_matches_are_cut_and_reported(find: Find, root: Path) -> None:
     (root / "a").write_text("x\n" * 500)
     result = await find("x", max_results=3)
     assert result.for_model.split("\n")[0] == "First 3 matches in 1 file:"
@@ -140,7 +140,7 @@ async def test_a_result_stays_within_a_page(find: Find, root: Path) -> None:
     assert "there are more" in result.for_model
 
 
-async def test_nothing_found_says_so(find: Find, tree: Path) -> None:
+async def test_nothing_found_states_it(find: Find, tree: Path) -> None:
     result = await find("absent")
     assert result.ok
     assert result.for_model == "No matches for 'absent'."
@@ -157,7 +157,7 @@ async def test_nothing_found_says_so(find: Find, tree: Path) -> None:
         ({"pattern": ""}, "at least 1 character"),
     ],
 )
-async def test_what_cannot_be_searched_is_said(find: Find, tree: Path, parameters: dict[str, str], words: str) -> None:
+async def test_what_cannot_be_searched_is_named(find: Find, tree: Path, parameters: dict[str, str], words: str) -> None:
     result = await find(**parameters)  # type: ignore[arg-type]
     assert not result.ok
     assert words in result.for_model

@@ -68,7 +68,7 @@ async def test_style_and_mode_of_a_replaced_file_stay(run: RunTool, root: Path) 
     assert (root / "a").stat().st_mode & 0o777 == 0o755
 
 
-async def test_what_cannot_be_written_is_said(run: RunTool, root: Path) -> None:
+async def test_what_cannot_be_written_is_reported(run: RunTool, root: Path) -> None:
     (root / "folder").mkdir()
     (root / "same").write_text("x\n")
     await run("read_file", path="same")

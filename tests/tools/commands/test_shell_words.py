@@ -57,7 +57,7 @@ def test_only_what_the_shell_expands_is_a_wildcard(word: str, glob: bool) -> Non
         ("", "empty"), ("# x", "comment"), ("a=b", "variable"), ("ls\tx", "invisible"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_seen_through_says_why(command: str, why: str) -> None:
+def test_what_cannot_be_seen_through_states_why(command: str, why: str) -> None:
     with pytest.raises(ToolError, match=why.replace("|", "[|]").replace("$", "[$]")):
         parse(command)
 

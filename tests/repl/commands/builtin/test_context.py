@@ -56,7 +56,7 @@ async def test_the_plan_is_what_then_happens(runtime: Runtime, desk: Desk) -> No
     assert held == [f"question {n}" for n in range(1, 11) if f"T{n}" not in leaving]
 
 
-async def test_why_says_what_took_a_text_out_and_the_command_brings_it_back(runtime: Runtime, desk: Desk) -> None:
+async def test_why_states_what_took_a_text_out_and_the_command_brings_it_back(runtime: Runtime, desk: Desk) -> None:
     await chat(runtime, "read the file", *(f"question {n}" for n in range(2, 11)))
     printed = await desk.type("/context why KIWI")
     assert "result of call_" in printed
@@ -95,7 +95,7 @@ async def test_a_summary_on_demand_replaces_the_window_and_can_be_taken_back(run
     assert runtime.agent.prepare("now").messages[: len(before) - 1] == before[:-1]
 
 
-async def test_a_pin_costs_what_it_says_and_unpin_lets_it_go(runtime: Runtime, desk: Desk) -> None:
+async def test_a_pin_costs_what_it_states_and_unpin_lets_it_go(runtime: Runtime, desk: Desk) -> None:
     await chat(runtime, *(f"question {n}" for n in range(1, 3)))
     assert re.search(r"pinned T2 \(\d+ tokens", await desk.type("/pin"))
     await chat(runtime, *(f"question {n}" for n in range(3, 12)))

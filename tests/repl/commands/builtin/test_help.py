@@ -34,7 +34,7 @@ async def test_one_command_is_shown_with_arguments_and_other_names(desk: Desk) -
     assert "/continue" in printed
 
 
-async def test_help_for_what_is_not_there_says_so(desk: Desk) -> None:
+async def test_help_for_what_is_not_there_states_it(desk: Desk) -> None:
     assert "Unknown command /nosuch" in await desk.type("/help nosuch")
 
 

@@ -15,7 +15,7 @@ from tests.support.runtime import run_turn
 from tests.support.strict_provider import Reply, StrictProvider
 
 
-async def test_the_model_is_said_with_its_reason(desk: Desk) -> None:
+async def test_the_model_is_reported_with_its_reason(desk: Desk) -> None:
     assert "scripted/test (for this test)" in await desk.type("/model")
 
 
@@ -69,7 +69,7 @@ async def test_the_cost_has_five_buckets_and_a_sum(runtime: Runtime, desk: Desk)
     assert "1 request · cost $0.00" in printed
 
 
-async def test_the_status_says_what_protects_and_where_things_are(runtime: Runtime) -> None:
+async def test_the_status_states_what_protects_and_where_things_are(runtime: Runtime) -> None:
     printed = " ".join((await Desk(runtime, width=300).type("/status")).split())
     for words in ("scripted/test", "ask", "swecli.db", "sandbox", "none", "learning", "not trusted"):
         assert words in printed

@@ -81,7 +81,7 @@ async def test_a_wrong_word_is_one_clear_line(desk: Desk, line: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-async def test_review_asks_one_by_one_and_stops_when_told(runtime: Runtime) -> None:
+async def test_review_asks_one_by_one_and_stops_when_asked(runtime: Runtime) -> None:
     session = runtime.sessions.current_session
     assert session is not None
     for number, text in enumerate(("one", "two", "three", "four"), 1):
@@ -132,7 +132,7 @@ async def test_who_asks_for_a_reflection_gets_the_models_view_of_a_smooth_turn_t
 
 
 @pytest.mark.slow
-async def test_without_a_model_or_with_learning_off_that_is_said(runtime: Runtime, desk: Desk) -> None:
+async def test_without_a_model_or_with_learning_off_that_is_reported(runtime: Runtime, desk: Desk) -> None:
     await run_turn(runtime, "hello")
     runtime.learning.reflector = ReflectorModel("")
     assert "no model was asked" in await desk.type("/reflect")

@@ -10,7 +10,7 @@ from tests.support.desk import Desk
 from tests.support.runtime import run_turn
 
 
-async def test_a_new_session_leaves_the_old_one_and_says_its_id(runtime: Runtime, desk: Desk) -> None:
+async def test_a_new_session_leaves_the_old_one_and_states_its_id(runtime: Runtime, desk: Desk) -> None:
     await run_turn(runtime, "first thing")
     old = runtime.sessions.current_session
     assert old is not None

@@ -93,7 +93,7 @@ async def test_the_parts_of_the_context_add_up(runtime: Runtime, desk: Desk) -> 
 
 
 @pytest.mark.slow
-async def test_a_preview_says_what_would_leave_and_changes_nothing(runtime: Runtime, desk: Desk) -> None:
+async def test_a_preview_states_what_would_leave_and_changes_nothing(runtime: Runtime, desk: Desk) -> None:
     for n in range(1, 8):
         await run_turn(runtime, f"query {n}")
     before = runtime.agent.prepare("now").messages
