@@ -80,7 +80,7 @@ def _figures(ctx: ActionContext, turns: int) -> Iterator[str]:
     store = ctx.sessions.playbook
     spent = store.spent()
     cost = "at an unknown price" if spent.cost is None else f"for ${spent.cost:.4f}"
-    yield f"{turns} turns, {store.waiting_in_project(ctx.session)} of them still to be reflected on"
+    yield f"turns: {turns}, {store.waiting_in_project(ctx.session)} of them still to be reflected on"
     yield f"reflection took {spent.requests} requests, {spent.usage.total:,} tokens, {cost}, in all sessions"
     for name, known in store.turns.reflectors().items():
         reflector = Reflector.from_json(known)
