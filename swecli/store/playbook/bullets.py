@@ -227,9 +227,10 @@ def load_bullets(db: sqlmodel.Session, session: Session, old: SessionPlaybook | 
         alive = alive.where(among(BulletRow.number, changed))
     rows = db.connection().execute(alive.order_by(col(BulletRow.number))).all()
     found = {f"P-{row.number}": bullet_of(row) for row in rows}
-    known = old.bullets if old else {}
-    kept = {name: bullet for name, bullet in known.items() if name in found or number_of(name) not in changed}
-    return SessionPlaybook(kept | found, playbook_now(db))
+    bullets = (old.bullets if old else {}) | found
+    for name in {f"P-{number}" for number in changed} - found.keys():
+        bullets.pop(name, None)
+    return SessionPlaybook(bullets, playbook_now(db))
 
 
 def playbook_now(db: sqlmodel.Session) -> int:
