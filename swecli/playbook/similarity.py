@@ -70,9 +70,7 @@ class BulletIndex:
     _whole: str = ""
     _starts: list[int] = field(default_factory=list)  # where each text begins in the whole, and the end
     _spaces: int = 0  # in the whole, in the place of words: they are counted faster
-    _holders: dict[str, set[int]] = field(
-        default_factory=dict
-    )  # places in these lists, by a term that was searched for
+    _holders: dict[str, set[int]] = field(default_factory=dict)  # places in these lists, by a term searched for
 
     def update(self, bullets: Mapping[str, Bullet]) -> None:
         """Bring it up to date with these bullets, and no others."""

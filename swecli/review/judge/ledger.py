@@ -157,7 +157,7 @@ def lesson(name: str, smell: str, findings: list[Finding]) -> Delta:
 
 
 def _dismissal(project: str, finding: Finding, bullets: Iterable[Bullet]) -> Delta:
-    """Why it is no problem; where that is a strategy already, one more piece of evidence for it."""
+    """Why it is not a problem; where that is a strategy already, one more piece of evidence for it."""
     reason = " ".join(redact(finding.reason).split()[: MAX_WORDS // 2])[: MAX_LETTERS // 2]
     content = f"{_words(finding.code_smell_type)[:80]} is not a problem here because {reason}"
     evidence = (_seen(finding), Evidence("user", reason, trust="user"))

@@ -84,7 +84,7 @@ def find_row(db: sqlmodel.Session, ref: str | None, directory: str) -> SessionRo
     if not ref:
         newest = select(SessionRow).filter_by(directory=directory).order_by(*NEWEST_SESSION)
         if (row := db.exec(newest.limit(1)).first()) is None:
-            raise BadInput("There is no session in this directory yet.", "Start one without --continue.")
+            raise BadInput("There is no session in this directory yet.", "Start one: swecli")
         return row
     ref = clean_text(ref.strip())
     for condition in (
