@@ -13,7 +13,7 @@ from swecli.cli.flags import Parser
 from swecli.cli.replay import add_replay
 from swecli.cli.startup import make_folders
 from swecli.cli.subcommands import configuration_of, existing_database
-from swecli.llm.registry import make_measured
+from swecli.llm.registry import make_model_to_measure
 from swecli.models.errors import BadInput
 from swecli.models.events import to_json
 from swecli.playbook.action import ActionResult
@@ -70,10 +70,10 @@ def _open(args: argparse.Namespace) -> Runtime:
     with existing_database(configured) as location:
         settings = replace(configured.settings, db=str(location))
         start = replace(configured, settings=settings, resume=args.session or "")
-        runtime = build_runtime(start, refuse, make_measured(name, settings, start.environ), to_read=True)
+        runtime = build_runtime(start, refuse, make_model_to_measure(name, settings, start.environ), to_read=True)
     session = runtime.sessions.current_session
     if session is not None and not name:  # what is measured is measured for the model that the session is with
-        runtime.agent.use_model(make_measured(session.model, settings, start.environ))
+        runtime.agent.use_model(make_model_to_measure(session.model, settings, start.environ))
         runtime.agent.begin_epoch("")  # it was with that model before
     return runtime
 

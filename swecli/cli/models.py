@@ -16,7 +16,7 @@ from swecli.llm.base import ChatModel
 from swecli.llm.endpoints import KEYED, LOCAL, Service
 from swecli.llm.price_table import chat_models, model_table
 from swecli.llm.profile import LearnedFacts
-from swecli.llm.registry import PROVIDERS, choose_model, in_tree, live_models, load, make_model
+from swecli.llm.registry import PROVIDERS, built_in_providers, choose_model, live_models, load_entry_point, make_model
 from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
 from swecli.models.errors import BadInput, ModelNotFound
 from swecli.models.message import ModelReply, ModelRequest, ToolSpec
@@ -108,11 +108,11 @@ def _usable(args: argparse.Namespace) -> ActionResult:
         state = "key not set" if own.key_env and not os.environ.get(own.key_env, "").strip() else "ready"
         key = own.key_env or ("key_command" if own.key_command else "")
         rows.append((own.name, key, state, own.base_url or own.model or ""))
-    named = [one.service for one in in_tree() if one.service.keys or one.service.default_model]
+    named = [one.service for one in built_in_providers() if one.service.keys or one.service.default_model]
     rows += [_row(service) for service in (*KEYED, *LOCAL, *named)]
     for entry in installed(PROVIDERS):
         try:
-            rows.append(_row(load(entry).service))
+            rows.append(_row(load_entry_point(entry).service))
         except ModelNotFound as error:
             rows.append((entry.name, "", error.message, ""))
     for name, port in live_models(os.environ):  # what the servers on this machine offer

@@ -33,10 +33,10 @@ def _findings_in(text: str) -> Iterator[Finding]:
     if not _REPORTS.search(text):
         return
     # late: few texts hold any
-    from swecli.llm.lenient_json import values_in  # noqa: PLC0415
+    from swecli.llm.lenient_json import find_json_values  # noqa: PLC0415
     from swecli.models.finding_rows import finding_of_row, rows_in  # noqa: PLC0415
 
-    for found in values_in(text):
+    for found in find_json_values(text):
         for row in rows_in(found.value, []):
             finding = finding_of_row(row, 0, [])
             if finding is not None and finding.line:

@@ -10,14 +10,14 @@ from typing import Any
 
 from swecli.models.message import CallDelta, ModelChunk, Usage
 
-LONGEST_EVENT, _LONGEST_ANSWER = 4 << 20, 16 << 20
-SHOWN = 80  # characters of thoughts and excerpts in an error
-_STRAY = 1 << 20  # of a body that is not an event stream
+MAX_EVENT_BYTES, _MAX_ANSWER_BYTES = 4 << 20, 16 << 20
+EXCERPT_CHARS = 80  # characters of thoughts and excerpts in an error
+_MAX_NON_EVENT_BYTES = 1 << 20  # of a body that is not an event stream
 _BOM = b"\xef\xbb\xbf"
 _MAX = 2**53
 
 
-class TooLong(ValueError):
+class AnswerTooLong(ValueError):
     """An event or an answer is larger than any answer of a model."""
 
 
@@ -26,19 +26,19 @@ class EventReader:
     event stream: a JSON body, a web page."""
 
     def __init__(self) -> None:
-        self.stray: list[bytes] = []
+        self.non_event_lines: list[bytes] = []
         self._rest: list[bytes] = []  # the beginning of a line
         self._size = 0
         self._data: list[bytes] = []
         self._began = False
-        self._stray_size = 0
+        self._non_event_size = 0
 
     def feed(self, piece: bytes) -> list[bytes]:
         """The data of the events that this piece completes. Raises TooLong."""
         self._rest.append(piece)
         self._size += len(piece)
-        if self._size > LONGEST_EVENT:
-            raise TooLong(f"an event of more than {LONGEST_EVENT >> 20} MiB")
+        if self._size > MAX_EVENT_BYTES:
+            raise AnswerTooLong(f"an event of more than {MAX_EVENT_BYTES >> 20} MiB")
         return self._lines() if b"\n" in piece or b"\r" in piece else []
 
     def end(self) -> list[bytes]:
@@ -69,9 +69,9 @@ class EventReader:
             before.append(value)
         elif name == b"error":  # older llama.cpp servers: an error object as a field of its own
             self._data.append(b'{"error":%b}' % value)
-        elif name not in (b"", b"event", b"id", b"retry") and self._stray_size < _STRAY:
-            self.stray.append(line)
-            self._stray_size += len(line)
+        elif name not in (b"", b"event", b"id", b"retry") and self._non_event_size < _MAX_NON_EVENT_BYTES:
+            self.non_event_lines.append(line)
+            self._non_event_size += len(line)
         return None
 
 
@@ -82,10 +82,10 @@ class Answer(ABC):
 
     def __init__(self) -> None:
         self.usage: Usage | None = None
-        self.ending: str | None = None
-        self.began = self.answered = self.over = False
-        self.thoughts = ""  # the beginning of them
-        self.came, self.written = asyncio.Event(), asyncio.Event()
+        self.finish_reason: str | None = None
+        self.response_started = self.has_content = self.finished = False
+        self.reasoning_start = ""  # the beginning of them
+        self.data_arrived, self.request_sent = asyncio.Event(), asyncio.Event()
         self._size = 0
         self._texts: dict[str, list[str]] = {"text": [], "reasoning": [], "refusal": []}
         self._deltas: list[tuple[int, str, str, list[str]]] = []
@@ -94,7 +94,7 @@ class Answer(ABC):
     def read(self, event: dict[str, Any]) -> None:
         """One event. Raises TooLong."""
 
-    def read_whole(self, event: dict[str, Any]) -> None:
+    def read_complete(self, event: dict[str, Any]) -> None:
         """An answer that came in one piece although a stream was asked for. Raises TooLong."""
         self.read(event)
 
@@ -107,21 +107,21 @@ class Answer(ABC):
         for piece, where in zip((text, reasoning, refusal), self._texts.values(), strict=True):
             if piece:
                 where.append(piece)
-                self._grow(len(piece))
-        self.answered = self.answered or bool(refusal or text and not text.isspace())
-        if reasoning and len(self.thoughts) < SHOWN:
-            self.thoughts += reasoning[:SHOWN]
+                self._count_size(len(piece))
+        self.has_content = self.has_content or bool(refusal or text and not text.isspace())
+        if reasoning and len(self.reasoning_start) < EXCERPT_CHARS:
+            self.reasoning_start += reasoning[:EXCERPT_CHARS]
 
     def add_call(self, index: int, call_id: str, name: str, arguments: str) -> None:
         """A piece of a call; those without id and name are joined with the one before."""
-        self.answered = True
-        self._grow(len(arguments) + len(name))
+        self.has_content = True
+        self._count_size(len(arguments) + len(name))
         if self._deltas and not call_id and not name and self._deltas[-1][0] == index:
             self._deltas[-1][3].append(arguments)
         else:
             self._deltas.append((index, call_id, name, [arguments]))
 
-    def take(self) -> list[ModelChunk]:
+    def pop_chunks(self) -> list[ModelChunk]:
         """The pieces so far as few chunks; they are handed on now."""
         texts: dict[str, Any] = {name: "".join(parts) for name, parts in self._texts.items()}
         found = [ModelChunk(**texts)] if any(texts.values()) else []
@@ -131,19 +131,19 @@ class Answer(ABC):
         self._deltas.clear()
         return found or [ModelChunk()]
 
-    def _grow(self, size: int) -> None:
+    def _count_size(self, size: int) -> None:
         self._size += size
-        if self._size > _LONGEST_ANSWER:
-            raise TooLong(f"an answer of more than {_LONGEST_ANSWER >> 20} MiB")
+        if self._size > _MAX_ANSWER_BYTES:
+            raise AnswerTooLong(f"an answer of more than {_MAX_ANSWER_BYTES >> 20} MiB")
 
 
-def part_of(block: Mapping[str, Any], name: str) -> dict[str, Any]:
+def dict_field(block: Mapping[str, Any], name: str) -> dict[str, Any]:
     """The object in a field of it, an empty one for none."""
     part = block.get(name)
     return part if isinstance(part, dict) else {}
 
 
-def text_of(block: Mapping[str, Any], name: str) -> str:
+def text_field(block: Mapping[str, Any], name: str) -> str:
     """The text in a field of it, "" for none."""
     text = block.get(name)
     return text if isinstance(text, str) else ""
@@ -152,26 +152,31 @@ def text_of(block: Mapping[str, Any], name: str) -> str:
 def openai_usage(reported: Any) -> Usage | None:
     """Buckets out of the OpenAI shape and litellm's, whose prompt count holds what was read from and written to the
     cache, and whose completion count holds the reasoning; None where nothing was counted (all zero)."""
-    prompt, completion = _number(reported, "prompt_tokens"), _number(reported, "completion_tokens")
+    prompt, completion = _first_count(reported, "prompt_tokens"), _first_count(reported, "completion_tokens")
     if prompt == completion == 0:
         return None
     details, made = reported.get("prompt_tokens_details"), reported.get("completion_tokens_details")
-    hits = _number(reported, "cache_read_input_tokens", "prompt_cache_hit_tokens", "cached_tokens")
-    read = min(max(_number(details, "cached_tokens"), hits), prompt)
-    written = max(_number(reported, "cache_creation_input_tokens"), _number(details, "cache_write_tokens"))
-    write = min(written, prompt - read)
-    reasoning = min(_number(made, "reasoning_tokens"), completion)
+    hits = _first_count(reported, "cache_read_input_tokens", "prompt_cache_hit_tokens", "cached_tokens")
+    read = min(max(_first_count(details, "cached_tokens"), hits), prompt)
+    request_sent = max(
+        _first_count(reported, "cache_creation_input_tokens"), _first_count(details, "cache_write_tokens")
+    )
+    write = min(request_sent, prompt - read)
+    reasoning = min(_first_count(made, "reasoning_tokens"), completion)
     return Usage(prompt - read - write, read, write, completion - reasoning, reasoning)
 
 
 def anthropic_usage(reported: Any) -> Usage | None:
     """Buckets out of Anthropic's shape, whose input count leaves out what was read from and written to the cache."""
-    read, write = _number(reported, "cache_read_input_tokens"), _number(reported, "cache_creation_input_tokens")
-    usage = Usage(_number(reported, "input_tokens"), read, write, _number(reported, "output_tokens"))
+    read, write = (
+        _first_count(reported, "cache_read_input_tokens"),
+        _first_count(reported, "cache_creation_input_tokens"),
+    )
+    usage = Usage(_first_count(reported, "input_tokens"), read, write, _first_count(reported, "output_tokens"))
     return usage if usage.prompt else None
 
 
-def _number(holder: Any, *names: str) -> int:
+def _first_count(holder: Any, *names: str) -> int:
     """The first of the numbers that is not 0."""
     for name in names if isinstance(holder, Mapping) else ():
         value = holder.get(name)

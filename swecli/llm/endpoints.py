@@ -1,5 +1,4 @@
-"""Where each provider is reached: the variables for its key and address, and the wire it speaks; and what a server on
-this machine or network offers and serves, asked before the first prompt."""
+"""Resolve a model name to an endpoint (address, key, wire), and probe local servers for their models and limits."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from swecli.config.model_entry import ModelEntry, check_address
 from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound
 
 _CONNECT_SECONDS, _ANSWER_SECONDS = 0.2, 0.5
-_ANSWER_BYTES = 1 << 22
+_MAX_RESPONSE_BYTES = 1 << 22
 _OLLAMA_DEFAULT = 4_096
 _NO_CHAT = ("embed", "rerank", "whisper", "tts", "bge-", "stable-diffusion")
 _CLOCKS = ("first_byte", "first_token", "quiet")
@@ -27,9 +26,9 @@ _Api = Literal["openai", "anthropic", "litellm"]
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """One service. `keys` and `bases` are environment variables, the first that is set wins; `address` is where it
-    is when no base is set. A `local` one needs no key and speaks the OpenAI protocol under `/v1`. `default_model` is
-    what its key alone means; `aliases` are other names of it; `api` is the wire it speaks."""
+    """A model service. `keys` and `bases` name environment variables for API key and base URL (the first one set wins);
+    `address` is the default base URL. A local service has a `port`, needs no key and serves the OpenAI protocol under
+    `/v1`. `default_model` is used when only its key is set; `api` is its wire protocol."""
 
     name: str
     keys: tuple[str, ...] = ()
@@ -42,54 +41,53 @@ class Service:
 
     @property
     def local(self) -> bool:
-        """Whether it is a server on this machine or network, with no account."""
+        """Return True for a server on this machine or network that needs no account."""
         return self.port > 0
 
 
-def _keyed(name: str, address: str, default: str = "", *keys: str, api: _Api = "openai") -> Service:
+def _hosted(name: str, address: str, default: str = "", *keys: str, api: _Api = "openai") -> Service:
     stem = name.upper()
     bases = (f"{stem}_BASE_URL", f"{stem}_API_BASE")
     return Service(name, keys or (f"{stem}_API_KEY",), bases, address, 0, default and f"{name}/{default}", (), api)
 
 
-def _local(name: str, port: int, alias: str, *bases: str) -> Service:
-    known = _keyed(name, f"http://127.0.0.1:{port}/v1")
+def _local_server(name: str, port: int, alias: str, *bases: str) -> Service:
+    known = _hosted(name, f"http://127.0.0.1:{port}/v1")
     return replace(known, bases=(*bases, *known.bases), port=port, aliases=(alias,))
 
 
 LOCAL = (
-    _local("ollama", 11434, "ollama_chat", "OLLAMA_HOST"),
-    _local("lm_studio", 1234, "lmstudio"),
-    _local("llamacpp", 8080, "llama.cpp"),
-    _local("vllm", 8000, "hosted_vllm", "HOSTED_VLLM_API_BASE"),
+    _local_server("ollama", 11434, "ollama_chat", "OLLAMA_HOST"),
+    _local_server("lm_studio", 1234, "lmstudio"),
+    _local_server("llamacpp", 8080, "llama.cpp"),
+    _local_server("vllm", 8000, "hosted_vllm", "HOSTED_VLLM_API_BASE"),
 )
 _GOOGLE, _TOGETHER = "https://generativelanguage.googleapis.com", "https://api.together.xyz/v1"
 _FIREWORKS, _GLM = "https://api.fireworks.ai/inference/v1", "accounts/fireworks/models/glm-5p3"
-# default models stand in litellm's local table, with tools and prices; where it names none such, a key chooses nothing
+# default models are in litellm's table with tools and prices; a service without one is not chosen by its key alone
 KEYED = (
-    _keyed("openai", "https://api.openai.com/v1", "gpt-6.1-sol"),
-    _keyed("anthropic", "https://api.anthropic.com", "claude-sonnet-5-5", api="anthropic"),
-    _keyed("gemini", _GOOGLE, "gemini-3.8-flash", "GEMINI_API_KEY", "GOOGLE_API_KEY", api="litellm"),
-    _keyed("openrouter", "https://openrouter.ai/api/v1"),
-    _keyed("mistral", "https://api.mistral.ai/v1", "mistral-large-4"),
-    _keyed("groq", "https://api.groq.com/openai/v1", "openai/gpt-oss-120b"),
-    _keyed("deepseek", "https://api.deepseek.com", "deepseek-v4-pro"),
-    _keyed("xai", "https://api.x.ai/v1", "grok-4.7"),
-    _keyed("cerebras", "https://api.cerebras.ai/v1", "gpt-oss-120b"),
-    _keyed("together_ai", _TOGETHER, "zai-org/GLM-5.3", "TOGETHERAI_API_KEY", "TOGETHER_AI_API_KEY"),
-    _keyed("fireworks_ai", _FIREWORKS, _GLM, "FIREWORKS_AI_API_KEY", "FIREWORKS_API_KEY"),
-    _keyed("perplexity", "https://api.perplexity.ai", "", "PERPLEXITYAI_API_KEY", "PERPLEXITY_API_KEY"),
+    _hosted("openai", "https://api.openai.com/v1", "gpt-6.1-sol"),
+    _hosted("anthropic", "https://api.anthropic.com", "claude-sonnet-5-5", api="anthropic"),
+    _hosted("gemini", _GOOGLE, "gemini-3.8-flash", "GEMINI_API_KEY", "GOOGLE_API_KEY", api="litellm"),
+    _hosted("openrouter", "https://openrouter.ai/api/v1"),
+    _hosted("mistral", "https://api.mistral.ai/v1", "mistral-large-4"),
+    _hosted("groq", "https://api.groq.com/openai/v1", "openai/gpt-oss-120b"),
+    _hosted("deepseek", "https://api.deepseek.com", "deepseek-v4-pro"),
+    _hosted("xai", "https://api.x.ai/v1", "grok-4.7"),
+    _hosted("cerebras", "https://api.cerebras.ai/v1", "gpt-oss-120b"),
+    _hosted("together_ai", _TOGETHER, "zai-org/GLM-5.3", "TOGETHERAI_API_KEY", "TOGETHER_AI_API_KEY"),
+    _hosted("fireworks_ai", _FIREWORKS, _GLM, "FIREWORKS_AI_API_KEY", "FIREWORKS_API_KEY"),
+    _hosted("perplexity", "https://api.perplexity.ai", "", "PERPLEXITYAI_API_KEY", "PERPLEXITY_API_KEY"),
 )
 SERVICES: Mapping[str, Service] = {name: one for one in (*LOCAL, *KEYED) for name in (one.name, *one.aliases)}
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One model at one address. `api` is the wire. `base` and `key` are None where litellm finds them itself;
-    `address` and `key_name` are for messages. Clocks are in seconds: without any byte once the request
-    was sent, until the first token while bytes come, and without a byte after it. `headers`, `extra_body` and
-    `thinking` are the user's own, `max_tokens` the length of an answer that the user set. `key_command` prints the key:
-    it is run when the first request needs one."""
+    """One model at one address. `api` is the wire protocol. `base` and `key` are None if litellm resolves them itself;
+    `address` and `key_name` appear in messages. Timeouts in seconds: `first_byte` after the request was sent,
+    `first_token` while only keep-alives arrive, `quiet` between later bytes. `headers`, `extra_body`, `thinking` and
+    `max_tokens` come from the user's configuration. `key_command` prints the key; it runs before the first request."""
 
     name: str
     provider: str
@@ -111,16 +109,16 @@ class Endpoint:
 
     @property
     def origin(self) -> str:
-        """What opaque parts of its answers belong to: they are sent to no other."""
+        """Identify provider, address and model: opaque blocks are only sent back to the origin that produced them."""
         return f"{self.provider} {self.address} {self.model}"
 
 
 def resolve(name: str, environ: Mapping[str, str], entry: ModelEntry | None = None) -> Endpoint:
-    """Where `provider/model` is and how to call it, by the variables of its service and by the user's own table. An
-    address of the user's own gets no key but one that stands beside it.
+    """Resolve `provider/model` from the service's environment variables and the user's `[models]` entry. A configured
+    base URL never receives a key that was set for the service itself.
 
-    Raises ModelNotFound for a name without provider or model, AuthFailed for a key that is missing or cannot be one,
-    and ConfigError for an address that is none or a header with a variable that is not set.
+    Raises ModelNotFound for a name without provider or model, AuthFailed for a missing or malformed key, ConfigError
+    for an invalid address or a header that names an unset variable.
     """
     head, _, model = name.strip().partition("/")
     if not head or not model:
@@ -128,11 +126,11 @@ def resolve(name: str, environ: Mapping[str, str], entry: ModelEntry | None = No
             f"{name!r} is not a model name.", "Write it as provider/name, for example openai/gpt-4.1, or use demo."
         )
     own = entry or ModelEntry(name)
-    service = SERVICES.get(head) or _keyed(head.replace("-", "_"), head, api="litellm")
-    base = _base_of(service, {**environ, service.bases[0]: own.base_url} if own.base_url else environ)
+    service = SERVICES.get(head) or _hosted(head.replace("-", "_"), head, api="litellm")
+    base = _configured_base(service, {**environ, service.bases[0]: own.base_url} if own.base_url else environ)
     needed = (own.key_env,) if own.key_env else ()
     optional = () if own.base_url or own.key_command else service.keys
-    key_name, key = _first(environ, needed or optional)
+    key_name, key = _first_set(environ, needed or optional)
     if not (key.isascii() and key.isprintable()):
         raise AuthFailed(
             f"{key_name} holds a line break or a letter that no key has.", "Set it again, the key alone on one line."
@@ -146,7 +144,7 @@ def resolve(name: str, environ: Mapping[str, str], entry: ModelEntry | None = No
     if api == "anthropic":
         address = address.removesuffix("/v1")
     if api == "litellm" and own.base_url and not own.key_command:
-        key = key or "none"  # else litellm looks for one in the environment that was not meant for this address
+        key = key or "none"  # otherwise litellm would send a key from the environment to this address
     near = service.local or urlsplit(address).hostname in LOOPBACK
     clocks: dict[str, Any] = {"first_byte": 900.0} if near else {}
     clocks |= {clock: float(set_to) for clock in _CLOCKS if (set_to := getattr(own, clock))}
@@ -158,7 +156,7 @@ def resolve(name: str, environ: Mapping[str, str], entry: ModelEntry | None = No
 
 
 def _headers(entry: ModelEntry, environ: Mapping[str, str]) -> dict[str, str]:
-    """The table's headers with the values of the variables they name. Raises ConfigError."""
+    """Return the entry's headers with `${VARIABLE}` expanded. Raises ConfigError."""
 
     def value(found: re.Match[str]) -> str:
         content = environ.get(found[1], "").strip()
@@ -171,10 +169,10 @@ def _headers(entry: ModelEntry, environ: Mapping[str, str]) -> dict[str, str]:
     return {name: re.sub(r"\$\{(\w+)\}", value, content) for name, content in (entry.headers or {}).items()}
 
 
-def _base_of(service: Service, environ: Mapping[str, str]) -> str | None:
-    """The address the environment gives for a provider, None for none; a local one has a usual one, and gets scheme,
-    port and `/v1` filled in. Raises ConfigError for one that is none."""
-    variable, given = _first(environ, service.bases)
+def _configured_base(service: Service, environ: Mapping[str, str]) -> str | None:
+    """Return the configured base URL, or None; for a local service its default, with scheme, port and `/v1` filled in.
+    Raises ConfigError for an invalid address."""
+    variable, given = _first_set(environ, service.bases)
     if not given:
         return service.address if service.local else None
     try:
@@ -191,54 +189,56 @@ def _base_of(service: Service, environ: Mapping[str, str]) -> str | None:
     return f"{parts.scheme}://{host}:{port}{path if path.endswith('/v1') else path + '/v1'}"
 
 
-def _first(environ: Mapping[str, str], names: tuple[str, ...]) -> tuple[str, str]:
-    """The first of the variables that is set, and its value; the first of all, and "", where none is."""
+def _first_set(environ: Mapping[str, str], names: tuple[str, ...]) -> tuple[str, str]:
+    """Return name and value of the first variable that is set, else the first name and ""."""
     found = ((name, value) for name in names if (value := environ.get(name, "").strip()))
     return next(found, ((*names, "")[0], ""))
 
 
 def probe(at: Endpoint) -> dict[str, Any]:
-    """Fields of the record that the chosen server itself names; empty where it keeps silent for half a second."""
-    if (place := _place(at)) is None:
+    """Ask a local server for its window and capabilities, as Profile fields; empty if it does not answer in 0.5 s."""
+    if (place := _probe_address(at)) is None:
         return {}
     if at.provider in ("ollama", "ollama_chat"):
         known = _ollama(place, at.model)
     elif at.provider in ("lm_studio", "lmstudio"):
         known = {"window": _lm_studio(place, at.model)}
-    else:  # what vLLM and newer llama.cpp servers name beside the model, then what older ones do
-        rows = [row for row in _rows(_ask(place, "/v1/models"), "data") if row.get("id") == at.model]
-        sizes = [_size(row.get("max_model_len")) or _size(_part(row, "meta").get("n_ctx")) for row in rows]
-        settings = {} if any(sizes[:1]) else _part(_ask(place, "/props"), "default_generation_settings")
+    else:  # vLLM and newer llama.cpp report the window per model, older llama.cpp in /props
+        rows = [row for row in _rows(_fetch_json(place, "/v1/models"), "data") if row.get("id") == at.model]
+        sizes = [_size(row.get("max_model_len")) or _size(_dict_field(row, "meta").get("n_ctx")) for row in rows]
+        settings = {} if any(sizes[:1]) else _dict_field(_fetch_json(place, "/props"), "default_generation_settings")
         known = {"window": next(iter(sizes), None) or _size(settings.get("n_ctx"))}
     return {name: value for name, value in known.items() if value is not None}
 
 
-def offered(at: Endpoint) -> list[str]:
-    """The chat models that the server itself lists, where it is a local one; none where it is not a model's server."""
-    if (place := _place(at)) is None:
+def list_server_models(at: Endpoint) -> list[str]:
+    """Return the names of the chat models that a local server lists; empty if it is not a model server."""
+    if (place := _probe_address(at)) is None:
         return []
     if at.provider in ("ollama", "ollama_chat"):
-        names = [row.get("name") for row in _rows(_ask(place, "/api/tags"), "models")]
+        names = [row.get("name") for row in _rows(_fetch_json(place, "/api/tags"), "models")]
     else:
-        names = [row.get("id") for row in _rows(_ask(place, "/v1/models"), "data")]
+        names = [row.get("id") for row in _rows(_fetch_json(place, "/v1/models"), "data")]
     good = [name for name in names if isinstance(name, str) and name.isprintable() and name]
     return [name for name in good if not any(mark in name.lower() for mark in _NO_CHAT)]
 
 
-def _place(at: Endpoint) -> tuple[str, int] | None:
-    """Host and port of a server that may be asked: a local one, or one on this machine."""
+def _probe_address(at: Endpoint) -> tuple[str, int] | None:
+    """Return host and port of a server that may be probed (local service or loopback address), else None."""
     parts = urlsplit(at.address)
     usable = (at.local or parts.hostname in LOOPBACK) and parts.scheme == "http" and at.api == "openai"
     return (parts.hostname or "127.0.0.1", parts.port or 80) if usable else None
 
 
 def _ollama(place: tuple[str, int], model: str) -> dict[str, Any]:
-    shown = _ask(place, "/api/show", {"model": model})
+    shown = _fetch_json(place, "/api/show", {"model": model})
     if not isinstance(shown, dict):
         return {}
-    sizes = [_size(value) for key, value in _part(shown, "model_info").items() if key.endswith(".context_length")]
+    sizes = [_size(value) for key, value in _dict_field(shown, "model_info").items() if key.endswith(".context_length")]
     names = (model, f"{model}:latest")
-    running = [row for row in _rows(_ask(place, "/api/ps"), "models") if row.get("model", row.get("name")) in names]
+    running = [
+        row for row in _rows(_fetch_json(place, "/api/ps"), "models") if row.get("model", row.get("name")) in names
+    ]
     allocated = _size(running[0].get("context_length")) if running else None
     chosen = re.search(r"^num_ctx\s+([1-9]\d{0,8})", str(shown.get("parameters") or ""), re.MULTILINE)
     assumed = int(chosen[1]) if chosen else _OLLAMA_DEFAULT
@@ -249,17 +249,17 @@ def _ollama(place: tuple[str, int], model: str) -> dict[str, Any]:
 
 
 def _lm_studio(place: tuple[str, int], model: str) -> int | None:
-    for row in _rows(_ask(place, "/api/v1/models"), "models"):
+    for row in _rows(_fetch_json(place, "/api/v1/models"), "models"):
         if model in (row.get("key"), row.get("id")):
-            sizes = [_size(_part(one, "config").get("context_length")) for one in _rows(row, "loaded_instances")]
+            sizes = [_size(_dict_field(one, "config").get("context_length")) for one in _rows(row, "loaded_instances")]
             return next(iter(sizes), None) or _size(row.get("max_context_length"))
-    for row in _rows(_ask(place, "/api/v0/models"), "data"):
+    for row in _rows(_fetch_json(place, "/api/v0/models"), "data"):
         if row.get("id") == model:
             return _size(row.get("loaded_context_length")) or _size(row.get("max_context_length"))
     return None
 
 
-def _part(answer: Any, key: str) -> dict[str, Any]:
+def _dict_field(answer: Any, key: str) -> dict[str, Any]:
     part = answer.get(key) if isinstance(answer, dict) else None
     return part if isinstance(part, dict) else {}
 
@@ -273,11 +273,11 @@ def _size(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 40 else None
 
 
-def _ask(place: tuple[str, int], path: str, body: Any = None) -> Any:
-    """What a server answers to a GET, or to a POST of a body; None for anything that is not JSON in time."""
+def _fetch_json(place: tuple[str, int], path: str, body: Any = None) -> Any:
+    """GET a path, or POST `body` to it; return the parsed JSON, or None on any failure or timeout."""
     with suppress(OSError, ValueError, RecursionError), socket.create_connection(place, _CONNECT_SECONDS) as link:
         link.settimeout(_ANSWER_SECONDS)
-        # late: httpx needs it too, but where no server is nothing does
+        # late: only needed when a server accepts the connection
         from http.client import HTTPConnection, HTTPException  # noqa: PLC0415
 
         connection = HTTPConnection(*place)
@@ -285,5 +285,5 @@ def _ask(place: tuple[str, int], path: str, body: Any = None) -> Any:
         with suppress(HTTPException):
             connection.request("POST" if body else "GET", path, body and json.dumps(body))
             answer = connection.getresponse()
-            return json.loads(answer.read(_ANSWER_BYTES)) if answer.status == 200 else None
+            return json.loads(answer.read(_MAX_RESPONSE_BYTES)) if answer.status == 200 else None
     return None

@@ -12,13 +12,13 @@ from contextlib import suppress
 from email.utils import mktime_tz, parsedate_tz
 from typing import Any
 
-from swecli.llm.endpoints import Endpoint, offered
+from swecli.llm.endpoints import Endpoint, list_server_models
 from swecli.llm.price_table import chat_models, did_you_mean, model_table
 from swecli.models.errors import AuthFailed, ContextOverflow, ModelNotFound, ProviderError, RateLimited, Unavailable
 
 CUT_TRIES, EMPTY_TRIES = 3, 2
 _LONGEST = 300
-_PASSING = (408, 409, 425)
+_TRANSIENT_STATUSES = (408, 409, 425)
 _OVERFLOW = re.compile(
     r"context[_ ](length|window|size|limit)|(prompt|input) (is )?too long|too many tokens|request_too_large|"
     r"maximum (number of tokens|model length)|exceeds? the (model's )?(maximum )?(input|token)|"
@@ -38,17 +38,17 @@ _GROUPS = re.compile(r"(?<=\d)[,._'\u00a0\u202f](?=\d{3}(?!\d))")
 _THOUSANDS = re.compile(r"(?<=\d)k\b", re.IGNORECASE)
 _RETRY_DELAY = re.compile(r'(?:retry_?delay"?\s*:\s*"?|try again in )(?:(\d+)m)?(\d+(?:\.\d+)?)s', re.IGNORECASE)
 _NO_MONEY = ("insufficient_quota", "insufficient balance", "credit balance is too low", "insufficient credits")
-_TAGS = re.compile(r"<(script|style)\b.*?</\1>|<!--.*?-->|<[^>]*>", re.IGNORECASE | re.DOTALL)
+_HTML_TAGS = re.compile(r"<(script|style)\b.*?</\1>|<!--.*?-->|<[^>]*>", re.IGNORECASE | re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]+")
 # what an error object calls a failure, where it comes in the middle of a stream without a status
-_KINDS = {
+_STATUS_OF_KIND = {
     "overloaded_error": 529, "rate_limit_error": 429, "rate_limit_exceeded": 429, "insufficient_quota": 402,
     "api_error": 500, "server_error": 500, "timeout_error": 504, "billing_error": 402, "authentication_error": 401,
     "permission_error": 403, "not_found_error": 404, "request_too_large": 413,
 }  # fmt: skip
 
 
-def by_status(status: int, words: str, wait: float | None, endpoint: Endpoint) -> ProviderError:
+def error_for_status(status: int, words: str, wait: float | None, endpoint: Endpoint) -> ProviderError:
     """The error for an HTTP status, the words that came with it, and the seconds it asked us to wait."""
     at, tail, other = endpoint.address, f": {words}" if words else ".", "or choose another model with -m."
     if status == 402 or any(mark in words.lower() for mark in _NO_MONEY):
@@ -59,13 +59,13 @@ def by_status(status: int, words: str, wait: float | None, endpoint: Endpoint) -
         hint = f"Put a valid key into {endpoint.key_name}, {other}"
         return AuthFailed(f"{at} {verb} {endpoint.key_name} ({status}){tail}", hint, status=status)
     if status == 404:
-        known = [f"{endpoint.provider}/{name}" for name in offered(endpoint)]
+        known = [f"{endpoint.provider}/{name}" for name in list_server_models(endpoint)]
         known += chat_models(model_table(), endpoint.provider)
         near = did_you_mean(f"{endpoint.provider}/{endpoint.model}", known)
         hint = f"{near} Check the name after -m, and the address if you set one; {at} is what was asked.".lstrip()
         return ModelNotFound(f"{at} does not know the model {endpoint.model} (404){tail}", hint, status=404)
     if status == 413 or (status in (400, 422) and _OVERFLOW.search(words)):
-        return overflow(words, endpoint, status)
+        return context_overflow(words, endpoint, status)
     if status == 429 and "request too large" in words.lower():  # more at once than the limit of a minute
         hint = f"Make the window smaller (/window), {other}"
         return ProviderError(f"{at} never accepts a request of this size (429){tail}", hint, status=status)
@@ -74,7 +74,7 @@ def by_status(status: int, words: str, wait: float | None, endpoint: Endpoint) -
         return RateLimited(f"{at} accepts no more requests for now (429){tail}", hint, retry_after=wait)
     if "tool_use_failed" in words:  # the service could not read the call that the model wrote
         return Unavailable(f"{at} sent no answer ({status}){tail}", "Try again.", status=status, tries=EMPTY_TRIES)
-    if status in _PASSING or status >= 500:
+    if status in _TRANSIENT_STATUSES or status >= 500:
         words = f"{at} {'is overloaded' if status in (503, 529) else 'failed'} ({status}){tail}"
         if wait is not None:
             return RateLimited(words, f"Try again later, {other}", status=status, retry_after=wait)
@@ -83,33 +83,35 @@ def by_status(status: int, words: str, wait: float | None, endpoint: Endpoint) -
     return ProviderError(f"{at} refused the request ({status}){tail}", hint, status=status)
 
 
-def by_answer(status: int, headers: Mapping[str, str], text: str, endpoint: Endpoint) -> ProviderError:
+def error_for_response(status: int, headers: Mapping[str, str], text: str, endpoint: Endpoint) -> ProviderError:
     """The error for an answer that is not a stream: its status, or where it redirects to."""
     if 300 <= status < 400:
         target = one_line(headers.get("location", "")) or "another address"
         hint = "Set that address as the base URL if you trust it: a key is never sent on to another host."
         return ProviderError(f"{endpoint.address} redirects to {target} ({status}).", hint, status=status)
-    return by_status(status, refusal_in(text)[0], retry_after(headers, text), endpoint)
+    return error_for_status(status, parse_error_body(text)[0], retry_after(headers, text), endpoint)
 
 
-def by_event(event: Mapping[str, Any], endpoint: Endpoint) -> ProviderError | None:
+def error_for_event(event: Mapping[str, Any], endpoint: Endpoint) -> ProviderError | None:
     """The error for an event that holds an error object, or is one; None for a part of an answer."""
-    error = event.get("error") or ((event.get("object") == "error" or str(event.get("type")) in _KINDS) and event)
+    error = event.get("error") or (
+        (event.get("object") == "error" or str(event.get("type")) in _STATUS_OF_KIND) and event
+    )
     if not error:
         return None
     inner = error if isinstance(error, dict) else {"message": str(error)}
-    words = one_line(_with_code(inner, inner.get("message") or json.dumps(inner)))
-    named = [_KINDS.get(str(inner.get(key)), str(inner.get(key))) for key in ("type", "code", "status")]
+    words = one_line(_message_with_code(inner, inner.get("message") or json.dumps(inner)))
+    named = [_STATUS_OF_KIND.get(str(inner.get(key)), str(inner.get(key))) for key in ("type", "code", "status")]
     if status := next((int(one) for one in named if re.fullmatch(r"[45]\d\d", str(one))), 0):
-        return by_status(status, words, retry_after({}, json.dumps(error)), endpoint)
+        return error_for_status(status, words, retry_after({}, json.dumps(error)), endpoint)
     if _OVERFLOW.search(words):
-        return overflow(words, endpoint, None)
+        return context_overflow(words, endpoint, None)
     return Unavailable(f"{endpoint.address} ended its answer with an error: {words}", "Try again.", tries=CUT_TRIES)
 
 
-def by_transport(error: BaseException, endpoint: Endpoint, *, answering: bool) -> ProviderError:
+def error_for_transport(error: BaseException, endpoint: Endpoint, *, answering: bool) -> ProviderError:
     """The error for a failure below HTTP; `answering` says that the answer had begun."""
-    at, chain = endpoint.address, list(chain_of(error))
+    at, chain = endpoint.address, list(exception_chain(error))
     names = {kind.__name__ for kind in type(error).__mro__}
     faults = [link for link in chain if isinstance(link, ssl.SSLError)]
     if faults and not isinstance(faults[0], ssl.SSLWantReadError):  # that one is a handshake that takes too long
@@ -117,7 +119,7 @@ def by_transport(error: BaseException, endpoint: Endpoint, *, answering: bool) -
         hint = "For a private authority set SSL_CERT_FILE to its certificate."
         return ProviderError(f"The certificate or TLS version of {at} is not accepted: {why}.", hint)
     if "ReadTimeout" in names:
-        return silent(at, endpoint.first_byte, "sent no data")
+        return stalled(at, endpoint.first_byte, "sent no data")
     if "DecodingError" in names:
         return Unavailable(f"{at} packed its answer so that it cannot be read.", "Try again.", tries=EMPTY_TRIES)
     if answering or names & {"ReadError", "RemoteProtocolError"}:
@@ -132,13 +134,13 @@ def by_transport(error: BaseException, endpoint: Endpoint, *, answering: bool) -
     return Unavailable(f"{at} cannot be reached ({_reason(chain)}).", hint, tries=CUT_TRIES)
 
 
-def silent(at: str, seconds: float, what: str) -> Unavailable:
+def stalled(at: str, seconds: float, what: str) -> Unavailable:
     """A service that took the request and keeps silent: it is not asked again, that would be paid twice."""
     hint = "It may have been billed. Try again, or choose another model with -m."
     return Unavailable(f"{at} {what} for {seconds:g} s.", hint, tries=1)
 
 
-def overflow(words: str, endpoint: Endpoint, status: int | None) -> ContextOverflow:
+def context_overflow(words: str, endpoint: Endpoint, status: int | None) -> ContextOverflow:
     """The request is too long; with the limit where the words name it."""
     plain = _THOUSANDS.sub("000", _GROUPS.sub("", words))
     limit = next((int(found[1]) for pattern in _LIMITS if (found := pattern.search(plain))), None)
@@ -162,7 +164,7 @@ def retry_after(headers: Mapping[str, str], text: str = "") -> float | None:
     return 60.0 * int(found[1] or 0) + float(found[2]) if found else None
 
 
-def refusal_in(text: str) -> tuple[str, str]:
+def parse_error_body(text: str) -> tuple[str, str]:
     """The service's own words in an error's body, on one line, and the field that it names ("" for none)."""
     start = text.find("{")
     try:
@@ -172,18 +174,20 @@ def refusal_in(text: str) -> tuple[str, str]:
     inner = value.get("error", value) if isinstance(value, dict) else None
     if not isinstance(inner, dict):
         plain = inner if isinstance(inner, str) else text[: 1 << 14]
-        return one_line(_TAGS.sub(" ", plain) if plain.lstrip().startswith("<") else plain), ""
+        return one_line(_HTML_TAGS.sub(" ", plain) if plain.lstrip().startswith("<") else plain), ""
     words = next((inner[key] for key in ("message", "detail", "error") if inner.get(key)), None)
     param = inner.get("param")
-    return one_line(text if words is None else _with_code(inner, words)), param if isinstance(param, str) else ""
+    return one_line(text if words is None else _message_with_code(inner, words)), param if isinstance(
+        param, str
+    ) else ""
 
 
-def _with_code(error: Mapping[str, Any], message: Any) -> str:
+def _message_with_code(error: Mapping[str, Any], message: Any) -> str:
     """The message, with the error's code and the size of the context where the message does not name them."""
     code, size, metadata = error.get("code"), str(error.get("n_ctx") or ""), error.get("metadata")
     raw = metadata.get("raw") if isinstance(metadata, dict) else None  # of the service behind a router
     words: str = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
-    code, behind = (code if isinstance(code, str) else ""), (refusal_in(raw)[0] if isinstance(raw, str) else "")
+    code, behind = (code if isinstance(code, str) else ""), (parse_error_body(raw)[0] if isinstance(raw, str) else "")
     beside = {"" if code.isdigit() else code: code, size: f"context size {size}", behind: behind}
     return words + "".join(f" ({shown})" for word, shown in beside.items() if word and word not in words)
 
@@ -195,7 +199,7 @@ def one_line(text: str, longest: int = _LONGEST) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
-def chain_of(error: BaseException) -> Iterator[BaseException]:
+def exception_chain(error: BaseException) -> Iterator[BaseException]:
     """The error and everything it was made from, each once."""
     todo: list[BaseException | None] = [error]
     seen: set[int] = set()

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 _CONNECT_SECONDS = 10.0
 _KEY_SECONDS = 10.0
 _WRITE_SECONDS = 60.0
-_LEFT_OUT = ("httpx._main", "h2")
-_KEPT_SECONDS = 300.0
-_LONGEST_REFUSAL = 1 << 16
+_SKIPPED_MODULES = ("httpx._main", "h2")
+_KEEPALIVE_SECONDS = 300.0
+_MAX_ERROR_BYTES = 1 << 16
 
 # by event loop: http and https apart, because the certificates of an https client take 80 ms to load
 _clients: WeakKeyDictionary[Any, dict[bool, tuple[AsyncGenerator[httpx.AsyncClient], httpx.AsyncClient]]]
@@ -33,7 +33,7 @@ _clients = WeakKeyDictionary()
 def load_httpx() -> Any:
     """The module without its command line, which would bring click, rich and pygments (80 ms), and without HTTP/2
     (30 ms), which brings nothing to one stream."""
-    left_out = [name for name in _LEFT_OUT if name not in sys.modules] if "httpx" not in sys.modules else []
+    left_out = [name for name in _SKIPPED_MODULES if name not in sys.modules] if "httpx" not in sys.modules else []
     for name in left_out:
         sys.modules[name] = None  # type: ignore[assignment]  # what Python takes for "cannot be imported"
     try:
@@ -56,7 +56,7 @@ def warm_up() -> None:
 
 
 @asynccontextmanager
-async def posting(url: str, body: bytes, headers: Mapping[str, str], sent: asyncio.Event) -> AsyncIterator[Any]:
+async def open_post(url: str, body: bytes, headers: Mapping[str, str], sent: asyncio.Event) -> AsyncIterator[Any]:
     """The response to a POST, its body not read yet; closed on the way out. Redirects are not followed. `sent` is set
     when the request's last byte was written. Raises what httpx raises, and OSError for certificates that cannot be
     loaded."""
@@ -75,14 +75,14 @@ async def posting(url: str, body: bytes, headers: Mapping[str, str], sent: async
         yield response
 
 
-async def refusal_of(response: Any) -> bytes:
+async def read_error_body(response: Any) -> bytes:
     """The beginning of an error's body."""
     read = b""
     async for piece in response.aiter_bytes():
         read += piece
-        if len(read) > _LONGEST_REFUSAL:
+        if len(read) > _MAX_ERROR_BYTES:
             break
-    return read[:_LONGEST_REFUSAL]
+    return read[:_MAX_ERROR_BYTES]
 
 
 async def _client(httpx: Any, url: str) -> httpx.AsyncClient:
@@ -96,7 +96,7 @@ async def _client(httpx: Any, url: str) -> httpx.AsyncClient:
     if secure not in clients:
         verify = await asyncio.to_thread(httpx.create_ssl_context) if secure else False
         if secure not in clients:  # another request may have made it meanwhile
-            holder = _held(httpx, verify)
+            holder = _client_until_loop_ends(httpx, verify)
             try:
                 clients[secure] = (holder, await anext(holder))
             except (ImportError, ValueError, httpx.InvalidURL) as error:
@@ -105,17 +105,17 @@ async def _client(httpx: Any, url: str) -> httpx.AsyncClient:
     return clients[secure][1]
 
 
-async def _held(httpx: Any, verify: ssl.SSLContext | bool) -> AsyncGenerator[httpx.AsyncClient]:
+async def _client_until_loop_ends(httpx: Any, verify: ssl.SSLContext | bool) -> AsyncGenerator[httpx.AsyncClient]:
     """A client that is closed with its event loop: a loop that ends closes its open generators."""
     # late: not on the way of a start that asks no model
     from swecli import __version__  # noqa: PLC0415
 
-    agent, kept = {"user-agent": f"swecli/{__version__}"}, httpx.Limits(keepalive_expiry=_KEPT_SECONDS)
+    agent, kept = {"user-agent": f"swecli/{__version__}"}, httpx.Limits(keepalive_expiry=_KEEPALIVE_SECONDS)
     async with httpx.AsyncClient(verify=verify, limits=kept, follow_redirects=False, headers=agent) as client:
         yield client
 
 
-async def printed_key(command: Sequence[str]) -> str:
+async def run_key_command(command: Sequence[str]) -> str:
     """The key that a command prints; it and all it started are ended after 10 s, or when nobody waits any more. Raises
     AuthFailed, without what it printed, where it gives none."""
 

@@ -36,7 +36,7 @@ class Found:
     end: int = 0
 
 
-def values_in(text: str) -> list[Found]:
+def find_json_values(text: str) -> list[Found]:
     """Every object and array that stands in a text, in order; what lies inside another is not found twice. Total."""
     found: list[Found] = []
     at = 0

@@ -15,10 +15,10 @@ from swecli.models.message import Usage
 Row = Mapping[str, Any]
 _PRICES = "model_prices_and_context_window_backup.json"
 _PROVIDERS = "provider_endpoints_support_backup.json"
-_LONGEST_ROW = 100_000  # bytes
+_MAX_ROW_BYTES = 100_000  # bytes
 _ABOVE = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
 # for names that the two tables spell differently
-_SAME = {"vertex_ai": ("vertex_ai-",), "bedrock": ("bedrock_",), "cohere": ("cohere_",)}
+_PROVIDER_PREFIXES = {"vertex_ai": ("vertex_ai-",), "bedrock": ("bedrock_",), "cohere": ("cohere_",)}
 # each of these is a table litellm would otherwise fetch over the network
 _LOCAL_TABLES = (
     "LITELLM_LOCAL_MODEL_COST_MAP",
@@ -46,29 +46,29 @@ def tokenizer_folder() -> Path | None:
 
 def model_table() -> dict[str, dict[str, Any]]:
     """Prices and limits by model name, as litellm ships them; empty when they cannot be read (50 ms)."""
-    table: dict[str, dict[str, Any]] = json.loads(_read(_PRICES) or b"{}")
+    table: dict[str, dict[str, Any]] = json.loads(_read_table(_PRICES) or b"{}")
     return table
 
 
 def provider_names() -> set[str]:
     """Every provider litellm can talk to; empty when that cannot be read."""
-    listed = json.loads(_read(_PROVIDERS) or b"{}").get("providers", ())
+    listed = json.loads(_read_table(_PROVIDERS) or b"{}").get("providers", ())
     return {*listed} | {str(row["litellm_provider"]) for row in model_table().values() if "litellm_provider" in row}
 
 
 def find_row(provider: str, model: str) -> Row | None:
     """The row of one provider's model, found by searching the table's bytes (2 ms); None where it is not there."""
-    table = _read(_PRICES)
-    if row := _row_at(table, f"{provider}/{model}"):
+    table = _read_table(_PRICES)
+    if row := _row_named(table, f"{provider}/{model}"):
         return row
-    row = _row_at(table, model)
+    row = _row_named(table, model)
     owner = str(row.get("litellm_provider", "")) if row else ""
-    return row if owner == provider or owner.startswith(_SAME.get(provider, ("\0",))) else None
+    return row if owner == provider or owner.startswith(_PROVIDER_PREFIXES.get(provider, ("\0",))) else None
 
 
-def owner_of(model: str) -> str | None:
+def provider_of(model: str) -> str | None:
     """The provider of a model named without one (`gpt-4.1`), where the table knows it."""
-    row = _row_at(_read(_PRICES), model)
+    row = _row_named(_read_table(_PRICES), model)
     owner = row.get("litellm_provider") if row else None
     return str(owner) if owner else None
 
@@ -126,10 +126,10 @@ def limit(row: Row | None, *keys: str) -> int | None:
     return None
 
 
-def _row_at(table: bytes, name: str) -> Row | None:
+def _row_named(table: bytes, name: str) -> Row | None:
     key = json.dumps(name).encode()
     start = table.find(b"\n    " + key + b": {")
-    text = table[start + len(key) + 7 :][:_LONGEST_ROW].decode("utf-8", "ignore")
+    text = table[start + len(key) + 7 :][:_MAX_ROW_BYTES].decode("utf-8", "ignore")
     return json.JSONDecoder().raw_decode(text)[0] if start >= 0 else None
 
 
@@ -139,7 +139,7 @@ def _litellm_folder() -> Path:
     return Path(spec.origin).parent if spec and spec.origin else Path()
 
 
-def _read(name: str) -> bytes:
+def _read_table(name: str) -> bytes:
     """A table's bytes; none where it cannot be read: prices and limits are unknown then, and shown as unknown."""
     with suppress(OSError, UnicodeDecodeError):
         table = (_litellm_folder() / name).read_bytes()

@@ -23,7 +23,7 @@ from swecli.models.errors import BadInput
 _Thinking = Literal["none", "budget", "adaptive", "always", "effort"]
 # never · in the field they came in · also empty, on each of its messages · signed · signed and bound to the prefix
 _ThinkBack = Literal["never", "as it came", "with calls", "signed", "bound"]
-_LEAST_CAP = 8_192
+_SMALL_WINDOW_CAP = 8_192
 _FLAGS = {
     "tools": "supports_function_calling",
     "system_role": "supports_system_messages",
@@ -37,10 +37,10 @@ _PRICES = {
     "cache_write": "cache_creation_input_token_cost",
 }
 _VERSION = 1
-_KEPT = 30 * 86_400  # seconds: a feature that was switched off is tried again after that
-_TRIED_AGAIN = ("tools", "system_role", "off", "think_back")
+_EXPIRY_SECONDS = 30 * 86_400  # seconds: a feature that was switched off is tried again after that
+_EXPIRING = ("tools", "system_role", "off", "think_back")
 # what a refusal teaches: the kind of its value
-_TAUGHT = {"max_output": int, "limit_name": str, "think_back": str, "tools": bool, "system_role": bool, "off": bool}
+_FACT_TYPES = {"max_output": int, "limit_name": str, "think_back": str, "tools": bool, "system_role": bool, "off": bool}
 # what may be left out of a body, as services call it
 _FIELDS = (
     "stream_options", "parallel_tool_calls", "temperature", "top_p", "top_k", "cache_control", "prompt_cache_key",
@@ -63,8 +63,10 @@ _AT_MOST = re.compile(
     r"\s*`?(\d{2,8})",
     re.IGNORECASE,
 )
-_BOUND = re.compile(r"signature|thinking`? blocks?|bound to a different conversation|reasoning_details", re.IGNORECASE)
-_MISSING = re.compile(r"missing|required|must be (passed|provided|included)|(?<!un)expected", re.IGNORECASE)
+_BLOCKS_REFUSED = re.compile(
+    r"signature|thinking`? blocks?|bound to a different conversation|reasoning_details", re.IGNORECASE
+)
+_FIELD_REQUIRED = re.compile(r"missing|required|must be (passed|provided|included)|(?<!un)expected", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ class Profile:
         if max_tokens:
             return max_tokens
         window = self.window or 0
-        cap = 32_000 if window >= 200_000 else 16_000 if window >= 64_000 else _LEAST_CAP
+        cap = 32_000 if window >= 200_000 else 16_000 if window >= 64_000 else _SMALL_WINDOW_CAP
         return max(1, min(self.max_output or cap, cap, window // 4 if window else cap))
 
     def effort(self, wish: str) -> str:
@@ -118,7 +120,7 @@ class Profile:
         return replace(self, **known, origins={**self.origins, **dict.fromkeys(known, layer)})
 
 
-def sizes_in(row: Row | None) -> dict[str, int]:
+def sizes_from_row(row: Row | None) -> dict[str, int]:
     """Window and longest answer in tokens, as far as a row of litellm's table names them."""
     return {name: size for name, keys in _SIZES.items() if (size := limit(row, *keys))}
 
@@ -127,7 +129,7 @@ def from_table(row: Row | None, at: Endpoint) -> Profile:
     """The record as litellm's table has it; what it does not name is the default of the provider."""
     row, anthropic, openai = row or {}, at.api == "anthropic", at.provider == "openai"
     known: dict[str, Any] = {name: row[key] for name, key in _FLAGS.items() if isinstance(row.get(key), bool)}
-    known |= sizes_in(row)
+    known |= sizes_from_row(row)
     if at.local and not known.get("tools", True):  # the server's version of a model may well take them: it is asked
         del known["tools"]
     thinks, always = bool(row.get("supports_reasoning")), bool(row.get("thinking_always_on"))
@@ -161,7 +163,7 @@ def from_entry(entry: ModelEntry) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Lesson:
+class _RefusalFact:
     """One field of a model's record that a refusal changes. `notice` is for the user, "" for none. Field `blocks` is
     not of the record: opaque parts are left out of this conversation."""
 
@@ -170,9 +172,9 @@ class _Lesson:
     notice: str = ""
 
 
-def lesson_of(
+def fact_from_refusal(
     name: str, body: Mapping[str, Any], limit_name: str, param: str, words: str, own: Collection[str] = ()
-) -> _Lesson | None:
+) -> _RefusalFact | None:
     """What a refusal teaches of the model `name`; None where it names nothing that can be left out. `param` is the
     field that the error object names, `own` are fields that the user's configuration put in."""
     lower = words.lower()
@@ -188,23 +190,23 @@ def lesson_of(
     ):
         figures = [int(found) for found in _AT_MOST.findall(lower.replace(",", "")) if int(found) < body[limit_name]]
         other = "max_completion_tokens" if limit_name == "max_tokens" else "max_tokens"
-        return _Lesson("max_output", max(figures)) if figures else _Lesson("limit_name", other)
+        return _RefusalFact("max_output", max(figures)) if figures else _RefusalFact("limit_name", other)
     sent = json.dumps(body.get("messages", []))
     thoughts = "reasoning_content" in f"{param} {lower}"  # also within a path: messages.2.reasoning_content
-    missing = thoughts and _MISSING.search(lower)
+    missing = thoughts and _FIELD_REQUIRED.search(lower)
     if missing or (thoughts and '"reasoning_content"' in sent):
-        return _Lesson("think_back", "with calls" if missing else "never")
+        return _RefusalFact("think_back", "with calls" if missing else "never")
     opaque = any(f'"{kind}"' in sent for kind in ("signature", "redacted_thinking", "reasoning_details"))
-    if opaque and _BOUND.search(words):
-        return _Lesson("blocks", None, f"{name} rejected its own reasoning: left out of this request")
+    if opaque and _BLOCKS_REFUSED.search(words):
+        return _RefusalFact("blocks", None, f"{name} rejected its own reasoning: left out of this request")
     for left in (*_FIELDS, *own):
         there = left in body or (left == "cache_control" and '"cache_control"' in json.dumps(body))
         if there and about(left):
-            return _Lesson(f"off.{left}", True, f"{name} does not accept {left}: left out from now on")
+            return _RefusalFact(f"off.{left}", True, f"{name} does not accept {left}: left out from now on")
     if "tools" in body and (param == "tools" or _NO_TOOLS.search(words)):
-        return _Lesson("tools", False, f"{name} does not support tools: it can answer, not act")
+        return _RefusalFact("tools", False, f"{name} does not support tools: it can answer, not act")
     system = "system" in body or any(message.get("role") == "system" for message in body.get("messages", ()))
-    return _Lesson("system_role", False) if system and _NO_SYSTEM.search(words) else None
+    return _RefusalFact("system_role", False) if system and _NO_SYSTEM.search(words) else None
 
 
 class LearnedFacts:
@@ -216,25 +218,25 @@ class LearnedFacts:
 
     def of(self, origin: str) -> dict[str, Any]:
         """The fields of a model's record that were learned; `off` as a set."""
-        oldest, known = _day(self._now - _KEPT), {}
+        oldest, known = _iso_date(self._now - _EXPIRY_SECONDS), {}
         for name, fact in (self._read() or {}).get(origin, {}).items():
             kind, value = name.partition(".")[0], fact.get("value") if isinstance(fact, dict) else None
-            if type(value) is _TAUGHT.get(kind) and not (kind in _TRIED_AGAIN and str(fact.get("on")) < oldest):
+            if type(value) is _FACT_TYPES.get(kind) and not (kind in _EXPIRING and str(fact.get("on")) < oldest):
                 known[name] = value
         off = frozenset(name[4:] for name in known if name.startswith("off."))
         return {name: value for name, value in known.items() if "." not in name} | ({"off": off} if off else {})
 
     def learn(self, origin: str, field: str, value: Any, words: str) -> None:
         """Keep one fact with its date and the words that taught it. A file that cannot be written is left alone."""
-        with contextlib.suppress(OSError), self._changing() as models:
-            models.setdefault(origin, {})[field] = {"value": value, "on": _day(self._now), "words": words}
+        with contextlib.suppress(OSError), self._locked_update() as models:
+            models.setdefault(origin, {})[field] = {"value": value, "on": _iso_date(self._now), "words": words}
 
     def forget(self, name: str) -> int:
         """Drop what was learned of the models with that word as their name or origin; how many there were. Raises
         BadInput for a file of a newer version."""
         if self._read() is None:
             raise BadInput(f"{self._path} was written by a newer swecli: it is neither used nor changed.")
-        with self._changing() as models:
+        with self._locked_update() as models:
             gone = [origin for origin in models if name == origin or name in origin.split()]
             for origin in gone:
                 del models[origin]
@@ -252,7 +254,7 @@ class LearnedFacts:
         return models if isinstance(models, dict) and all(isinstance(one, dict) for one in models.values()) else {}
 
     @contextlib.contextmanager
-    def _changing(self) -> Iterator[dict[str, dict[str, Any]]]:
+    def _locked_update(self) -> Iterator[dict[str, dict[str, Any]]]:
         """The facts, alone among all processes; what was changed is written."""
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = os.open(self._path.with_name(f"{self._path.name}.lock"), os.O_WRONLY | os.O_CREAT, 0o600)
@@ -268,5 +270,5 @@ class LearnedFacts:
             os.close(lock)
 
 
-def _day(seconds: float) -> str:
+def _iso_date(seconds: float) -> str:
     return time.strftime("%Y-%m-%d", time.gmtime(seconds))

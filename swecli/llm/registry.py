@@ -16,9 +16,9 @@ from swecli.config.settings import Settings
 from swecli.discovery import by_name, declared_in, installed
 from swecli.llm import providers
 from swecli.llm.base import ChatModel, Provider
-from swecli.llm.endpoints import DEMO, KEYED, LOCAL, LOOPBACK, SERVICES, Endpoint, offered, probe, resolve
-from swecli.llm.price_table import Row, chat_models, did_you_mean, find_row, model_table, owner_of, provider_names
-from swecli.llm.profile import LearnedFacts, Profile, from_entry, from_table, sizes_in
+from swecli.llm.endpoints import DEMO, KEYED, LOCAL, LOOPBACK, SERVICES, Endpoint, list_server_models, probe, resolve
+from swecli.llm.price_table import Row, chat_models, did_you_mean, find_row, model_table, provider_names, provider_of
+from swecli.llm.profile import LearnedFacts, Profile, from_entry, from_table, sizes_from_row
 from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound, SwecliError
 from swecli.models.message import Choice, ModelChunk, ModelRequest
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _LAYERS = {"flags": "set by -m", "environment": "SWECLI_MODEL is set"}
 PROVIDERS = "swecli.providers"  # entry points
-_MOST = 20  # models of one server
+_MAX_LISTED = 20  # models of one server
 
 
 def make_model(name: str, settings: Settings, environ: Mapping[str, str]) -> ChatModel:
@@ -35,9 +35,9 @@ def make_model(name: str, settings: Settings, environ: Mapping[str, str]) -> Cha
     names, AuthFailed with the variable of a key that is not set, or BadInput."""
     name = name.strip()
     head, slash, _ = name.partition("/")
-    found = None if settings.entry(name) else _provider(head)
+    found = None if settings.entry(name) else _find_provider(head)
     if found is None:
-        return _at_service(name, settings, environ)
+        return _make_service_model(name, settings, environ)
     keys = found.service.keys
     if keys and not any(environ.get(key, "").strip() for key in keys):
         raise AuthFailed(
@@ -48,7 +48,7 @@ def make_model(name: str, settings: Settings, environ: Mapping[str, str]) -> Cha
 
 
 @dataclass(slots=True)
-class _Unreachable:
+class _UnavailableModel:
     """A model that is only measured for: whoever asks it gets the `reason` as an error."""
 
     name: str
@@ -60,26 +60,26 @@ class _Unreachable:
         yield ModelChunk()
 
 
-def make_measured(name: str, settings: Settings, environ: Mapping[str, str]) -> ChatModel:
+def make_model_to_measure(name: str, settings: Settings, environ: Mapping[str, str]) -> ChatModel:
     """The model of that name, to measure requests for; one that cannot be made (no key, a script that is gone) has the
     sizes of litellm's local table, where that names it."""
     try:
         return make_model(name, settings, environ)
     except SwecliError as error:
         head, slash, model = name.partition("/")
-        sizes = sizes_in(find_row(head, model) if slash else None)
-        return _Unreachable(name, Profile().layered(sizes, "table"), error)
+        sizes = sizes_from_row(find_row(head, model) if slash else None)
+        return _UnavailableModel(name, Profile().layered(sizes, "table"), error)
 
 
-def _provider(name: str) -> Provider | None:
+def _find_provider(name: str) -> Provider | None:
     """Who makes the models of that name, of this tree or of an installed package; None where a service does. Raises
     ModelNotFound for an installed one that cannot be loaded."""
     if name in SERVICES:  # a first request waits for it: nothing else is looked at
         return None
-    if found := next((own for own in in_tree() if name == own.service.name), None):
+    if found := next((own for own in built_in_providers() if name == own.service.name), None):
         return found
     for entry in installed(PROVIDERS).select(name=name):
-        return load(entry)
+        return load_entry_point(entry)
     if name == DEMO:
         raise ModelNotFound(
             "The demo model is not installed with this copy of swecli.", "Run scripts/setup, or install it with pip."
@@ -88,12 +88,12 @@ def _provider(name: str) -> Provider | None:
 
 
 @cache
-def in_tree() -> tuple[Provider, ...]:
+def built_in_providers() -> tuple[Provider, ...]:
     """Those that modules of `swecli/llm/providers` declare. Raises NameClash."""
     return tuple(by_name([(own.service.name, own) for own in declared_in(providers, Provider)]).values())
 
 
-def load(entry: EntryPoint) -> Provider:
+def load_entry_point(entry: EntryPoint) -> Provider:
     """The provider of an entry point. Raises ModelNotFound where it cannot be loaded."""
     try:
         value = entry.load()
@@ -107,7 +107,7 @@ def load(entry: EntryPoint) -> Provider:
     return value
 
 
-def _at_service(name: str, settings: Settings, environ: Mapping[str, str]) -> ChatModel:
+def _make_service_model(name: str, settings: Settings, environ: Mapping[str, str]) -> ChatModel:
     """The model at its service. A name without provider (`gpt-4.1`) is looked up in litellm's table. Raises as
     `make_model`."""
     entry = settings.entry(name)
@@ -116,7 +116,7 @@ def _at_service(name: str, settings: Settings, environ: Mapping[str, str]) -> Ch
         name = f"{entry.api}/{name}"
     head, slash, _ = name.partition("/")
     if not slash:
-        owner = owner_of(name)
+        owner = provider_of(name)
         if owner is None:
             models = model_table()
             near = did_you_mean(name, [model for one in (*LOCAL, *KEYED) for model in chat_models(models, one.name)])
@@ -167,7 +167,7 @@ def live_models(environ: Mapping[str, str]) -> Iterator[tuple[str, int]]:
         with suppress(AuthFailed, ConfigError):  # what is wrong with a variable is reported when its server is named
             at = resolve(f"{service.name}/*", environ)
             place = urlsplit(at.address)
-            for model in offered(at)[:_MOST] if place.hostname in LOOPBACK else ():
+            for model in list_server_models(at)[:_MAX_LISTED] if place.hostname in LOOPBACK else ():
                 yield f"{service.name}/{model}", place.port or 0
 
 
@@ -180,7 +180,7 @@ def choose_model(settings: Settings, environ: Mapping[str, str]) -> Choice:
     # to load the providers of the tree would hold up the first prompt: `acme.py` counts where ACME_API_KEY is set
     files = Path(providers.__path__[0]).glob("*.py")
     if any(environ.get(f"{file.stem.upper()}_API_KEY", "").strip() for file in files):
-        services += [own.service for own in in_tree()]
+        services += [own.service for own in built_in_providers()]
     ready = [(key, one) for one in services for key in one.keys if environ.get(key, "").strip()]
     for key, service in ready:
         if service.default_model:

@@ -16,7 +16,7 @@ from typing import Any
 
 from swecli.llm.base import ChatModel
 from swecli.llm.endpoints import Endpoint
-from swecli.llm.errors import CUT_TRIES, silent
+from swecli.llm.errors import CUT_TRIES, stalled
 from swecli.models.errors import AnswerUsedUp, FeatureRefused, Unavailable
 from swecli.models.message import CallDelta, ModelChunk, ModelReply, ModelRequest, ToolCall
 
@@ -25,7 +25,7 @@ _TRIES = 5
 _FEATURES = 4
 _FIRST_WAIT = 1.0
 pause = asyncio.sleep  # between two tries
-_NO_WORD = "sent no text of an answer"
+_NO_TEXT = "sent no text of an answer"
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _EXCERPT = 80
 
@@ -57,11 +57,11 @@ async def stream_with_retry(
     failed: Counter[int] = Counter()
     waited, features, doubled = 0.0, 0, False
     for attempt in range(1, attempts + 1):
-        came = stopped = False
+        received = stopped = False
         try:
             async with aclosing(model.stream(request)) as source:
                 async for chunk in source:
-                    came = came or bool(chunk.text or chunk.reasoning or chunk.call)
+                    received = received or bool(chunk.text or chunk.reasoning or chunk.call)
                     stopped = stopped or chunk.stop is not None
                     yield chunk
             if stopped:
@@ -71,27 +71,27 @@ async def stream_with_retry(
             features += 1
             if attempt == attempts or features > _FEATURES:
                 raise
-            again = Retry(attempt, 0.0, refused.message, came, notice=True)
+            again = Retry(attempt, 0.0, refused.message, received, notice=True)
         except AnswerUsedUp as used_up:
             asked, most = request.max_tokens or 0, model.profile.max_output
             if attempt == attempts or doubled or not asked or (most is not None and asked >= most):
                 raise
             doubled, request = True, replace(request, max_tokens=2 * asked)
-            again = Retry(attempt, 0.0, f"{used_up.message} Once more with twice the length.", came, notice=True)
+            again = Retry(attempt, 0.0, f"{used_up.message} Once more with twice the length.", received, notice=True)
         except Unavailable as failure:
             failed[failure.tries] += 1
-            wait = _wait(failure, failed[failure.tries], jitter())
+            wait = _backoff(failure, failed[failure.tries], jitter())
             given_up = attempt == attempts or failed[failure.tries] >= failure.tries
             if given_up or wait is None or waited + wait > ALL_WAITS:
                 raise
             waited += wait
-            again = Retry(attempt, wait, failure.message, came)
+            again = Retry(attempt, wait, failure.message, received)
         yield again
         if not again.notice:
             await pause(again.wait)
 
 
-def _wait(failure: Unavailable, attempt: int, chance: float) -> float | None:
+def _backoff(failure: Unavailable, attempt: int, chance: float) -> float | None:
     """Seconds until the next try; None when there must be none."""
     if (asked := failure.retry_after) is not None:
         return asked if asked <= LONGEST_WAIT else None
@@ -99,7 +99,7 @@ def _wait(failure: Unavailable, attempt: int, chance: float) -> float | None:
     return full * (0.5 + chance / 2)
 
 
-async def watched(chunks: AsyncGenerator[ModelChunk], at: Endpoint) -> AsyncGenerator[ModelChunk]:
+async def with_timeouts(chunks: AsyncGenerator[ModelChunk], at: Endpoint) -> AsyncGenerator[ModelChunk]:
     """The same chunks; the stream is closed when nothing comes for too long. The first chunk marks that the request was
     sent: the clocks of `at` begin with it. Keep-alives (empty chunks) are signs of life, not tokens. Raises
     Unavailable on a stall; it is not tried again, the answer may have been paid."""
@@ -112,7 +112,7 @@ async def watched(chunks: AsyncGenerator[ModelChunk], at: Endpoint) -> AsyncGene
                 async with asyncio.timeout(limit):
                     chunk = await anext(chunks, None)
             except TimeoutError:
-                raise silent(at.address, at.first_token if what == _NO_WORD else limit or 0.0, what) from None
+                raise stalled(at.address, at.first_token if what == _NO_TEXT else limit or 0.0, what) from None
             if chunk is None:
                 return
             sent = sent or clock()
@@ -121,11 +121,11 @@ async def watched(chunks: AsyncGenerator[ModelChunk], at: Endpoint) -> AsyncGene
             if began:
                 limit, what = at.quiet, "stopped in its answer and sent no data"
             else:
-                limit, what = min((at.first_byte, "sent no data"), (sent + at.first_token - clock(), _NO_WORD))
+                limit, what = min((at.first_byte, "sent no data"), (sent + at.first_token - clock(), _NO_TEXT))
 
 
 @dataclass(slots=True)
-class _Slot:
+class _CallSlot:
     """A call in the making."""
 
     index: int
@@ -133,11 +133,15 @@ class _Slot:
     name: str = ""
     arguments: list[str] = field(default_factory=list)
 
-    def goes_on(self, delta: CallDelta) -> bool:
+    def accepts(self, delta: CallDelta) -> bool:
         """Whether a piece under its index is part of it: some servers give every parallel call the index 0."""
         if delta.id and self.id and delta.id != self.id:
             return False
-        return not (delta.name and self.arguments) or delta.id == self.id != "" or not _whole("".join(self.arguments))
+        return (
+            not (delta.name and self.arguments)
+            or delta.id == self.id != ""
+            or not _is_complete_json("".join(self.arguments))
+        )
 
 
 class ReplyBuilder:
@@ -152,7 +156,7 @@ class ReplyBuilder:
         """Forget everything that came: the answer begins again."""
         self._texts: dict[str, list[str]] = {"text": [], "reasoning": [], "refusal": []}
         self._last: dict[str, Any] = {}
-        self._slots: list[_Slot] = []
+        self._slots: list[_CallSlot] = []
 
     def add(self, chunk: ModelChunk) -> None:
         """Take one more piece."""
@@ -166,7 +170,7 @@ class ReplyBuilder:
 
     def build(self) -> ModelReply:
         """The reply so far. Nothing in a call is repaired: what cannot be read stands in `malformed`."""
-        texts: dict[str, Any] = {name: _whole_characters("".join(pieces)) for name, pieces in self._texts.items()}
+        texts: dict[str, Any] = {name: _join_surrogates("".join(pieces)) for name, pieces in self._texts.items()}
         reply = ModelReply(**texts, **self._last)
         used = set(self._taken)
         for slot in self._slots:
@@ -186,8 +190,8 @@ class ReplyBuilder:
 
     def _add_call(self, delta: CallDelta) -> None:
         slot = next((s for s in reversed(self._slots) if s.index == delta.index), None)
-        if slot is None or not slot.goes_on(delta):
-            slot = _Slot(delta.index)
+        if slot is None or not slot.accepts(delta):
+            slot = _CallSlot(delta.index)
             self._slots.append(slot)
         slot.id = slot.id or delta.id
         if delta.name != slot.name and not slot.arguments:  # a name may come in two pieces, or whole in each
@@ -200,41 +204,41 @@ def parse_arguments(text: str) -> tuple[dict[str, Any], str]:
     """The arguments of a call, and what is wrong with them ("" for nothing). No text at all means no arguments."""
     excerpt = text if len(text) <= _EXCERPT else f"{text[: _EXCERPT // 2]} … {text[-_EXCERPT // 2 :]}"
     try:
-        value = json.loads(text, parse_constant=_no_constant) if text.strip() not in ("", "null") else {}
+        value = json.loads(text, parse_constant=_reject_constant) if text.strip() not in ("", "null") else {}
         if isinstance(value, str):  # some servers quote the object once more
-            value = json.loads(value, parse_constant=_no_constant)
+            value = json.loads(value, parse_constant=_reject_constant)
     except (ValueError, RecursionError) as error:
         return {}, f"the arguments are not valid JSON ({error}): {excerpt}"
     if not isinstance(value, dict):
         return {}, f"the arguments are not a JSON object: {excerpt}"
     try:
-        return _clean(value), ""
+        return _clean_value(value), ""
     except ValueError as error:
         return {}, str(error)
 
 
-def _whole(arguments: str) -> bool:
+def _is_complete_json(arguments: str) -> bool:
     return arguments.rstrip().endswith("}") and not parse_arguments(arguments)[1]
 
 
-def _no_constant(name: str) -> None:
+def _reject_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
-def _clean(value: Any) -> Any:
+def _clean_value(value: Any) -> Any:
     """The same JSON value with whole characters only. Raises ValueError for a NUL: the store would replace it, and
     another thing would be done."""
     if isinstance(value, str):
         if "\0" in value:
             raise ValueError("they hold a NUL character, which no path, command or text file can hold")
-        return _whole_characters(value)
+        return _join_surrogates(value)
     if isinstance(value, list):
-        return [_clean(item) for item in value]
+        return [_clean_value(item) for item in value]
     if isinstance(value, dict):
-        return {_clean(key): _clean(item) for key, item in value.items()}
+        return {_clean_value(key): _clean_value(item) for key, item in value.items()}
     return value
 
 
-def _whole_characters(text: str) -> str:
+def _join_surrogates(text: str) -> str:
     """Surrogate pairs that came in two pieces joined, lone halves replaced by U+FFFD."""
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

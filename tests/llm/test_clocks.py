@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from swecli.llm.endpoints import Endpoint, resolve
-from swecli.llm.reply import watched
+from swecli.llm.reply import with_timeouts
 from swecli.models.errors import RateLimited, Unavailable
 from swecli.models.message import ModelChunk
 from tests.support.model_requests import collect
@@ -42,7 +42,7 @@ class Source:
 async def test_nothing_after_the_request_was_sent_ends_after_the_first_limit() -> None:
     source = Source()
     with pytest.raises(Unavailable, match=r"http://box sent no data for 0\.01 s") as caught:
-        await collect(watched(source.stream(), box(first_byte=0.01)))
+        await collect(with_timeouts(source.stream(), box(first_byte=0.01)))
     assert source.closed
     assert caught.value.tries == 1, "it may have been billed"
     assert "billed" in caught.value.hint
@@ -51,13 +51,13 @@ async def test_nothing_after_the_request_was_sent_ends_after_the_first_limit() -
 async def test_keep_alives_are_life_and_no_words() -> None:
     source = Source("", "", "")
     with pytest.raises(Unavailable, match=r"no text of an answer for 0\.02 s"):
-        await collect(watched(source.stream(), box(first_token=0.02)))
+        await collect(with_timeouts(source.stream(), box(first_token=0.02)))
     assert source.closed
 
 
 async def test_silence_after_something_ends_after_the_second_limit() -> None:
     source = Source("a", "b")
-    chunks = watched(source.stream(), box(quiet=0.01))
+    chunks = with_timeouts(source.stream(), box(quiet=0.01))
     assert [(await anext(chunks)).text for _ in range(3)] == ["", "a", "b"]
     with pytest.raises(Unavailable, match="stopped in its answer"):
         await anext(chunks)
@@ -66,7 +66,7 @@ async def test_silence_after_something_ends_after_the_second_limit() -> None:
 
 async def test_the_consumers_own_time_does_not_count() -> None:
     came = []
-    async for chunk in watched(Source("a", "b", hang=False).stream(), box(0.05, 60, 0.05)):
+    async for chunk in with_timeouts(Source("a", "b", hang=False).stream(), box(0.05, 60, 0.05)):
         came.append(chunk.text)
         await asyncio.sleep(0.08)
     assert came == ["", "a", "b"]
@@ -74,12 +74,12 @@ async def test_the_consumers_own_time_does_not_count() -> None:
 
 async def test_failures_pass_as_they_are() -> None:
     with pytest.raises(RateLimited):
-        await collect(watched(Source(failure=RateLimited("x")).stream(), box()))
+        await collect(with_timeouts(Source(failure=RateLimited("x")).stream(), box()))
 
 
 async def test_cancelling_closes_the_source() -> None:
     source = Source("a")
-    task = asyncio.create_task(collect(watched(source.stream(), box())))
+    task = asyncio.create_task(collect(with_timeouts(source.stream(), box())))
     for _ in range(4):
         await asyncio.sleep(0)
     task.cancel()

@@ -13,7 +13,15 @@ import pytest
 from httpx import ConnectTimeout
 
 from swecli.llm.endpoints import resolve
-from swecli.llm.errors import by_answer, by_event, by_status, by_transport, one_line, refusal_in, retry_after
+from swecli.llm.errors import (
+    error_for_event,
+    error_for_response,
+    error_for_status,
+    error_for_transport,
+    one_line,
+    parse_error_body,
+    retry_after,
+)
 from swecli.models.errors import ContextOverflow, ProviderError, Unavailable
 
 ENDPOINT = resolve("openai/gpt-4.1", {"OPENAI_API_KEY": "k"})
@@ -64,20 +72,20 @@ def test_a_date_to_wait_for_is_read() -> None:
     ],
 )
 def test_an_overflow_is_known_by_its_words_and_its_limit_is_read(said: str, limit: int | None) -> None:
-    error = by_status(400, said, None, ENDPOINT)
+    error = error_for_status(400, said, None, ENDPOINT)
     assert isinstance(error, ContextOverflow)
     assert error.limit == limit
 
 
 @pytest.mark.parametrize("said", ["Invalid 'tools[0]'", "max_tokens: must be at least 1", "unknown parameter"])
 def test_other_refusals_are_no_overflow(said: str) -> None:
-    error = by_status(400, said, None, ENDPOINT)
+    error = error_for_status(400, said, None, ENDPOINT)
     assert type(error) is ProviderError
 
 
 def test_a_request_above_the_limit_of_a_minute_is_not_sent_again() -> None:
     said = "Request too large for gpt-4.1 on tokens per min (TPM): Limit 30000, Requested 45001."
-    error = by_status(429, said, 1.0, ENDPOINT)
+    error = error_for_status(429, said, 1.0, ENDPOINT)
     assert (type(error), error.retryable, error.status) == (ProviderError, False, 429)
     assert "never accepts a request of this size (429): Request too large" in error.message
 
@@ -85,19 +93,19 @@ def test_a_request_above_the_limit_of_a_minute_is_not_sent_again() -> None:
 def test_what_the_service_behind_a_router_reported_is_named_and_understood() -> None:
     raw = json.dumps({"error": {"message": "prompt is too long: 210000 tokens > 200000 maximum"}})
     body = {"error": {"message": "Provider returned error", "code": 400, "metadata": {"raw": raw}}}
-    error = by_answer(400, {}, json.dumps(body), ENDPOINT)
+    error = error_for_response(400, {}, json.dumps(body), ENDPOINT)
     assert isinstance(error, ContextOverflow)
     assert (error.limit, "210000 tokens" in error.message) == (200_000, True)
 
 
 def test_the_words_behind_a_router_are_shown_also_where_they_end_alike() -> None:
     error = {"message": "Provider returned error", "metadata": {"raw": "internal error"}, "code": "502"}
-    assert "Provider returned error (internal error)" in str(by_event({"error": error}, ENDPOINT))
+    assert "Provider returned error (internal error)" in str(error_for_event({"error": error}, ENDPOINT))
 
 
 def test_of_a_page_its_words_are_shown() -> None:
     page = "<!DOCTYPE html><!--[if IE]> x <![endif]--><html><style>a {b: c}</style><h1>502 Bad Gateway</h1></html>"
-    assert refusal_in(page) == ("502 Bad Gateway", "")
+    assert parse_error_body(page) == ("502 Bad Gateway", "")
 
 
 @pytest.mark.parametrize(
@@ -110,15 +118,15 @@ def test_of_a_page_its_words_are_shown() -> None:
     ],
 )
 def test_an_error_in_a_stream_is_of_the_kind_that_it_names(error: dict[str, Any], status: int) -> None:
-    failed = by_event({"error": error}, ENDPOINT)
+    failed = error_for_event({"error": error}, ENDPOINT)
     assert failed is not None
     assert failed.status == status
-    bare = by_event(error, ENDPOINT)
+    bare = error_for_event(error, ENDPOINT)
     assert (bare is not None) == ("type" in error), "also where the event itself is the error"
 
 
 def test_a_call_that_the_service_could_not_read_is_asked_for_once_more() -> None:
-    error = by_status(400, "Failed to call a function. (tool_use_failed)", None, ENDPOINT)
+    error = error_for_status(400, "Failed to call a function. (tool_use_failed)", None, ENDPOINT)
     assert isinstance(error, Unavailable)
     assert error.tries == 2
 
@@ -138,7 +146,7 @@ def test_the_cause_of_a_failed_look_up_is_named(number: int, why: str) -> None:
         except OSError as low:
             raise RuntimeError("Connection error.") from low
     except RuntimeError as high:
-        error = by_transport(high, ENDPOINT, answering=False)
+        error = error_for_transport(high, ENDPOINT, answering=False)
     assert isinstance(error, Unavailable)
     assert f"cannot be reached ({why})" in error.message
 
@@ -150,6 +158,6 @@ def test_a_handshake_that_takes_too_long_is_no_matter_of_certificates() -> None:
         except ssl.SSLWantReadError:
             raise ConnectTimeout("") from None
     except ConnectTimeout as late:
-        error = by_transport(late, ENDPOINT, answering=False)
+        error = error_for_transport(late, ENDPOINT, answering=False)
     assert isinstance(error, Unavailable)
     assert "cannot be reached (no answer)" in error.message

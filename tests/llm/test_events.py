@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.llm.answer import LONGEST_EVENT, EventReader, TooLong
+from swecli.llm.answer import MAX_EVENT_BYTES, AnswerTooLong, EventReader
 
 STREAMS = [
     (b'data: {"a": 1}\n\ndata: [DONE]\n\n', [b'{"a": 1}', b"[DONE]"]),
@@ -22,7 +22,7 @@ STREAMS = [
 def read(pieces: list[bytes]) -> tuple[list[bytes], bytes]:
     reader = EventReader()
     events = [event for piece in pieces for event in reader.feed(piece)]
-    return events + reader.end(), b"\n".join(reader.stray)
+    return events + reader.end(), b"\n".join(reader.non_event_lines)
 
 
 @pytest.mark.parametrize(("stream", "events"), STREAMS)
@@ -54,6 +54,6 @@ def test_an_event_without_an_end_is_given_up_and_nothing_is_kept_of_past_ones() 
     reader = EventReader()
     for _ in range(100):
         reader.feed(b"data: " + b"x" * 100_000 + b"\n\n")
-    reader.feed(b"x" * (LONGEST_EVENT - 100))
-    with pytest.raises(TooLong):
+    reader.feed(b"x" * (MAX_EVENT_BYTES - 100))
+    with pytest.raises(AnswerTooLong):
         reader.feed(b"x" * 101)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from swecli.llm.lenient_json import values_in
+from swecli.llm.lenient_json import find_json_values
 
 
 @pytest.mark.parametrize(
@@ -17,9 +17,9 @@ from swecli.llm.lenient_json import values_in
     ],
 )
 def test_what_was_meant_is_read(text: str, value: object, repaired: bool, cut: bool) -> None:
-    [found] = values_in(f"some words {text}")
+    [found] = find_json_values(f"some words {text}")
     assert (found.value, found.repaired, found.cut) == (value, repaired, cut)
 
 
 def test_what_comes_behind_a_block_that_was_cut_is_read_too() -> None:
-    assert [found.value for found in values_in('```\n{"a": 1, "b\n```\n{"c": 3}')] == [{"a": 1}, {"c": 3}]
+    assert [found.value for found in find_json_values('```\n{"a": 1, "b\n```\n{"c": 3}')] == [{"a": 1}, {"c": 3}]

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from xml.sax.saxutils import escape
 
 from swecli.context.replay.history import History, after
-from swecli.llm.price_table import cost_of, find_row, limit, owner_of
+from swecli.llm.price_table import cost_of, find_row, limit, provider_of
 from swecli.models.message import ApiMessage, Usage
 from swecli.models.window import WindowSpec
 
@@ -53,7 +53,7 @@ def prices_of(name: str) -> Prices:
     """The prices of the model `provider/name` (or `name`) by litellm's local table; relative ones where it has none."""
     provider, slash, model = name.partition("/")
     if not slash:
-        provider, model = owner_of(name) or "", name
+        provider, model = provider_of(name) or "", name
     row = find_row(provider, model)
     sizes = (limit(row, "max_input_tokens", "max_tokens"), limit(row, "max_output_tokens", "max_tokens"))
     if cost_of(Usage(input=1, output=1), row) is None:

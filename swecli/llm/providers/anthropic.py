@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from swecli.llm.answer import Answer, anthropic_usage, part_of, text_of
-from swecli.llm.native import Native, plain_id
+from swecli.llm.answer import Answer, anthropic_usage, dict_field, text_field
+from swecli.llm.native import NativeModel, safe_call_id
 from swecli.models.message import IMAGES, ApiMessage, ModelRequest, StopReason
 
 _VERSION = "2023-06-01"
@@ -36,11 +36,11 @@ class _MessageAnswer(Answer):
     def read(self, event: dict[str, Any]) -> None:
         kind, index = event.get("type"), event.get("index")
         index = index if isinstance(index, int) else 0
-        inner = part_of(event, _INNER.get(str(kind), "delta"))
+        inner = dict_field(event, _INNER.get(str(kind), "delta"))
         if kind == "message_start":
             self._count(inner.get("usage"))
         elif kind == "content_block_start":
-            self._begin(index, inner)
+            self._start_request(index, inner)
         elif kind == "content_block_delta":
             self._delta(index, inner)
         elif kind == "content_block_stop":
@@ -48,14 +48,14 @@ class _MessageAnswer(Answer):
         elif kind == "message_delta":
             self._count(event.get("usage"))
             self._end(inner)
-        self.over = self.over or kind == "message_stop"
+        self.finished = self.finished or kind == "message_stop"
 
-    def read_whole(self, event: dict[str, Any]) -> None:
+    def read_complete(self, event: dict[str, Any]) -> None:
         self._count(event.get("usage"))
         content = event.get("content")
         for index, block in enumerate(content if isinstance(content, list) else ()):
             if isinstance(block, dict):
-                self._begin(index, block)
+                self._start_request(index, block)
                 self._finish(index)
         self._end(event)
 
@@ -71,15 +71,15 @@ class _MessageAnswer(Answer):
         whole = [block for _, block in sorted(self._content.items())]
         return whole if any(block.get("type") not in _PLAIN for block in whole) else []
 
-    def _begin(self, index: int, block: dict[str, Any]) -> None:
+    def _start_request(self, index: int, block: dict[str, Any]) -> None:
         self._content[index] = block
         if block.get("type") == "tool_use":
             self.add_call(index, str(block.get("id") or ""), str(block.get("name") or ""), "")
-        self.add(text=text_of(block, "text"), reasoning=text_of(block, "thinking"))
+        self.add(text=text_field(block, "text"), reasoning=text_field(block, "thinking"))
 
     def _delta(self, index: int, delta: Mapping[str, Any]) -> None:
         field, name = _DELTAS.get(str(delta.get("type")), ("", ""))
-        if piece := text_of(delta, field):
+        if piece := text_field(delta, field):
             self._pieces.setdefault((index, name), []).append(piece)
             self.add(text=piece if name == "text" else "", reasoning=piece if name == "thinking" else "")
             if name == "input" and self._content.get(index, {}).get("type", "tool_use") == "tool_use":
@@ -98,11 +98,11 @@ class _MessageAnswer(Answer):
 
     def _end(self, holder: Mapping[str, Any]) -> None:
         if holder.get("stop_reason"):
-            self.ending = str(holder["stop_reason"])
-            self.add(refusal=text_of(part_of(holder, "stop_details"), "explanation"))
+            self.finish_reason = str(holder["stop_reason"])
+            self.add(refusal=text_field(dict_field(holder, "stop_details"), "explanation"))
 
 
-class Anthropic(Native):
+class Anthropic(NativeModel):
     """A model behind `/v1/messages`."""
 
     answer = _MessageAnswer
@@ -204,7 +204,7 @@ def _open(blocks: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """What of an answer is not opaque, as a message is built from text and calls."""
     shown: list[dict[str, Any]] = []
     for block in blocks:
-        if block.get("type") == "text" and text_of(block, "text").strip():
+        if block.get("type") == "text" and text_field(block, "text").strip():
             if shown and shown[-1]["type"] == "text":
                 shown[-1]["text"] += block["text"]
             else:
@@ -236,7 +236,7 @@ def _uses(message: ApiMessage) -> list[dict[str, Any]]:
     return [
         {
             "type": "tool_use",
-            "id": plain_id(call["id"]),
+            "id": safe_call_id(call["id"]),
             "name": call["function"]["name"],
             "input": json.loads(call["function"]["arguments"]),
         }
@@ -245,7 +245,7 @@ def _uses(message: ApiMessage) -> list[dict[str, Any]]:
 
 
 def _result(message: ApiMessage) -> dict[str, Any]:
-    block = {"type": "tool_result", "tool_use_id": plain_id(message["tool_call_id"])}
+    block = {"type": "tool_result", "tool_use_id": safe_call_id(message["tool_call_id"])}
     return block | ({"content": message["content"]} if message["content"].strip() else {})
 
 

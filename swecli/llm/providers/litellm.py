@@ -73,36 +73,38 @@ class LiteLLMModel(OpenAIChat):
         at = self.endpoint
         # in a thread: where it is not loaded yet, the screen must go on living
         litellm = await asyncio.to_thread(load_litellm)
-        answer.written.set()
+        answer.request_sent.set()
         headers = dict(at.headers) or None
         stream = await litellm.acompletion(
             **{**_ONE_TRY, "api_key": at.key, "api_base": at.base, "extra_headers": headers, **body}
         )
         async with contextlib.aclosing(stream):
             google = await _google_ending(stream) if at.provider in _GOOGLE else None
-            answer.began = True
+            answer.response_started = True
             async for part in stream:
                 answer.read(part.model_dump())
-                answer.ending = None  # of a piece, which may not be the last one
-                answer.came.set()
+                answer.finish_reason = None  # of a piece, which may not be the last one
+                answer.data_arrived.set()
         # litellm gives every stream an ending: this is the one that came
         word = getattr(stream, "received_finish_reason", None)
         if word is None and google:
             word = getattr(stream, "intermittent_finish_reason", None)
-        answer.ending = None if word is None else str(word)
+        answer.finish_reason = None if word is None else str(word)
 
-    def failure(self, error: Exception, *, answering: bool) -> ProviderError:
-        at, chain = self.endpoint, list(errors.chain_of(error))
-        status, headers = _http(chain)
+    def to_provider_error(self, error: Exception, *, answering: bool) -> ProviderError:
+        at, chain = self.endpoint, list(errors.exception_chain(error))
+        status, headers = _http_status(chain)
         words = errors.one_line(_words(chain))
         names = {kind.__name__ for link in chain for kind in type(link).__mro__}
         if "ContextWindowExceededError" in names:
-            return errors.overflow(words, at, status)
+            return errors.context_overflow(words, at, status)
         if status is not None:
-            return self.renewing(errors.by_status(status, words, errors.retry_after(headers, str(error)), at))
+            return self.with_renewed_key(
+                errors.error_for_status(status, words, errors.retry_after(headers, str(error)), at)
+            )
         transports = [link for link in chain if type(link).__module__.partition(".")[0] in ("httpx", "httpcore", "ssl")]
         if transports or any(isinstance(link, OSError) for link in chain):
-            failed = errors.by_transport((transports or chain)[0], at, answering=answering)
+            failed = errors.error_for_transport((transports or chain)[0], at, answering=answering)
             if isinstance(failed, Unavailable) and "RemoteProtocolError" in names and not answering:
                 failed.tries = 1  # litellm itself has sent it again
             return failed
@@ -144,7 +146,7 @@ async def _google_ending(stream: Any) -> list[Any]:
     return found
 
 
-def _http(chain: list[BaseException]) -> tuple[int | None, Mapping[str, str]]:
+def _http_status(chain: list[BaseException]) -> tuple[int | None, Mapping[str, str]]:
     """Status and headers of the real HTTP answer, where there was one; litellm's own status is often made up."""
     for link in reversed(chain):
         response = getattr(link, "response", None)
@@ -164,7 +166,7 @@ def _words(chain: list[BaseException]) -> str:
         for raw in re.findall(r"b(?:'.*'|\".*\")", text, re.DOTALL):
             with contextlib.suppress(ValueError, SyntaxError, AttributeError):
                 text = text.replace(raw, ast.literal_eval(raw).decode("utf-8", "replace"))
-        if "{" in text and (found := errors.refusal_in(text)[0]) and found != errors.one_line(text):
+        if "{" in text and (found := errors.parse_error_body(text)[0]) and found != errors.one_line(text):
             return found
     text = next((str(link) for link in chain if type(link).__name__ != "MidStreamFallbackError"), str(chain[0]))
     # litellm puts its own class names before the words, each with a colon or a dash

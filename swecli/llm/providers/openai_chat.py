@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from swecli.llm.answer import Answer, openai_usage, part_of, text_of
-from swecli.llm.native import Native, plain_id
+from swecli.llm.answer import Answer, dict_field, openai_usage, text_field
+from swecli.llm.native import NativeModel, safe_call_id
 from swecli.models.message import IMAGES, ApiMessage, ModelRequest, StopReason
 
 _OPEN, _CLOSE = "<think>", "</think>"
@@ -33,7 +33,7 @@ class _ChatAnswer(Answer):
         choices = event.get("choices")
         listed = choices if isinstance(choices, list) else ()
         choice = next((one for one in listed if isinstance(one, dict) and not one.get("index")), {})
-        for usage in (choice.get("usage"), event.get("usage"), part_of(event, "x_groq").get("usage")):
+        for usage in (choice.get("usage"), event.get("usage"), dict_field(event, "x_groq").get("usage")):
             if usage:
                 self.usage = openai_usage(usage) or self.usage
         delta = choice.get("delta") or choice.get("message")
@@ -42,7 +42,7 @@ class _ChatAnswer(Answer):
         reason = choice.get("finish_reason")
         if reason:
             self._content("", last=True)
-            self.ending = str(reason)
+            self.finish_reason = str(reason)
 
     def blocks(self) -> list[Any]:
         """The fields that thoughts came in, as they came; plain ones belong to answers with calls only."""
@@ -56,7 +56,7 @@ class _ChatAnswer(Answer):
 
     def _delta(self, delta: Mapping[str, Any]) -> None:
         for name in _THOUGHTS:
-            if text := text_of(delta, name):
+            if text := text_field(delta, name):
                 self.add(reasoning=text)
                 if name == "reasoning_content":  # the opaque form of the other one is `reasoning_details`
                     self._thoughts.append(text)
@@ -70,7 +70,7 @@ class _ChatAnswer(Answer):
             if isinstance(part, dict):
                 self._content(_text(part.get("text")))
                 self.add(reasoning=_text(part.get("thinking")))
-        if refusal := text_of(delta, "refusal"):
+        if refusal := text_field(delta, "refusal"):
             self.add(refusal=refusal)
         calls, legacy = delta.get("tool_calls"), delta.get("function_call")
         old = [{"index": 0, "function": legacy}] if isinstance(legacy, dict) else []
@@ -79,7 +79,7 @@ class _ChatAnswer(Answer):
                 self._call(call, position)
 
     def _call(self, call: Mapping[str, Any], position: int) -> None:
-        function = part_of(call, "function")
+        function = dict_field(call, "function")
         index = call.get("index")
         if function.get("name"):
             self._signed.append(call.get("extra_content"))  # Google's signature
@@ -104,18 +104,20 @@ class _ChatAnswer(Answer):
                 self.add(text=head)
                 return
         if self._place == "thoughts":
-            thoughts, closed, rest = self._head.partition(_CLOSE)
+            reasoning_start, closed, rest = self._head.partition(_CLOSE)
             if closed:
-                self.add(reasoning=thoughts)
+                self.add(reasoning=reasoning_start)
                 self._place, self._head = "text", ""
                 self.add(text=rest.lstrip("\n"))
                 return
-            whole = len(thoughts) if last else max(0, len(thoughts) - len(_CLOSE))  # the tag may begin in the rest
-            self.add(reasoning=thoughts[:whole])
-            self._head = thoughts[whole:]
+            whole = (
+                len(reasoning_start) if last else max(0, len(reasoning_start) - len(_CLOSE))
+            )  # the tag may begin in the rest
+            self.add(reasoning=reasoning_start[:whole])
+            self._head = reasoning_start[whole:]
 
 
-class OpenAIChat(Native):
+class OpenAIChat(NativeModel):
     """A model behind `/chat/completions`."""
 
     answer = _ChatAnswer
@@ -177,9 +179,9 @@ class OpenAIChat(Native):
         sent = {name: message[name] for name in _SENT if name in message}
         nine = self._mistral
         if "tool_call_id" in sent:
-            sent["tool_call_id"] = plain_id(sent["tool_call_id"], nine=nine)
+            sent["tool_call_id"] = safe_call_id(sent["tool_call_id"], nine=nine)
         if sent.get("tool_calls"):
-            sent["tool_calls"] = [call | {"id": plain_id(call["id"], nine=nine)} for call in sent["tool_calls"]]
+            sent["tool_calls"] = [call | {"id": safe_call_id(call["id"], nine=nine)} for call in sent["tool_calls"]]
         if sent["role"] == "assistant" and self.profile.think_back == "with calls":
             sent["reasoning_content"] = ""
         if images := message.get(IMAGES):
@@ -218,7 +220,7 @@ def _joined(details: Sequence[dict[str, Any]]) -> list[Any]:
         pieces = [details[number] for number in numbers]
         whole = {name: value for piece in pieces for name, value in piece.items() if value is not None}
         for name in whole.keys() & {"text", "summary"}:
-            whole[name] = "".join(text_of(piece, name) for piece in pieces)
+            whole[name] = "".join(text_field(piece, name) for piece in pieces)
         out.append(whole if pieces[1:] else pieces[0])
     return out
 
@@ -226,4 +228,4 @@ def _joined(details: Sequence[dict[str, Any]]) -> list[Any]:
 def _text(value: Any) -> str:
     """The text itself, or that of a list of parts."""
     parts = value if isinstance(value, list) else [{"text": value}]
-    return "".join(text_of(part, "text") for part in parts if isinstance(part, dict))
+    return "".join(text_field(part, "text") for part in parts if isinstance(part, dict))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, cast, get_args
 
 from swecli.llm.base import ChatModel
-from swecli.llm.lenient_json import values_in
+from swecli.llm.lenient_json import find_json_values
 from swecli.llm.price_table import cost_of
 from swecli.llm.reply import ReplyBuilder
 from swecli.models.errors import SwecliError
@@ -162,7 +162,7 @@ class Answer:
 def read_answer(text: str, shown: Collection[str]) -> Answer:
     """Read a reflector's answer: the last whole object with one of the expected keys. `shown` are the ids of the
     strategies that may be tagged and changed."""
-    whole = (one.value for one in values_in(text) if isinstance(one.value, dict) and not one.cut)
+    whole = (one.value for one in find_json_values(text) if isinstance(one.value, dict) and not one.cut)
     fitting = [value for value in whole if not set(_KEYS).isdisjoint(value)]
     if not fitting:
         return Answer(problem='the answer has no complete JSON object with "tags", "add" or "update"')

@@ -15,7 +15,7 @@ from typing import Any
 from swecli.agent.turn import ModelStep
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
-from swecli.llm.lenient_json import values_in
+from swecli.llm.lenient_json import find_json_values
 from swecli.llm.price_table import cost_of
 from swecli.models.errors import SwecliError
 from swecli.models.finding import Finding, Judgement, Verdict, one_spaced
@@ -212,7 +212,7 @@ def _batches(claims: Sequence[Finding]) -> list[list[Finding]]:
 
 def _rows(reply: ModelReply) -> list[dict[str, Any]]:
     values: list[Any] = [call.parameters for call in reply.calls if call.name == _TOOL]
-    values += [found.value for text in (*reply.broken.values(), reply.text) for found in values_in(text)]
+    values += [found.value for text in (*reply.broken.values(), reply.text) for found in find_json_values(text)]
     rows: list[dict[str, Any]] = []
     for value in values:
         listed = value.get("judgements", [value]) if isinstance(value, dict) else value

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from swecli.llm.lenient_json import Found, values_in
+from swecli.llm.lenient_json import Found, find_json_values
 from swecli.models.finding import SEVERITIES, SMELLS, Finding
 from swecli.models.finding_rows import finding_of_row, rows_in
 from swecli.models.message import ModelReply, ToolCall
@@ -47,7 +47,7 @@ def extract(reply: ModelReply, loop: int = 0, paths: Collection[str] = (), shown
     for call in reply.calls:
         if call.name == TOOL:
             _call(call, loop, reply, out)
-    values = [v for v in values_in(text) if not _quoted(text[v.start : v.end], shown)]
+    values = [v for v in find_json_values(text) if not _quoted(text[v.start : v.end], shown)]
     for value in values:
         before = len(out.findings)
         _rows(value.value, loop, "cut" if value.cut else "json", out)
@@ -70,7 +70,7 @@ def extract(reply: ModelReply, loop: int = 0, paths: Collection[str] = (), shown
 def _call(call: ToolCall, loop: int, reply: ModelReply, out: Extraction) -> None:
     before, problem = len(out.findings), reply.malformed.get(call.id, "")
     if problem:
-        for value in values_in(reply.broken.get(call.id, "")):
+        for value in find_json_values(reply.broken.get(call.id, "")):
             _rows(value.value, loop, "cut" if value.cut else "call", out)
         kept = len(out.findings) - before
         out.lost.append(f"a call of {TOOL} could not be read whole, {kept} of its findings were: {problem[:160]}")
@@ -82,7 +82,7 @@ def _call(call: ToolCall, loop: int, reply: ModelReply, out: Extraction) -> None
 def _rows(value: Any, loop: int, source: str, out: Extraction) -> None:
     texts = [value.get(key) for key in (*_LISTS, "arguments", "raw")] if isinstance(value, dict) else []
     for text in [v for v in texts if isinstance(v, str) and v.lstrip()[:1] in ("[", "{")]:  # a list written as a text
-        for inner in values_in(text):
+        for inner in find_json_values(text):
             _rows(inner.value, loop, "cut" if inner.cut else source, out)
     found = [finding_of_row(row, loop, out.lost, source) for row in rows_in(value, out.lost)]
     kept = [finding for finding in found if finding is not None]
@@ -96,7 +96,7 @@ def _report(value: Mapping[str, Any], taken: int, out: Extraction) -> None:
     value = value["arguments"] if isinstance(value.get("arguments"), dict) else value
     listed = next((value[name] for name in _LISTS if name in value), None)
     if isinstance(listed, str):
-        listed = next((found.value for found in values_in(listed) if not found.repaired), None)
+        listed = next((found.value for found in find_json_values(listed) if not found.repaired), None)
     withdrawn = value.get("withdraw")
     out.withdrawn += [str(ref)[:20] for ref in withdrawn] if isinstance(withdrawn, list) else []
     if isinstance(listed, list) and taken >= len(listed):

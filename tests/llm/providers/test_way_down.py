@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from swecli.llm.endpoints import resolve
-from swecli.llm.profile import LearnedFacts, lesson_of
+from swecli.llm.profile import LearnedFacts, fact_from_refusal
 from swecli.llm.registry import model_at
 from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
 from swecli.models.errors import ProviderError
@@ -41,20 +41,26 @@ BODY: dict[str, Any] = {
 
 @pytest.mark.parametrize(("field", "words", "learned", "value"), LESSONS)
 def test_the_words_of_a_refusal_name_what_to_leave_out(field: str, words: str, learned: str, value: Any) -> None:
-    lesson = lesson_of("m", BODY, "max_tokens", "", words, ("top_k",))
+    lesson = fact_from_refusal("m", BODY, "max_tokens", "", words, ("top_k",))
     assert lesson is not None
     assert lesson.field == learned
     assert value is None or lesson.value == value
     without = {name: part for name, part in BODY.items() if name != field}
-    assert lesson_of("m", without, "max_tokens", "", words, ()) is None, "what was not sent cannot be what is wrong"
+    assert fact_from_refusal("m", without, "max_tokens", "", words, ()) is None, (
+        "what was not sent cannot be what is wrong"
+    )
 
 
 def test_thoughts_that_are_refused_are_left_out_and_those_that_are_missed_are_sent() -> None:
     thinking = BODY | {"messages": [*HELLO, {"role": "assistant", "content": "", "reasoning_content": "hm"}]}
-    refused = lesson_of("m", thinking, "max_tokens", "", "additional property 'reasoning_content' was unexpected")
-    assert refused == lesson_of("m", thinking, "max_tokens", "", "not permitted: messages.2.reasoning_content")
-    missed = lesson_of("m", BODY, "max_tokens", "", "the field reasoning_content is missing in assistant messages")
-    asked = lesson_of("m", thinking, "max_tokens", "", "The reasoning_content must be passed back to the API.")
+    refused = fact_from_refusal(
+        "m", thinking, "max_tokens", "", "additional property 'reasoning_content' was unexpected"
+    )
+    assert refused == fact_from_refusal("m", thinking, "max_tokens", "", "not permitted: messages.2.reasoning_content")
+    missed = fact_from_refusal(
+        "m", BODY, "max_tokens", "", "the field reasoning_content is missing in assistant messages"
+    )
+    asked = fact_from_refusal("m", thinking, "max_tokens", "", "The reasoning_content must be passed back to the API.")
     assert refused is not None
     assert missed is not None
     assert asked == missed, "also where that of other messages was sent"
@@ -71,7 +77,7 @@ def test_other_refusals_teach_nothing() -> None:
         "Invalid 'tools[0]'",
         "This model's maximum context length is 8192",
     ):
-        assert lesson_of("m", BODY, "max_tokens", "", words) is None
+        assert fact_from_refusal("m", BODY, "max_tokens", "", words) is None
 
 
 class Asked:

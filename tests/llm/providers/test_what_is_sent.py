@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from swecli.context.system_message import cache_marks
 from swecli.llm.endpoints import resolve
-from swecli.llm.native import Native, plain_id
+from swecli.llm.native import NativeModel, safe_call_id
 from swecli.models.message import HEAD_OPENS, ModelRequest, ToolCall
 from tests.support.model_requests import wired
 
@@ -32,7 +32,7 @@ KEYS = dict.fromkeys(
 def sent(messages: list[dict[str, Any]], name: str) -> dict[str, Any]:
     """The body of a request with these messages."""
     model = wired(resolve(name, KEYS))
-    assert isinstance(model, Native)
+    assert isinstance(model, NativeModel)
     return model.body(ModelRequest(name, messages, marks=cache_marks(messages)))
 
 
@@ -44,16 +44,16 @@ def history(call_id: str) -> list[dict[str, Any]]:
 
 @given(st.text(min_size=1))
 def test_every_id_becomes_one_that_all_take_and_always_the_same(call_id: str) -> None:
-    plain = plain_id(call_id)
+    plain = safe_call_id(call_id)
     assert re.fullmatch(r"[A-Za-z0-9_-]{1,40}", plain)
-    assert plain == plain_id(call_id) == plain_id(plain)
+    assert plain == safe_call_id(call_id) == safe_call_id(plain)
 
 
 def test_a_call_and_its_result_keep_belonging_together() -> None:
     ready = sent(history("not plain!"), "openai/gpt-4.1")["messages"]
-    assert ready[2]["tool_calls"][0]["id"] == ready[3]["tool_call_id"] == plain_id("not plain!")
+    assert ready[2]["tool_calls"][0]["id"] == ready[3]["tool_call_id"] == safe_call_id("not plain!")
     ready = sent(history("not plain!"), "anthropic/claude-haiku-4-5")["messages"]
-    assert ready[1]["content"][0]["id"] == ready[2]["content"][0]["tool_use_id"] == plain_id("not plain!")
+    assert ready[1]["content"][0]["id"] == ready[2]["content"][0]["tool_use_id"] == safe_call_id("not plain!")
 
 
 def test_mistral_gets_ids_of_nine_letters_and_an_answer_behind_each_result() -> None:

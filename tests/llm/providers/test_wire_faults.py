@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from swecli.llm.endpoints import resolve
-from swecli.llm.native import Native
+from swecli.llm.native import NativeModel
 from swecli.models.errors import (
     AuthFailed,
     ContextOverflow,
@@ -123,7 +123,7 @@ async def test_the_fallback_asks_once_at_each_try() -> None:
         with pytest.raises(Unavailable):
             await ask(model, request())
         assert len(server.requests) == 1
-    assert isinstance(model, Native)
+    assert isinstance(model, NativeModel)
     closed = model.failure(httpx.RemoteProtocolError("closed without an answer"), answering=False)
     assert isinstance(closed, Unavailable)
     assert closed.tries == 1, "litellm has sent it twice itself"
