@@ -19,7 +19,7 @@ class NameClash(Exception):
     """Two declared things want one name."""
 
 
-def declared_in(package: ModuleType, kind: type[Declared], group: str = "") -> list[Declared]:
+def find_declared(package: ModuleType, kind: type[Declared], group: str = "") -> list[Declared]:
     """Every `kind` instance declared at the top of the package's modules, then those of entry-point `group`.
 
     Sorted by module name, so that the order is the same everywhere. A module lists a thing by defining it;
@@ -31,14 +31,14 @@ def declared_in(package: ModuleType, kind: type[Declared], group: str = "") -> l
         for value in vars(module).values():
             if isinstance(value, kind):
                 found[id(value)] = value
-    for entry in installed(group) if group else ():
+    for entry in installed_entry_points(group) if group else ():
         value = entry.load()
         if isinstance(value, kind):
             found[id(value)] = value
     return list(found.values())
 
 
-def installed(group: str) -> EntryPoints:
+def installed_entry_points(group: str) -> EntryPoints:
     """The entry points of that group which installed packages bring; none of them is loaded."""
     return _entry_points(group, tuple(sys.path))
 
@@ -51,7 +51,7 @@ def _entry_points(group: str, _path: tuple[str, ...]) -> EntryPoints:
     return entry_points(group=group)
 
 
-def by_name(pairs: list[tuple[str, Declared]]) -> dict[str, Declared]:
+def index_by_name(pairs: list[tuple[str, Declared]]) -> dict[str, Declared]:
     """A dictionary of named things. Raises NameClash when a name stands for two of them."""
     table: dict[str, Declared] = {}
     for name, value in pairs:

@@ -29,7 +29,7 @@ from swecli.llm.endpoints import Endpoint
 from swecli.llm.price_table import model_table
 from swecli.llm.profile import from_table
 from swecli.models.message import ToolSpec
-from swecli.tools.schemas import lean_specs, written_specs
+from swecli.tools.schemas import bundled_specs, lean_specs
 
 MODEL = ("-m", "openai/gpt-4.1")
 ASK = ("-p", "hello", *MODEL, "--no-reflect")
@@ -209,7 +209,7 @@ def _turns(run: _Runs, effort: Effort) -> Iterator[Row]:
 def _table() -> Iterator[Row]:
     """What the first request of a chat leaves of each model's window: tools and system prompt, counted by length."""
     chat = [(name, row) for name, row in model_table().items() if row.get("mode") in ("chat", "responses")]
-    specs = written_specs() or []
+    specs = bundled_specs() or []
     fixed = {lean: _fixed(lean_specs(specs) if lean else specs, lean=lean) for lean in (False, True)}
     refused = halved = known = 0
     for name, row in chat:

@@ -21,7 +21,7 @@ from swecli.models.message import AskRequest, Decision, Display, ToolResult, Too
 from swecli.models.window import WindowSpec
 from swecli.tools.base import ToolContext, ToolError
 from swecli.tools.execute import ToolRegistry
-from swecli.tools.schemas import lean_specs, offered
+from swecli.tools.schemas import lean_specs, usable_specs
 
 _RESULT_LIMIT, _LEAST_RESULT = 30_000, 500  # characters
 _LEAST_ROOM = 500  # tokens
@@ -83,7 +83,7 @@ class Agent:
     def prepare(self, query: str, attached: str = "", window: WindowSpec | None = None) -> Turn:
         """The turn for a query: its @files read, the window applied, the playbook selected. Nothing is stored.
         `attached` is what was piped in; `window` looks at what another one would hold."""
-        texts = (*self._notes, *self.ctx.jobs.news, *([attached] if attached else []))
+        texts = (*self._notes, *self.ctx.jobs.notices, *([attached] if attached else []))
         return self.builder.prepare(Query(query, texts, window, self._reopen), self.model, self.counter)
 
     def warm(self) -> None:
@@ -103,7 +103,7 @@ class Agent:
     async def run(self, turn: Turn) -> AsyncGenerator[Event, None]:
         """Do the turn; see `Loop.run`."""
         self._notes.clear()
-        self.ctx.jobs.news[:] = [line for line in self.ctx.jobs.news if line not in turn.request.enhanced]
+        self.ctx.jobs.notices[:] = [line for line in self.ctx.jobs.notices if line not in turn.request.enhanced]
         self._reopen = ""
         if self.builder.stale is not None:
             self.builder.stale.found.clear()
@@ -130,7 +130,9 @@ class Agent:
         async def ask(request: AskRequest) -> Decision:
             return await asking(replace(request, why=f"{request.why} Asked for the task {title!r}.".strip()))
 
-        own = [one for one in self.tools if one.name in tools or (one.kind.reads and one.name not in _NOT_IN_TASKS)]
+        own = [
+            one for one in self.tools if one.name in tools or (one.kind.is_read_only and one.name not in _NOT_IN_TASKS)
+        ]
         inner = ToolContext(ctx.root, sessions, timeout=ctx.timeout, environ=ctx.environ, changes=ctx.changes)
         inner.skills = ctx.skills
         kit = Toolkit(ToolRegistry(own), self.permissions, inner, ask)
@@ -188,7 +190,7 @@ class Agent:
         a small window."""
         if is_lean(self.model.profile.window) or self.model.name in self.known.small:
             return lean_specs(self.tools.specs())
-        return offered(self.tools.specs(), more=self._more, skills=self.ctx.skills)
+        return usable_specs(self.tools.specs(), more=self._more, skills=self.ctx.skills)
 
     def _result_limit(self) -> int:
         """Characters of one result: a tenth of the model's window at 4 characters a token (a twentieth of a small

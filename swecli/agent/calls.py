@@ -29,9 +29,9 @@ from swecli.store.session_manager import SessionManager
 from swecli.tools.base import ToolContext, ToolError
 from swecli.tools.execute import ToolRegistry, execute
 from swecli.tools.files import digest, read_bytes
-from swecli.tools.limits import HeadTail, cap, readable
+from swecli.tools.limits import HeadTail, strip_terminal_codes, truncate_result
 from swecli.tools.permissions import Permissions, load_permissions
-from swecli.tools.repeats import LoopGuard, repeated
+from swecli.tools.repeats import LoopGuard, unchanged_notice
 
 _Outcome = tuple[ToolCall, str, ToolResult]
 
@@ -99,7 +99,9 @@ class CallRunner:
         self._guard.begin_reply()
         self.used_ids.update(call.id for call in calls)
         tools = self._kit.tools
-        for reads, neighbours in groupby(calls, lambda call: bool((tool := tools.get(call.name)) and tool.kind.reads)):
+        for reads, neighbours in groupby(
+            calls, lambda call: bool((tool := tools.get(call.name)) and tool.kind.is_read_only)
+        ):
             together = list(neighbours)
             for batch in [together] if reads else [[call] for call in together]:  # what changes things goes alone
                 async for event in self._run_batch(batch, problems):
@@ -154,18 +156,18 @@ class CallRunner:
             whole = call.result or INTERRUPTED_RESULT
             self._record(call, whole)
             title = f"stopped by the user after {(call.duration_ms or 0) / 1000:.0f} s"
-            shown = Display(title, readable(kept.text()))
+            shown = Display(title, strip_terminal_codes(kept.text()))
             return call, begun, ToolResult(False, whole, shown, cancelled=True)
         finally:
             self._running.pop(call.id, None)
-        notes = [self._guard.take(call, result.for_model), *kit.ctx.jobs.take_news()]
+        notes = [self._guard.record(call, result.for_model), *kit.ctx.jobs.pop_notices()]
         self._record(call, result.for_model, "\n".join(note for note in notes if note))
         return call, summary, result
 
     def _record(self, call: ToolCall, whole: str, note: str = "") -> None:
         """Commit what the model gets of a result, with a note to it, and all of it where that is more."""
-        text, was_cut = cap(whole, self.limit, call.id)
-        if line := repeated(call, text, self._sent):
+        text, was_cut = truncate_result(whole, self.limit, call.id)
+        if line := unchanged_notice(call, text, self._sent):
             text, was_cut = line, True
         call.result = f"{text}\n\n{note}" if note else text
         call.tokens = self._counter.count(call.result) if self._counter.label else None
@@ -181,7 +183,7 @@ class CallRunner:
 
     async def going_on(self) -> bool:
         """Whether the turn may go on: False when it goes round in circles and nobody wants that."""
-        return await self._guard.going_on(self._ask)
+        return await self._guard.may_continue(self._ask)
 
     async def _ask(self, request: AskRequest) -> Decision:
         async with self._asking:  # one question at a time, however many calls run

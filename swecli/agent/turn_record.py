@@ -31,8 +31,8 @@ from swecli.models.message import (
 from swecli.models.session import Session
 from swecli.store.records import Unfinished
 from swecli.store.session_manager import SessionManager
-from swecli.tools.execute import cut_off
-from swecli.tools.limits import cap
+from swecli.tools.execute import interrupted_text
+from swecli.tools.limits import truncate_result
 
 _EVERY = 1.0  # seconds
 _log = logging.getLogger(__name__)
@@ -152,8 +152,8 @@ async def _save(sessions: SessionManager, calls: CallRunner, state: TurnState) -
         after = session.messages[-1].id if session.messages else None
         outputs: dict[int, tuple[str, str | None]] = {}
         for key, call_id, text in printed:
-            whole = cut_off("swecli ended while this ran", text)
-            kept, was_cut = cap(whole, calls.limit, call_id)
+            whole = interrupted_text("swecli ended while this ran", text)
+            kept, was_cut = truncate_result(whole, calls.limit, call_id)
             outputs[key] = (kept, whole if was_cut else None)
         now = Unfinished(session.id, session.interactions, None if partial == stored else partial, after or 0, outputs)
         try:

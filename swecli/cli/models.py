@@ -11,7 +11,7 @@ from typing import Any
 from swecli.cli.flags import Parser
 from swecli.cli.subcommands import configuration_of
 from swecli.config.paths import find_paths
-from swecli.discovery import installed
+from swecli.discovery import installed_entry_points
 from swecli.llm.base import ChatModel
 from swecli.llm.endpoints import KEYED, LOCAL, Service
 from swecli.llm.price_table import chat_models, model_table
@@ -110,7 +110,7 @@ def _usable(args: argparse.Namespace) -> ActionResult:
         rows.append((own.name, key, state, own.base_url or own.model or ""))
     named = [one.service for one in built_in_providers() if one.service.keys or one.service.default_model]
     rows += [_row(service) for service in (*KEYED, *LOCAL, *named)]
-    for entry in installed(PROVIDERS):
+    for entry in installed_entry_points(PROVIDERS):
         try:
             rows.append(_row(load_entry_point(entry).service))
         except ModelNotFound as error:

@@ -21,7 +21,7 @@ from swecli.models.ids import uuid7
 from swecli.models.message import ChatMessage, ModelRequest, Role
 from swecli.models.session import Session
 from swecli.store.first_write import first_write
-from swecli.tools.schemas import lean_specs, offered, written_specs
+from swecli.tools.schemas import bundled_specs, lean_specs, usable_specs
 
 _LEAST_BYTES_A_TOKEN = 3
 _Begun = tuple[Session, ChatMessage]  # A new session and its stored user message
@@ -47,14 +47,14 @@ async def first_request(start: Start, prompt: Prompt, model: ChatModel) -> Async
     where the whole way has to be taken, and nothing was done. That is so for a session that goes on, a model on no wire
     of ours, a database or tools that are not as usual, a folder with strategies, and a request that may not fit. The
     block ends when the store is open."""
-    if start.resume is not None or not hasattr(model, "send_ahead") or (specs := written_specs()) is None:
+    if start.resume is not None or not hasattr(model, "send_ahead") or (specs := bundled_specs()) is None:
         yield None
         return
     settings, folder = start.settings, str(start.cwd)
     session = Session(uuid7(), folder, model=model.name, window=settings.window, project=str(project_root(start.cwd)))
     project = load_project(start, trusted=start.trusted, window=model.profile.window)
     turn = _turn(start, prompt, model, session, project)
-    tools = offered(specs, more=turn.selection.more, skills=project.skills)
+    tools = usable_specs(specs, more=turn.selection.more, skills=project.skills)
     tools = lean_specs(specs) if is_lean(model.profile.window) else tools
     reserve = model.profile.reserve(settings.max_tokens)
     request = ModelRequest(model.name, turn.messages, tools, reserve, marks=cache_marks(turn.messages))

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from swecli.config.model_entry import ModelEntry
 from swecli.config.paths import find_paths
 from swecli.config.settings import Settings
-from swecli.discovery import by_name, declared_in, installed
+from swecli.discovery import find_declared, index_by_name, installed_entry_points
 from swecli.llm import providers
 from swecli.llm.base import ChatModel, Provider
 from swecli.llm.endpoints import DEMO, KEYED, LOCAL, LOOPBACK, SERVICES, Endpoint, list_server_models, probe, resolve
@@ -78,7 +78,7 @@ def _find_provider(name: str) -> Provider | None:
         return None
     if found := next((own for own in built_in_providers() if name == own.service.name), None):
         return found
-    for entry in installed(PROVIDERS).select(name=name):
+    for entry in installed_entry_points(PROVIDERS).select(name=name):
         return load_entry_point(entry)
     if name == DEMO:
         raise ModelNotFound(
@@ -90,7 +90,7 @@ def _find_provider(name: str) -> Provider | None:
 @cache
 def built_in_providers() -> tuple[Provider, ...]:
     """Those that modules of `swecli/llm/providers` declare. Raises NameClash."""
-    return tuple(by_name([(own.service.name, own) for own in declared_in(providers, Provider)]).values())
+    return tuple(index_by_name([(own.service.name, own) for own in find_declared(providers, Provider)]).values())
 
 
 def load_entry_point(entry: EntryPoint) -> Provider:

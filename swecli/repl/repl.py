@@ -126,7 +126,7 @@ class REPL(Program):
         from swecli.models.events import Notice  # noqa: PLC0415
 
         while True:
-            self._background.show([Notice(await self.agent.ctx.jobs.ended.get())])
+            self._background.show([Notice(await self.agent.ctx.jobs.finished.get())])
             self._refresh()
 
     @property

@@ -157,7 +157,7 @@ class PermissionKind:
     unasked_in: frozenset[Mode] = frozenset({"auto"})
 
     @property
-    def reads(self) -> bool:
+    def is_read_only(self) -> bool:
         """Whether it is asked in no mode."""
         return self.unasked_in >= set(MODES)
 

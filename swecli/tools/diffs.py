@@ -28,7 +28,7 @@ class Diff:
         return " ".join(part for part in both if part) or "±0"
 
 
-def unified(path: str, old: str | None, new: str) -> Diff:
+def unified_diff(path: str, old: str | None, new: str) -> Diff:
     """The diff from `old` (None: there was no file) to `new`, with three lines of context."""
     before, after = _lines(old or ""), _lines(new)
     groups = _groups(before, after)
@@ -102,7 +102,7 @@ _NUMBERED = re.compile(r"^\s*\d+(\t|: ?| *\|)")
 _ENDS = re.compile(r"^[ \t]+|[ \t]+$")
 
 
-def hint(text: str, old: str, new: str) -> str:
+def explain_mismatch(text: str, old: str, new: str) -> str:
     """Why `old` was not found in `text` (both with plain line ends), as lines for the model."""
     notes = ["old_text is not in the file."]
     wanted = old.strip("\n").split("\n")

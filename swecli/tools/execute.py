@@ -12,13 +12,13 @@ from dataclasses import replace
 
 from pydantic import BaseModel, ValidationError
 
-from swecli.discovery import by_name, declared_in
+from swecli.discovery import find_declared, index_by_name
 from swecli.models.errors import ConfigError, SwecliError
 from swecli.models.message import Ask, AskRequest, Decision, Display, ToolCall, ToolResult, ToolSpec
 from swecli.tools import builtin
 from swecli.tools.base import Tool, ToolContext, ToolError, ToolPlan
-from swecli.tools.limits import one_line, readable
-from swecli.tools.permissions import Permissions, lasting_rule
+from swecli.tools.limits import one_line, strip_terminal_codes
+from swecli.tools.permissions import Permissions, suggest_rule
 
 _log = logging.getLogger(__name__)
 
@@ -31,12 +31,12 @@ class ToolRegistry:
     """A set of tools. Raises NameClash when two want one name."""
 
     def __init__(self, tools: Iterable[Tool]) -> None:
-        self._tools = by_name([(tool.name, tool) for tool in tools])
+        self._tools = index_by_name([(tool.name, tool) for tool in tools])
 
     @classmethod
     def discover(cls) -> ToolRegistry:
         """The tools that ship with the product and those of installed packages (entry point group swecli.tools)."""
-        return cls(declared_in(builtin, Tool, "swecli.tools"))
+        return cls(find_declared(builtin, Tool, "swecli.tools"))
 
     def __iter__(self) -> Iterator[Tool]:
         """All tools, sorted by name."""
@@ -84,7 +84,7 @@ async def execute(
     if refusal is not None:
         return _recorded(call, refusal), summary
     ctx.started(call, summary)
-    changes = None if tool.kind.reads else ctx.changes
+    changes = None if tool.kind.is_read_only else ctx.changes
     async with changes.around(tool.kind.name, plan.subject) if changes else nullcontext():
         return _recorded(call, await _run(call, tool, params, plan, ctx)), summary
 
@@ -113,7 +113,7 @@ async def _permit(
 ) -> ToolResult | None:
     """The refusal, or None where the call may run."""
     verdict = permissions.decide(tool, plan, ctx)
-    if not tool.kind.reads or verdict.outcome != "allow":
+    if not tool.kind.is_read_only or verdict.outcome != "allow":
         done = {"allow": "ran unasked", "ask": "asked", "deny": "refused"}[verdict.outcome]
         why = verdict.why or f"mode {permissions.mode}"
         permissions.last = f"{one_line(plan.summary, 80)}: {done} ({why})"
@@ -123,7 +123,7 @@ async def _permit(
     if verdict.outcome == "deny":
         call.approved, call.decision, call.reason = False, verdict.by, verdict.why
         return _failed(f"Not permitted: {verdict.why} Do not try to reach the same in another way.", denied=True)
-    rule, label = lasting_rule(tool, plan, ctx, narrow=verdict.narrow)
+    rule, label = suggest_rule(tool, plan, ctx, narrow=verdict.narrow)
     file = permissions.saved.writable_file() if permissions.saved and rule and not verdict.narrow else ""
     shown = (tool.kind.question, one_line(plan.summary), plan.preview, label, rule)
     request = AskRequest(call, *shown, why=verdict.why, project_file=file)
@@ -165,7 +165,7 @@ async def _run(call: ToolCall, tool: Tool, params: BaseModel, plan: ToolPlan, ct
         return await tool.run(params, ctx, plan)
     except asyncio.CancelledError:
         call.error = "cancelled"
-        call.result = cut_off(f"Stopped by the user after {time.monotonic() - begun:.0f} s", ctx.printed())
+        call.result = interrupted_text(f"Stopped by the user after {time.monotonic() - begun:.0f} s", ctx.printed())
         raise
     except Exception as error:  # noqa: BLE001  the boundary: as above
         return _failure(tool.name, error)
@@ -179,9 +179,9 @@ def _not_begun(call: ToolCall) -> str:
     return one_line(f"{call.name or '(no name)'} {about}")
 
 
-def cut_off(how: str, output: str) -> str:
+def interrupted_text(how: str, output: str) -> str:
     """The result of a call that did not come to its end: `how` that came about, and what it had printed until then."""
-    printed = readable(output).rstrip("\n")
+    printed = strip_terminal_codes(output).rstrip("\n")
     return f"{how}. {_EFFECTS}" + (f" Output until then:\n{printed}" if printed else "")
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from swecli.tools.base import ToolError
-from swecli.tools.paths import missing, shown
+from swecli.tools.paths import display_path, not_found_error
 
 _MAX_BYTES = 10_000_000
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -56,7 +56,7 @@ def write_atomic(root: Path, path: Path, data: bytes, expected: str | None) -> N
 
 
 def _check(root: Path, path: Path, folder: int, expected: str | None) -> os.stat_result | None:
-    name = shown(root, path)
+    name = display_path(root, path)
     try:
         data, status = _read(root, path, folder, _MAX_BYTES)
     except FileNotFoundError:
@@ -76,7 +76,7 @@ def _read(root: Path, path: Path, folder: int, limit: int) -> tuple[bytes, os.st
     handle = os.open(path.name, _FILE, dir_fd=folder)
     try:
         status = os.fstat(handle)
-        _refuse_special(shown(root, path), status, limit)
+        _refuse_special(display_path(root, path), status, limit)
         with os.fdopen(handle, "rb", closefd=False) as file:
             return file.read(), status
     finally:
@@ -134,10 +134,10 @@ def _tool_errors(root: Path, path: Path) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise missing(root, path) from error
+        raise not_found_error(root, path) from error
     except OSError as error:
         why = {errno.ENXIO: _NOT_REGULAR, errno.ELOOP: _ANOTHER_WAY, errno.ENOTDIR: _ANOTHER_WAY}.get(error.errno or 0)
-        raise ToolError(f"{shown(root, path)}{why or f': {error.strerror or error}.'}") from error
+        raise ToolError(f"{display_path(root, path)}{why or f': {error.strerror or error}.'}") from error
 
 
 _MARKS = (
@@ -201,14 +201,14 @@ def split_lines(text: str) -> list[str]:
     return lines[:-1] if lines[-1] == "" else lines
 
 
-def printable(text: str) -> str:
+def escape_invalid_bytes(text: str) -> str:
     """Text fit for a message: bytes that are no valid text written out as `\\xNN`."""
     if text.isascii():
         return text
     return "".join(f"\\x{ord(c) - 0xDC00:02x}" if "\udc80" <= c <= "\udcff" else c for c in text)
 
 
-def with_style_of(old: TextFile, content: str) -> bytes:
+def encode_like(old: TextFile, content: str) -> bytes:
     """New content for a file that exists, in its encoding and, unless `content` chose its own, its line ends."""
     if old.newline == "\r\n" and "\r\n" not in content:
         content = content.replace("\n", "\r\n")

@@ -70,7 +70,7 @@ def run_git(folder: Path, *words: str, environ: Mapping[str, str] | None = None,
     return _ask(argv, folder, _settings(env, _OWN | _no_filters(listed)), SECONDS).decode("utf-8", "replace")
 
 
-def attributes_of(
+def read_attributes(
     folder: Path, tree: str, names: Sequence[str], paths: Sequence[str], environ: Mapping[str, str] | None = None
 ) -> dict[str, dict[str, str]]:
     """What the `.gitattributes` of that commit, and no others, say of the paths: path → attribute → value. The commit's
@@ -88,7 +88,7 @@ def attributes_of(
         return found
 
 
-def write_files(folder: Path, commit: str, into: Path, environ: Mapping[str, str] | None = None) -> None:
+def checkout_files(folder: Path, commit: str, into: Path, environ: Mapping[str, str] | None = None) -> None:
     """Write the files of a commit into another folder, as they are stored: no filter is run. Raises BadInput."""
     top = project_root(folder)
     with _index_of(top, commit, environ) as index:
@@ -104,7 +104,7 @@ def _index_of(top: Path, commit: str, environ: Mapping[str, str] | None) -> Iter
         yield f"{own}/index"
 
 
-def need_repository(root: Path, environ: Mapping[str, str] | None = None) -> Path:
+def find_repository(root: Path, environ: Mapping[str, str] | None = None) -> Path:
     """The top of the repository. Raises BadInput where there is none."""
     try:
         return Path(run_git(root, "rev-parse", "--show-toplevel", environ=environ).rstrip("\n"))
@@ -180,7 +180,7 @@ _HARMLESS = re.compile(
 _DRIVER = re.compile(r"diff\.external|diff\..*\.(?:command|textconv)", re.DOTALL)
 
 
-def pinned(environ: Mapping[str, str] | None) -> dict[str, str]:
+def read_only_environment(environ: Mapping[str, str] | None) -> dict[str, str]:
     """The environment for a command that only reads: git starts no program, asks for nothing and fetches nothing."""
     return _settings(child_environment(environ), {}) | {
         "GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "GIT_NO_REPLACE_OBJECTS": "1",
@@ -188,11 +188,13 @@ def pinned(environ: Mapping[str, str] | None) -> dict[str, str]:
     }  # fmt: skip
 
 
-def names_programs(folder: Path, environ: Mapping[str, str], *, diffs: bool, works: bool) -> str:
+def find_program_risk(folder: Path, environ: Mapping[str, str], *, diffs: bool, works: bool) -> str:
     """Why git may start a program in this folder; "" if nothing here makes it. The repository's own configuration is
     read without what it includes. `diffs`: a difference is shown, so drivers that the user's own configuration names
     count too. `works`: the work tree is looked at, submodules with it."""
-    listed = _look(folder, pinned(environ), "config", "--list", "--show-scope", "--no-includes", "--null")
+    listed = _look(
+        folder, read_only_environment(environ), "config", "--list", "--show-scope", "--no-includes", "--null"
+    )
     if listed is None:
         return "git's configuration cannot be read"
     fields = listed.decode("utf-8", "replace").split("\0")
@@ -203,7 +205,7 @@ def names_programs(folder: Path, environ: Mapping[str, str], *, diffs: bool, wor
         if diffs and _DRIVER.fullmatch(key):
             return f"git's configuration names a program for differences ({key!r:.60})"
     if works:
-        staged = _look(folder, pinned(environ), "ls-files", "--stage", "-z")
+        staged = _look(folder, read_only_environment(environ), "ls-files", "--stage", "-z")
         if staged is not None and re.search(rb"(?:^|\0)160000 ", staged):
             return "git would look into other repositories (submodules), whose configuration may name programs"
     return ""

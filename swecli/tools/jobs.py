@@ -7,8 +7,8 @@ import time
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from swecli.tools.limits import HeadTail, one_line, readable
-from swecli.tools.processes import Ended
+from swecli.tools.limits import HeadTail, one_line, strip_terminal_codes
+from swecli.tools.processes import ProcessExit
 
 _MOST = 16  # at once
 
@@ -20,7 +20,7 @@ class Job:
     number: int
     command: str
     output: HeadTail
-    task: asyncio.Task[Ended]
+    task: asyncio.Task[ProcessExit]
     begun: float = field(default_factory=time.monotonic)
     over: float = 0.0
 
@@ -38,20 +38,20 @@ class Job:
     @property
     def text(self) -> str:
         """What it has printed so far, as plain lines."""
-        return readable(self.output.text())
+        return strip_terminal_codes(self.output.text())
 
     def __str__(self) -> str:
         return f"job {self.number} ({self.command[:60]})"
 
 
 class Jobs:
-    """The background commands of a run. `news` are lines on those that have ended, for the model's next request;
+    """The background commands of a run. `notices` are lines on those that have ended, for the model's next request;
     `ended` has the same lines for who waits for them."""
 
     def __init__(self) -> None:
         self.all: list[Job] = []
-        self.news: list[str] = []
-        self.ended: asyncio.Queue[str] = asyncio.Queue()
+        self.notices: list[str] = []
+        self.finished: asyncio.Queue[str] = asyncio.Queue()
 
     @property
     def running(self) -> list[Job]:
@@ -59,7 +59,7 @@ class Jobs:
         return [job for job in self.all if not job.over]
 
     @property
-    def full(self) -> bool:
+    def is_full(self) -> bool:
         """Whether no more may be added."""
         return len(self.running) >= _MOST
 
@@ -67,7 +67,7 @@ class Jobs:
         """The job of a name, `job-3`."""
         return next((job for job in self.all if f"job-{job.number}" == name), None)
 
-    def add(self, command: str, output: HeadTail, task: asyncio.Task[Ended]) -> Job:
+    def add(self, command: str, output: HeadTail, task: asyncio.Task[ProcessExit]) -> Job:
         """Take over a command that runs."""
         job = Job(len(self.all) + 1, one_line(command), output, task)
         self.all.append(job)
@@ -77,13 +77,13 @@ class Jobs:
     def _note_end(self, job: Job) -> None:
         job.over = time.monotonic()
         line = f"background {job}: {job.state}"
-        self.news.append(f'[{line}; its output: read_result(call_id="job-{job.number}")]')
-        self.ended.put_nowait(line)
+        self.notices.append(f'[{line}; its output: read_result(call_id="job-{job.number}")]')
+        self.finished.put_nowait(line)
 
-    def take_news(self) -> list[str]:
+    def pop_notices(self) -> list[str]:
         """The lines for the model; they are forgotten here."""
-        news, self.news = self.news, []
-        return news
+        notices, self.notices = self.notices, []
+        return notices
 
     async def stop(self, jobs: Collection[Job]) -> None:
         """End these with all that they started, and wait for it: asked first, killed after a moment."""

@@ -9,7 +9,7 @@ from collections import deque
 LINE_LIMIT = 2_000
 
 
-def cap(text: str, limit_chars: int, call_id: str) -> tuple[str, bool]:
+def truncate_result(text: str, limit_chars: int, call_id: str) -> tuple[str, bool]:
     """`text` in at most `limit_chars` letters, and whether anything was left out. What is too long becomes a notice
     (its size, and how to read on), the head, a mark, and the tail. Cuts are made at line ends where one is near."""
     if len(text) <= limit_chars:
@@ -57,14 +57,14 @@ class HeadTail:
         return head + mark + kept
 
 
-def page(lines: list[str], start: int, end: int | None, limit: int) -> tuple[list[str], int]:
+def number_lines(lines: list[str], start: int, end: int | None, limit: int) -> tuple[list[str], int]:
     """Numbered lines from line `start` (from 1) to `end`, at most `limit` letters of them; and the last line's number.
     At least one line is given; lines over LINE_LIMIT letters are cut, with their length."""
     out: list[str] = []
     size, number = 0, start
     last = len(lines) if end is None else min(end, len(lines))
     while number <= last:
-        line = f"{number:>6}\t{short(lines[number - 1])}"
+        line = f"{number:>6}\t{truncate_line(lines[number - 1])}"
         size += len(line) + 1
         if out and size > limit:
             break
@@ -73,14 +73,14 @@ def page(lines: list[str], start: int, end: int | None, limit: int) -> tuple[lis
     return out, number - 1
 
 
-def short(line: str) -> str:
+def truncate_line(line: str) -> str:
     """A line of at most about LINE_LIMIT letters."""
     if len(line) <= LINE_LIMIT:
         return line
     return f"{line[:LINE_LIMIT]} [… line cut: {len(line):,} characters in all]"
 
 
-def fold(text: str) -> list[str]:
+def wrap_lines(text: str) -> list[str]:
     """Lines of a text, none over LINE_LIMIT letters: longer ones go on in the next, so that every letter is reached."""
     out: list[str] = []
     for line in text.split("\n"):
@@ -104,7 +104,7 @@ _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])")
 
 
-def hidden(letter: str) -> bool:
+def is_hidden(letter: str) -> bool:
     """Whether a letter cannot be seen, or passes for a space: controls, bidi marks, zero-width and tag letters."""
     if " " <= letter <= "~":
         return False
@@ -118,20 +118,20 @@ def hidden(letter: str) -> bool:
     )
 
 
-def visible(text: str, keep: str = "\n\t") -> str:
+def escape_hidden(text: str, keep: str = "\n\t") -> str:
     """`text` with hidden letters as escapes (`\\x1b`, `\\u202e`), but those in `keep`, which stay."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(letter if letter in keep or not hidden(letter) else _escape(letter) for letter in text)
+    return "".join(letter if letter in keep or not is_hidden(letter) else _escape(letter) for letter in text)
 
 
 def one_line(text: str, limit: int = 160) -> str:
     """`text` on one line of at most `limit` letters: line ends become ⏎, hidden letters are written out."""
-    flat = visible(" ⏎ ".join(line.strip() for line in text.strip().split("\n")), keep="")
+    flat = escape_hidden(" ⏎ ".join(line.strip() for line in text.strip().split("\n")), keep="")
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"
 
 
-def readable(output: str) -> str:
+def strip_terminal_codes(output: str) -> str:
     """Terminal output as plain lines: colours taken out, and of a line that was drawn over its last state kept."""
     plain = _ESCAPES.sub("", output).replace("\r\n", "\n")
     if "\r" not in plain:

@@ -13,7 +13,7 @@ from swecli.models.errors import ConfigError
 from swecli.models.message import Mode
 from swecli.tools.base import READ, Tool, ToolContext, ToolPlan
 from swecli.tools.limits import one_line
-from swecli.tools.paths import sensitive
+from swecli.tools.paths import is_sensitive
 
 _RULE = re.compile(r"\s*([A-Za-z_][\w-]*)\s*(?:\((.*)\))?\s*", re.DOTALL)
 _PLAN_REFUSAL = (
@@ -128,14 +128,14 @@ class Permissions:
             self.saved.add(rule)
             self.project.append(PermissionRule.parse(rule))
 
-    def forget(self, rule: PermissionRule) -> None:
+    def remove(self, rule: PermissionRule) -> None:
         """Take back what was allowed for the session or the project. Raises ConfigError: the file cannot be written."""
         if rule in self.project and self.saved is not None:
             self.saved.remove(rule.text)
         self.session = [one for one in self.session if one != rule]
         self.project = [one for one in self.project if one != rule]
 
-    def unknown_kinds(self, tools: Iterable[Tool]) -> list[str]:
+    def unusable_rules(self, tools: Iterable[Tool]) -> list[str]:
         """Rules that can never apply: they name none of the tools and no kind of theirs."""
         known = {word for tool in tools for word in (tool.name, tool.kind.name)}
         return [rule.text for rule in (*self.allow, *self.ask, *self.deny, *self.session) if rule.kind not in known]
@@ -185,7 +185,7 @@ class Permissions:
     def may_read(self, path: str) -> bool:
         """Whether a search may show what is in the file at this workspace-relative path without asking."""
         barred = (rule for rule in (*self.deny, *self.ask) if rule.kind == READ.name)
-        return not sensitive(path) and not any(r.pattern is None or READ.touches(r.pattern, path) for r in barred)
+        return not is_sensitive(path) and not any(r.pattern is None or READ.touches(r.pattern, path) for r in barred)
 
 
 def load_permissions(start: Start, root: Path, tools: Iterable[Tool]) -> tuple[Permissions, list[str]]:
@@ -202,11 +202,11 @@ def load_permissions(start: Start, root: Path, tools: Iterable[Tool]) -> tuple[P
         )
         line = f"{layer}: the {name} rule {text!r} is not a permission rule and NOT in force. {hint}"
         notices.append(line if name == "allow" else f"{line} Until it is corrected, every mode asks")
-    idle = [f"the permission rule {rule} can never apply" for rule in permissions.unknown_kinds(tools)]
+    idle = [f"the permission rule {rule} can never apply" for rule in permissions.unusable_rules(tools)]
     return permissions, [*notices, *idle]
 
 
-def lasting_rule(tool: Tool, plan: ToolPlan, ctx: ToolContext, *, narrow: bool) -> tuple[str, str]:
+def suggest_rule(tool: Tool, plan: ToolPlan, ctx: ToolContext, *, narrow: bool) -> tuple[str, str]:
     """The rule that a longer yes to this call adds, and what it covers in words; ("", "") where there is none.
     `narrow`: only this very thing, not what is like it."""
     if not narrow and plan.session_rule:
@@ -231,7 +231,7 @@ def _covers(rule: PermissionRule, tool: Tool, plan: ToolPlan) -> bool:
         return False
     if not plan.subject:
         # a tool without a subject (the to-do list) is meant only by its name, or by the whole of a kind that acts
-        return rule.pattern is None and (rule.kind == tool.name or not tool.kind.reads)
+        return rule.pattern is None and (rule.kind == tool.name or not tool.kind.is_read_only)
     return rule.pattern is None or tool.kind.touches(rule.pattern, plan.subject)
 
 

@@ -42,16 +42,16 @@ _QUIET = {
     "GIT_TERMINAL_PROMPT": "0",
 }
 
-How = Literal["exit", "timeout", "stopped"]
+_StopReason = Literal["exit", "timeout", "stopped"]
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ProcessExit:
     """How a program ended. `code` is as a shell says it (128 + n for signal n); `how` says why it stopped. "stopped"
     means the reader had enough. `left` is set when it had left others running, which were ended."""
 
     code: int
-    how: How = "exit"
+    how: _StopReason = "exit"
     left: bool = False
 
 
@@ -88,7 +88,7 @@ async def run_group(
     timeout: float | None,
     on_output: Callable[[bytes], bool | None],
     errors_too: bool = True,
-) -> Ended:
+) -> ProcessExit:
     """Run a program with nothing on its standard input and hand over its output, piece by piece, until it ends.
     `on_output` may return True to end it. `errors_too` mixes standard error in; else that is thrown away. When the
     program ends, whatever it left running in its group is ended too; so is the whole group on a time-out (seconds;
@@ -118,7 +118,7 @@ async def run_group(
 
 async def _attend(
     process: asyncio.subprocess.Process, reading: Coroutine[Any, Any, bool], timeout: float | None
-) -> Ended:
+) -> ProcessExit:
     reader = asyncio.ensure_future(reading)
     exited = asyncio.ensure_future(process.wait())
     try:
@@ -131,10 +131,10 @@ async def _attend(
     if not reader.cancelled() and (failure := reader.exception()):
         raise failure
     code = -signal.SIGKILL if process.returncode is None else process.returncode
-    return Ended(128 - code if code < 0 else code, how, left)
+    return ProcessExit(128 - code if code < 0 else code, how, left)
 
 
-async def _until_over(reader: asyncio.Future[bool], exited: asyncio.Future[int], timeout: float | None) -> How:
+async def _until_over(reader: asyncio.Future[bool], exited: asyncio.Future[int], timeout: float | None) -> _StopReason:
     try:
         async with asyncio.timeout(timeout):
             both: set[asyncio.Future[Any]] = {reader, exited}
@@ -219,7 +219,7 @@ _PACE = 0.05
 _MOST = 16_000
 
 
-class Reporter:
+class OutputThrottle:
     """Hands text on at most twenty times a second; of a flood only the newest part of each piece."""
 
     def __init__(self, report: Callable[[str], None]) -> None:

@@ -27,13 +27,13 @@ def fingerprint(call: ToolCall, result: str = "") -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def newest_cycle(prints: list[str], longest: int = _LONGEST_CYCLE) -> tuple[int, int]:
+def find_cycle(fingerprints: list[str], longest: int = _LONGEST_CYCLE) -> tuple[int, int]:
     """The length of the newest cycle of 1 to `longest` calls, and how often it has come in a row; (1, 1) for what is
     new."""
     best = (1, 1)
     for length in range(1, longest + 1):
-        cycle, count = prints[-length:], 1
-        while cycle and prints[-length * (count + 1) : -length * count] == cycle:
+        cycle, count = fingerprints[-length:], 1
+        while cycle and fingerprints[-length * (count + 1) : -length * count] == cycle:
             count += 1
         if count > best[1]:
             best = (length, count)
@@ -44,7 +44,7 @@ def newest_cycle(prints: list[str], longest: int = _LONGEST_CYCLE) -> tuple[int,
 class LoopGuard:
     """Watches the calls of one turn. It keeps its own list, so that no reduction of the request can hide a loop."""
 
-    prints: list[str] = field(default_factory=list)
+    fingerprints: list[str] = field(default_factory=list)
     _calls: list[ToolCall] = field(default_factory=list)
     _allowed: int = 0
     _answered: bool = False
@@ -54,29 +54,29 @@ class LoopGuard:
         """Another reply: equal calls within one count once, the model has seen none of their results."""
         self._reply = set()
 
-    def take(self, call: ToolCall, result: str) -> str:
+    def record(self, call: ToolCall, result: str) -> str:
         """Note a call's result; the line for the model to go with it, "" when nothing repeats itself."""
         mark = fingerprint(call, result)
         if mark in self._reply:
             return ""
         self._reply.add(mark)
-        before = [known.id for known, made in zip(self._calls, self.prints, strict=True) if made == mark]
-        self.prints.append(mark)
+        before = [known.id for known, made in zip(self._calls, self.fingerprints, strict=True) if made == mark]
+        self.fingerprints.append(mark)
         self._calls.append(call)
-        if not before or newest_cycle(self.prints)[1] < _HINT:
+        if not before or find_cycle(self.fingerprints)[1] < _HINT:
             return ""
         return (
             f"[This is the result of call {before[-1]} again: the same call, the same outcome. Repeating it will not "
             "change it. Use what you have, do something else, or say what is missing.]"
         )
 
-    async def going_on(self, ask: Ask) -> bool:
+    async def may_continue(self, ask: Ask) -> bool:
         """Whether the turn may go on. The user is asked; a yes holds until it has come as often again. A circle that
         goes on after a yes ends the turn."""
-        length, count = newest_cycle(self.prints[self._allowed :])
+        length, count = find_cycle(self.fingerprints[self._allowed :])
         same = count >= _ASK
         if not same:
-            length, count = newest_cycle([fingerprint(call) for call in self._calls[self._allowed :]], 1)
+            length, count = find_cycle([fingerprint(call) for call in self._calls[self._allowed :]], 1)
             if count < ASK_UNCHANGED:
                 return True
         elif self._answered:
@@ -88,11 +88,11 @@ class LoopGuard:
             words = f"The same {length} calls ({names}) were made {count} times with the same results"
         shown = Display(body=f"{words}. Continue?")
         decision = await ask(AskRequest(call, "allow", f"Continue repeating {call.name}", shown))
-        self._allowed, self._answered = len(self.prints), self._answered or same
+        self._allowed, self._answered = len(self.fingerprints), self._answered or same
         return decision.allow
 
 
-def repeated(call: ToolCall, result: str, sent: Iterable[ApiMessage]) -> str:
+def unchanged_notice(call: ToolCall, result: str, sent: Iterable[ApiMessage]) -> str:
     """The line to send in place of a result that the request `sent` holds in full already; "" when it does not. The
     call is made all the same: so what is said to be unchanged is unchanged."""
     if call.name not in _READS or len(result) < _WORTH_IT:

@@ -23,7 +23,7 @@ def lean_specs(specs: Iterable[ToolSpec]) -> list[ToolSpec]:
     ]
 
 
-def offered(specs: Iterable[ToolSpec], *, more: bool, skills: Collection[str]) -> list[ToolSpec]:
+def usable_specs(specs: Iterable[ToolSpec], *, more: bool, skills: Collection[str]) -> list[ToolSpec]:
     """Those that can find something: there are `more` strategies than the prompt has, or `skills`."""
     return [spec for spec in specs if (more or spec.name != "recall") and (skills or spec.name != "skill")]
 
@@ -42,7 +42,7 @@ def _bare(schema: Any) -> Any:
     return {name: _bare(part) for name, part in kept.items() if name != _NOT_LEAN}
 
 
-def written_specs() -> list[ToolSpec] | None:
+def bundled_specs() -> list[ToolSpec] | None:
     """The specifications, sorted by name; None where an installed package may bring more tools."""
     if any(b"swecli.tools" in file.read_bytes() for folder in sys.path for file in Path(folder or ".").glob(_ENTRIES)):
         return None

@@ -15,7 +15,7 @@ from pathspec import GitIgnoreSpec
 
 from swecli.config.paths import project_root
 from swecli.tools.base import ToolContext, ToolError
-from swecli.tools.processes import Ended, child_environment, find_ripgrep, run_group
+from swecli.tools.processes import ProcessExit, child_environment, find_ripgrep, run_group
 
 _SHOWN_LINE = 300
 _OWN_FILES = (".aiignore", ".swecliignore")
@@ -114,7 +114,7 @@ class Matches:
             self._open = []
 
 
-async def search(ctx: ToolContext, pattern: str, start: str, found: Matches, *, ignore_case: bool) -> Ended:
+async def search(ctx: ToolContext, pattern: str, start: str, found: Matches, *, ignore_case: bool) -> ProcessExit:
     """Search a file or the files below a folder, both workspace-relative, and fill `found`. Raises ToolError: the
     pattern means nothing, or ripgrep is missing."""
     # reads the environment: the search program finds ours where the session brought none

@@ -17,8 +17,8 @@ from swecli.store.records import FileChange, FileState, UndoStep
 from swecli.store.session_manager import SessionManager
 from swecli.tools.base import ToolContext
 from swecli.tools.commands.rules import objection
-from swecli.tools.diffs import unified
-from swecli.tools.files import decode, printable
+from swecli.tools.diffs import unified_diff
+from swecli.tools.files import decode, escape_invalid_bytes
 from swecli.tools.processes import child_environment
 from swecli.undo.versions import UNKEPT, FileVersions, replace_file
 
@@ -265,8 +265,8 @@ class TurnHistory:
         before, after = self._text(old), self._text(new)
         if old.digest == new.digest or before is None or after is None:
             return f"{shown}: {what}", ""
-        found = unified(shown, before if old.mode else None, after)
-        return f"{shown}: {what} ({found.counts})", printable(found.text)
+        found = unified_diff(shown, before if old.mode else None, after)
+        return f"{shown}: {what} ({found.counts})", escape_invalid_bytes(found.text)
 
     def _text(self, state: FileState) -> str | None:
         """ "" for nothing; None for what is not text, or not kept."""

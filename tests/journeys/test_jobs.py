@@ -45,11 +45,11 @@ async def test_one_that_ends_between_turns_goes_with_the_next_query() -> None:
     runtime = make_runtime(model, mode="auto")
     await run_turn(runtime, "start it")
     Path("go").touch()
-    await asyncio.wait_for(runtime.agent.ctx.jobs.ended.get(), 20)
+    await asyncio.wait_for(runtime.agent.ctx.jobs.finished.get(), 20)
     assert runtime.agent.prepare("and?").messages == runtime.agent.prepare("and?").messages
     await run_turn(runtime, "and?")
     assert "exit code 7 after" in str(model.requests[2].messages[-1]["content"])
-    assert runtime.agent.ctx.jobs.news == []
+    assert runtime.agent.ctx.jobs.notices == []
     runtime.close()
 
 

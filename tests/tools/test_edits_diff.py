@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swecli.tools.diffs import unified
+from swecli.tools.diffs import unified_diff
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "dd", " e"]), max_size=30)
 
@@ -36,7 +36,7 @@ def test_git_applies_the_diff_and_gets_the_new_text(
 ) -> None:
     old = "\n".join(before) + ("\n" if old_ends and before else "")
     new = "\n".join(after) + ("\n" if new_ends and after else "")
-    diff = unified("f", old, new)
+    diff = unified_diff("f", old, new)
     if old == new:
         assert diff.text == ""
     else:
@@ -48,7 +48,7 @@ def test_git_applies_the_diff_and_gets_the_new_text(
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="skipped: git is not installed")
 def test_a_new_file_comes_from_nothing() -> None:
-    diff = unified("f", None, "one\ntwo\n")
+    diff = unified_diff("f", None, "one\ntwo\n")
     assert diff.text.startswith("--- /dev/null\n+++ b/f\n@@ -0,0 +1,2 @@\n")
     assert applied(None, diff.text) == "one\ntwo\n"
 
@@ -56,7 +56,7 @@ def test_a_new_file_comes_from_nothing() -> None:
 def test_counts_and_places() -> None:
     old = "".join(f"line {n}\n" for n in range(1, 41))
     new = old.replace("line 5\n", "line five\n").replace("line 30\n", "").replace("line 40\n", "line 40\nmore\n")
-    diff = unified("f", old, new)
+    diff = unified_diff("f", old, new)
     assert diff.counts == "+2 −2"
     assert diff.changed == ((5, 5), (30, 30), (40, 40))
     assert diff.text.count("@@ -") == 3
@@ -64,11 +64,11 @@ def test_counts_and_places() -> None:
 
 def test_a_small_change_in_a_large_file_is_cheap_and_small() -> None:
     old = "".join(f"{n}\n" for n in range(200_000))
-    diff = unified("f", old, old.replace("\n150000\n", "\nx\n"))
+    diff = unified_diff("f", old, old.replace("\n150000\n", "\nx\n"))
     assert diff.counts == "+1 −1"
     assert len(diff.text) < 200
 
 
 def test_a_rewritten_large_file_is_shown_as_replaced() -> None:
     old, new = ("".join(f"{n} {word}\n" for n in range(7000)) for word in ("a", "b"))
-    assert unified("f", old, new).counts == "+7000 −7000"
+    assert unified_diff("f", old, new).counts == "+7000 −7000"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.tools.base import ToolError
-from swecli.tools.files import TextFile, decode, printable, split_lines, with_style_of
+from swecli.tools.files import TextFile, decode, encode_like, escape_invalid_bytes, split_lines
 
 
 @given(st.binary(max_size=200))
@@ -34,7 +34,7 @@ def test_bytes_that_are_no_text_survive_and_are_written_out() -> None:
     file = decode(b"caf\xe9\n")
     assert file is not None
     assert not file.clean
-    assert printable(file.text) == "caf\\xe9\n"
+    assert escape_invalid_bytes(file.text) == "caf\\xe9\n"
     assert file.encode(file.text + "ü") == b"caf\xe9\n\xc3\xbc"
 
 
@@ -54,8 +54,8 @@ def test_only_line_ends_end_lines() -> None:
 def test_new_content_takes_over_the_style_of_the_file() -> None:
     old = decode(b"\xef\xbb\xbfa\r\nb\r\n")
     assert old is not None
-    assert with_style_of(old, "x\ny\n") == b"\xef\xbb\xbfx\r\ny\r\n"
-    assert with_style_of(old, "x\r\ny\n") == b"\xef\xbb\xbfx\r\ny\n"
+    assert encode_like(old, "x\ny\n") == b"\xef\xbb\xbfx\r\ny\r\n"
+    assert encode_like(old, "x\r\ny\n") == b"\xef\xbb\xbfx\r\ny\n"
 
 
 def test_letters_no_file_can_hold_are_reported() -> None:

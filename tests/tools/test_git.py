@@ -16,7 +16,7 @@ from swecli.repl.input.completer import list_files
 from swecli.review.target.github import connect
 from swecli.review.target.targets import find_target
 from swecli.tools import git as of_git
-from swecli.tools.git import _ENVIRONMENT, GitFailed, need_repository, run_git
+from swecli.tools.git import _ENVIRONMENT, GitFailed, find_repository, run_git
 from tests.support.project import make_project
 
 WHO = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "protocol.file.allow=always")
@@ -232,7 +232,7 @@ def test_the_environment_cannot_lead_git_elsewhere(program: str, mark: Path) -> 
         "GIT_EXEC_PATH": str(other),
     }
     assert find_target(root, (), {**os.environ, **odd}).files == ("README.md",)
-    assert need_repository(root / "shop", {**os.environ, **odd}) == root
+    assert find_repository(root / "shop", {**os.environ, **odd}) == root
     assert not mark.exists()
 
 
@@ -261,7 +261,7 @@ def test_a_work_tree_somewhere_else_is_not_read() -> None:
     git(root, "config", "core.worktree", str(secret))
     (root / "README.md").write_text("mine\n")
     assert "private" not in run_git(root, "diff", "HEAD")
-    assert need_repository(root) == root
+    assert find_repository(root) == root
 
 
 def test_a_folder_that_looks_like_the_inside_of_a_repository_is_none(program: str, mark: Path) -> None:
@@ -289,7 +289,7 @@ def test_a_git_of_the_folder_is_not_the_one_that_is_asked(
     (root / "git").chmod(0o755)
     monkeypatch.chdir(root)
     for path in (f".:{os.environ['PATH']}", f":{os.environ['PATH']}", f"{root}:{os.environ['PATH']}"):
-        assert need_repository(root, {**os.environ, "PATH": path}) == root
+        assert find_repository(root, {**os.environ, "PATH": path}) == root
     assert not mark.exists()
 
 
@@ -360,6 +360,6 @@ def test_a_machine_without_git_and_a_folder_without_a_repository_say_so() -> Non
     make_project(Path.cwd())
     (Path(".git") / "config").write_text("[broken")
     with pytest.raises(BadInput, match="bad config line 2"):
-        need_repository(Path.cwd())
+        find_repository(Path.cwd())
     with pytest.raises(BadInput, match="git is not installed"):
         run_git(Path.cwd(), "rev-parse", "HEAD", environ={"PATH": ""})

@@ -18,7 +18,7 @@ RunTool = Callable[..., Awaitable[ToolResult]]
 
 async def ended(ctx: ToolContext) -> str:
     """The line on the next job that ends."""
-    return await asyncio.wait_for(ctx.jobs.ended.get(), 20)
+    return await asyncio.wait_for(ctx.jobs.finished.get(), 20)
 
 
 async def test_it_goes_on_behind_the_call_and_its_output_is_read_in_pages(run: RunTool, ctx: ToolContext) -> None:
@@ -36,9 +36,9 @@ async def test_it_goes_on_behind_the_call_and_its_output_is_read_in_pages(run: R
     assert f"{int(read_on[1]):>6}\t" in (await run("read_result", call_id="job-1", start_line=read_on[1])).for_model
     (ctx.root / "go").touch()
     assert "exit code 3 after" in await ended(ctx)
-    [news] = ctx.jobs.take_news()
+    [news] = ctx.jobs.pop_notices()
     assert "exit code 3" in news
-    assert ctx.jobs.take_news() == []
+    assert ctx.jobs.pop_notices() == []
     assert "exit code 3" in (await run("read_result", call_id="job-1")).for_model
 
 

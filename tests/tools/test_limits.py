@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.tools.limits import LINE_LIMIT, HeadTail, cap, fold, page
+from swecli.tools.limits import LINE_LIMIT, HeadTail, number_lines, truncate_result, wrap_lines
 
 TEXTS = st.one_of(
     st.text(max_size=2000),
@@ -15,7 +15,7 @@ TEXTS = st.one_of(
 
 @given(TEXTS, st.integers(0, 3000), st.text(alphabet="abc123-_", max_size=40))
 def test_a_capped_text_is_never_over_its_limit(text: str, limit: int, call_id: str) -> None:
-    capped, cut = cap(text, limit, call_id)
+    capped, cut = truncate_result(text, limit, call_id)
     assert len(capped) <= limit
     assert cut == (len(text) > limit)
     if not cut:
@@ -24,7 +24,7 @@ def test_a_capped_text_is_never_over_its_limit(text: str, limit: int, call_id: s
 
 def test_the_notice_comes_first_then_head_and_tail() -> None:
     text = "\n".join(f"line {n}" for n in range(10_000))
-    capped, cut = cap(text, 2_000, "call_7")
+    capped, cut = truncate_result(text, 2_000, "call_7")
     assert cut
     assert capped.startswith("[Long result: 98,889 characters, 10,000 lines.")
     assert 'read_result(call_id="call_7"' in capped.split("\n")[0]
@@ -56,7 +56,7 @@ def test_pages_follow_each_other_without_a_gap(lines: list[str], start: int, lim
         return
     number, seen = start, []
     while number <= len(lines):
-        rows, last = page(lines, number, None, limit)
+        rows, last = number_lines(lines, number, None, limit)
         assert rows
         assert len(rows) == 1 or len("\n".join(rows)) <= limit
         seen += rows
@@ -67,11 +67,11 @@ def test_pages_follow_each_other_without_a_gap(lines: list[str], start: int, lim
 @given(st.text(alphabet="ab\n", max_size=300))
 def test_folding_loses_no_letter(text: str) -> None:
     long = text * 40
-    lines = fold(long)
+    lines = wrap_lines(long)
     assert "".join(lines) == long.replace("\n", "")
     assert all(len(line) <= LINE_LIMIT for line in lines)
 
 
 def test_a_long_line_is_cut_with_its_length() -> None:
-    rows, _ = page(["x" * 9000], 1, None, 24_000)
+    rows, _ = number_lines(["x" * 9000], 1, None, 24_000)
     assert rows[0].endswith("[… line cut: 9,000 characters in all]")

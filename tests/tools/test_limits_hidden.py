@@ -5,13 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.tools.limits import hidden, one_line, visible
+from swecli.tools.limits import escape_hidden, is_hidden, one_line
 
 
 def test_controls_marks_and_false_blanks_are_written_out() -> None:
-    assert visible("a\x1b[31mb\u202ec\u200bd\xa0e\U000e0041") == "a\\x1b[31mb\\u202ec\\u200bd\\xa0e\\U000e0041"
-    assert visible("tab\tline\n") == "tab\tline\n"
-    assert visible("naïve 日本 🙂") == "naïve 日本 🙂"
+    assert escape_hidden("a\x1b[31mb\u202ec\u200bd\xa0e\U000e0041") == "a\\x1b[31mb\\u202ec\\u200bd\\xa0e\\U000e0041"
+    assert escape_hidden("tab\tline\n") == "tab\tline\n"
+    assert escape_hidden("naïve 日本 🙂") == "naïve 日本 🙂"
 
 
 def test_a_summary_is_one_line() -> None:
@@ -21,7 +21,7 @@ def test_a_summary_is_one_line() -> None:
 
 @given(st.text(), st.integers(1, 50))
 def test_nothing_hidden_is_left(text: str, limit: int) -> None:
-    assert not any(hidden(letter) for letter in visible(text, keep=""))
+    assert not any(is_hidden(letter) for letter in escape_hidden(text, keep=""))
     line = one_line(text, limit)
     assert len(line) <= limit
-    assert not any(hidden(letter) for letter in line)
+    assert not any(is_hidden(letter) for letter in line)

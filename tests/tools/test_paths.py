@@ -13,32 +13,44 @@ from hypothesis import strategies as st
 
 from swecli.tools.base import ToolError
 from swecli.tools.files import read_bytes, write_atomic
-from swecli.tools.paths import locate, missing, protected, read_guard, relative, sensitive, write_guard
+from swecli.tools.paths import (
+    is_protected,
+    is_sensitive,
+    not_found_error,
+    read_guard,
+    relative_path,
+    resolve_path,
+    write_guard,
+)
 
 
 def test_relative_and_absolute_paths_inside_are_the_same(root: Path) -> None:
     (root / "src").mkdir()
-    assert locate(root, "src/a.py") == locate(root, str(root / "src" / "a.py")) == root.resolve() / "src" / "a.py"
-    assert locate(root, "./src/../src//a.py") == root.resolve() / "src" / "a.py"
-    assert relative(root, locate(root, ".")) == "."
+    assert (
+        resolve_path(root, "src/a.py")
+        == resolve_path(root, str(root / "src" / "a.py"))
+        == root.resolve() / "src" / "a.py"
+    )
+    assert resolve_path(root, "./src/../src//a.py") == root.resolve() / "src" / "a.py"
+    assert relative_path(root, resolve_path(root, ".")) == "."
 
 
 @pytest.mark.parametrize("text", ["..", "../x", "/etc/passwd", "a/../../x", "/", "src/../../project-other/x"])
 def test_paths_outside_are_refused(root: Path, text: str) -> None:
     (root.parent / "project-other").mkdir()
     with pytest.raises(ToolError, match="outside the workspace"):
-        locate(root, text)
+        resolve_path(root, text)
 
 
 def test_a_folder_whose_name_begins_like_the_workspace_is_outside(root: Path) -> None:
     with pytest.raises(ToolError, match="outside"):
-        locate(root, f"{root}-more/file")
+        resolve_path(root, f"{root}-more/file")
 
 
 @pytest.mark.parametrize("text", ["", "  ", "a\0b", "~/x", "~", "x" * 5000, "\ud800"])
 def test_what_is_no_path_is_reported(root: Path, text: str) -> None:
     with pytest.raises(ToolError):
-        locate(root, text)
+        resolve_path(root, text)
 
 
 def test_a_link_inside_is_followed_and_one_out_is_not(root: Path) -> None:
@@ -46,29 +58,29 @@ def test_a_link_inside_is_followed_and_one_out_is_not(root: Path) -> None:
     (root / "in").symlink_to("real")
     (root / "out").symlink_to(root.parent)
     (root / "hop").symlink_to("out")
-    assert locate(root, "in/a") == root.resolve() / "real" / "a"
+    assert resolve_path(root, "in/a") == root.resolve() / "real" / "a"
     for text in ("out", "out/project/real", "hop/x"):
         with pytest.raises(ToolError, match="out of the workspace"):
-            locate(root, text)
+            resolve_path(root, text)
 
 
 def test_a_link_to_itself_is_reported(root: Path) -> None:
     (root / "a").symlink_to("b")
     (root / "b").symlink_to("a")
     with pytest.raises(ToolError, match="leads to itself"):
-        locate(root, "a/x")
+        resolve_path(root, "a/x")
 
 
 def test_a_workspace_reached_through_a_link_accepts_both_of_its_names(root: Path) -> None:
     other = root.parent / "alias"
     other.symlink_to(root)
-    assert locate(other, str(other / "x")) == locate(other, str(root / "x")) == root.resolve() / "x"
+    assert resolve_path(other, str(other / "x")) == resolve_path(other, str(root / "x")) == root.resolve() / "x"
 
 
 def test_a_file_is_no_folder(root: Path) -> None:
     (root / "file").write_text("x")
     with pytest.raises(ToolError, match="not a directory"):
-        locate(root, "file/x")
+        resolve_path(root, "file/x")
 
 
 PARTS = st.sampled_from(["a", "b", "c", "deep", "..", ".", "link", "up", "abs", "far", "loop", "secret", ""])
@@ -103,7 +115,7 @@ def test_no_path_ever_leads_out(links: list[tuple[str, str, str]], parts: list[s
         before = _outside(base)
         text = "/".join([str(root), *parts] if absolute else parts)
         try:
-            found = locate(root, text)
+            found = resolve_path(root, text)
         except ToolError:
             return
         assert found.parts[: len(root.parts)] == root.parts
@@ -175,7 +187,7 @@ def _outside(base: Path) -> dict[str, bytes]:
     ],
 )
 def test_protected_places_are_known_though_they_do_not_exist(path: str) -> None:
-    assert protected(path)
+    assert is_protected(path)
     assert write_guard(path)
 
 
@@ -207,7 +219,7 @@ def test_ordinary_places_are_not_protected(path: str) -> None:
     ],
 )
 def test_files_of_secrets_are_known(path: str) -> None:
-    assert sensitive(path)
+    assert is_sensitive(path)
     assert read_guard(path)
     assert write_guard(path)
 
@@ -216,10 +228,10 @@ def test_files_of_secrets_are_known(path: str) -> None:
     "path", [".env.example", "env.py", "src/keys.py", "id_rsa.pub", "environment", "monkey.py", "."]
 )
 def test_ordinary_files_are_not_taken_for_secrets(path: str) -> None:
-    assert not sensitive(path)
+    assert not is_sensitive(path)
 
 
 def test_near_names_are_reported(root: Path) -> None:
     (root / "readme.md").touch()
-    assert "Near names: readme.md" in str(missing(root, locate(root, "README.md")))
-    assert "Near names" not in str(missing(root, locate(root, "zzz")))
+    assert "Near names: readme.md" in str(not_found_error(root, resolve_path(root, "README.md")))
+    assert "Near names" not in str(not_found_error(root, resolve_path(root, "zzz")))

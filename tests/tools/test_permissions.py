@@ -15,7 +15,7 @@ from swecli.models.errors import ConfigError
 from swecli.models.message import MODES, Mode
 from swecli.tools.base import ToolContext, ToolPlan
 from swecli.tools.execute import ToolRegistry
-from swecli.tools.permissions import PermissionRule, Permissions, PermissionVerdict, lasting_rule
+from swecli.tools.permissions import PermissionRule, Permissions, PermissionVerdict, suggest_rule
 
 TOOLS = ToolRegistry.discover()
 
@@ -33,7 +33,7 @@ def exact(name: str, subject: str) -> str:
     """The rule that covers this alone."""
     tool = TOOLS.get(name)
     assert tool is not None
-    return lasting_rule(tool, ToolPlan("x", subject=subject), CTX, narrow=True)[0]
+    return suggest_rule(tool, ToolPlan("x", subject=subject), CTX, narrow=True)[0]
 
 
 @pytest.mark.parametrize(
@@ -214,10 +214,10 @@ def test_what_was_allowed_for_the_project_is_there_again_and_can_be_taken_back(t
     assert decide(permissions, "run_command", "make a").outcome == "allow"
     later = Permissions(project=ProjectRules(file, tmp_path))
     assert decide(later, "run_command", "make a").outcome == "allow"
-    later.forget(later.project[0])
+    later.remove(later.project[0])
     assert decide(later, "run_command", "make a").outcome == "ask"
     assert ProjectRules(file, tmp_path).rules == ()
-    permissions.forget(permissions.project[0])
+    permissions.remove(permissions.project[0])
     assert decide(permissions, "run_command", "make a").outcome == "ask"
 
 
@@ -232,7 +232,7 @@ def test_what_cannot_be_saved_holds_for_the_session(tmp_path: Path) -> None:
 
 def test_rules_that_can_never_apply_are_named() -> None:
     permissions = Permissions(allow=["rnu(x)", "run(x)"], deny=["deploy(example.org)", "todo"])
-    assert permissions.unknown_kinds(TOOLS) == ["rnu(x)", "deploy(example.org)"]
+    assert permissions.unusable_rules(TOOLS) == ["rnu(x)", "deploy(example.org)"]
 
 
 def test_a_rule_may_hold_brackets_and_lines() -> None:

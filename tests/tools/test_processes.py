@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.tools.processes import Ended, child_environment, find_program, run_group
+from swecli.tools.processes import ProcessExit, child_environment, find_program, run_group
 
 
 class Output:
@@ -28,7 +28,7 @@ class Output:
         return self.stop_at is not None and self.stop_at in self.data
 
 
-async def sh(root: Path, command: str, output: Output, timeout: float = 20, errors_too: bool = True) -> Ended:
+async def sh(root: Path, command: str, output: Output, timeout: float = 20, errors_too: bool = True) -> ProcessExit:
     argv = ["/bin/sh", "-c", command]
     return await run_group(
         argv, cwd=root, env=child_environment(None), timeout=timeout, on_output=output, errors_too=errors_too
@@ -53,7 +53,7 @@ async def gone(pid: int) -> bool:
 
 async def test_output_and_errors_come_together_with_the_exit_code(root: Path) -> None:
     output = Output()
-    assert await sh(root, "echo out; echo err >&2; pwd; exit 7", output) == Ended(7)
+    assert await sh(root, "echo out; echo err >&2; pwd; exit 7", output) == ProcessExit(7)
     assert output.data.decode() == f"out\nerr\n{root}\n"
 
 
@@ -65,7 +65,7 @@ async def test_errors_can_be_left_out(root: Path) -> None:
 
 async def test_there_is_nothing_to_read(root: Path) -> None:
     output = Output()
-    assert await sh(root, "cat; echo end", output) == Ended(0)
+    assert await sh(root, "cat; echo end", output) == ProcessExit(0)
     assert output.data == b"end\n"
 
 
@@ -125,7 +125,7 @@ async def test_being_cancelled_twice_still_ends_the_group(root: Path) -> None:
 async def test_somebody_in_the_background_who_holds_the_pipe_is_not_waited_for(root: Path) -> None:
     output = Output()
     ended = await sh(root, "sleep 300 & echo $!", output, timeout=200)
-    assert ended == Ended(0, "exit", left=True)
+    assert ended == ProcessExit(0, "exit", left=True)
     assert await gone(int(output.data))
 
 
@@ -141,7 +141,7 @@ async def test_somebody_who_left_the_group_does_not_hang_it_either(root: Path) -
 
 
 async def test_a_program_that_closes_its_output_is_waited_for(root: Path) -> None:
-    assert await sh(root, "exec >&- 2>&-; sleep 0.2; exit 5", Output()) == Ended(5)
+    assert await sh(root, "exec >&- 2>&-; sleep 0.2; exit 5", Output()) == ProcessExit(5)
 
 
 async def test_the_reader_may_have_enough(root: Path) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.models.message import AskRequest, Decision, ToolCall
-from swecli.tools.repeats import ASK_UNCHANGED, LoopGuard, fingerprint, newest_cycle
+from swecli.tools.repeats import ASK_UNCHANGED, LoopGuard, find_cycle, fingerprint
 
 
 @pytest.mark.parametrize(
@@ -27,13 +27,13 @@ from swecli.tools.repeats import ASK_UNCHANGED, LoopGuard, fingerprint, newest_c
     ],
 )
 def test_cycles_of_up_to_six_calls_are_counted(calls: str, count: int) -> None:
-    assert newest_cycle(list(calls))[1] == count
+    assert find_cycle(list(calls))[1] == count
 
 
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=6), st.integers(1, 6))
 @pytest.mark.slow
 def test_a_cycle_made_n_times_counts_n_at_least(cycle: list[str], n: int) -> None:
-    assert newest_cycle(cycle * n)[1] >= n
+    assert find_cycle(cycle * n)[1] >= n
 
 
 def test_the_order_of_arguments_makes_no_difference_and_the_result_does() -> None:
@@ -53,8 +53,8 @@ async def test_polling_that_brings_news_is_asked_about_after_ten_times() -> None
     guard = LoopGuard()
     for n in range(3 * ASK_UNCHANGED):
         guard.begin_reply()
-        assert guard.take(ToolCall(str(n), "status"), f"step {n}") == ""
-        assert await guard.going_on(ask)
+        assert guard.record(ToolCall(str(n), "status"), f"step {n}") == ""
+        assert await guard.may_continue(ask)
     assert asked == ["status was called 10 times in a row with the same arguments. Continue?"] * 3
 
 
@@ -69,8 +69,8 @@ async def test_a_cycle_is_named_by_its_calls() -> None:
     for _ in range(3):
         for name in ("read_file", "list_files", "search_files", "read_file"):
             guard.begin_reply()
-            guard.take(ToolCall("x", name, {"of": name}), "same")
-    assert not await guard.going_on(ask)
+            guard.record(ToolCall("x", name, {"of": name}), "same")
+    assert not await guard.may_continue(ask)
     assert asked == [
         "The same 4 calls (read_file, list_files, search_files) were made 3 times with the same results. Continue?"
     ]
@@ -79,8 +79,8 @@ async def test_a_cycle_is_named_by_its_calls() -> None:
 async def test_equal_calls_of_one_reply_count_once() -> None:
     guard = LoopGuard()
     for n in range(5):
-        guard.take(ToolCall(str(n), "ls"), "same")
-    assert len(guard.prints) == 1
+        guard.record(ToolCall(str(n), "ls"), "same")
+    assert len(guard.fingerprints) == 1
 
 
 async def test_the_model_is_notified_then_the_user_is_asked() -> None:
@@ -94,8 +94,8 @@ async def test_the_model_is_notified_then_the_user_is_asked() -> None:
     notes = []
     for n in range(3):
         guard.begin_reply()
-        notes.append(guard.take(ToolCall(f"c{n}", "ls"), "same"))
-        on.append(await guard.going_on(ask))
+        notes.append(guard.record(ToolCall(f"c{n}", "ls"), "same"))
+        on.append(await guard.may_continue(ask))
     assert [bool(note) for note in notes] == [False, True, True]
     assert "call c0 again" in notes[1]
     assert on == [True, True, False]

@@ -6,7 +6,7 @@ from swecli.context.budget import LEAN_WINDOW
 from swecli.context.system_message import system_prompt
 from swecli.context.tokens import TokenCounter
 from swecli.tools.execute import ToolRegistry
-from swecli.tools.schemas import lean_specs, written_specs
+from swecli.tools.schemas import bundled_specs, lean_specs
 from tests.support.runtime import make_runtime, run_turn
 from tests.support.scripted import ScriptedModel
 
@@ -14,7 +14,7 @@ FIVE = ["edit_file", "read_file", "run_command", "search_files", "write_file"]
 
 
 def test_the_written_specifications_are_those_of_the_tools() -> None:
-    assert written_specs() == ToolRegistry.discover().specs()
+    assert bundled_specs() == ToolRegistry.discover().specs()
 
 
 def test_a_small_window_gets_few_tools_and_a_short_text() -> None:

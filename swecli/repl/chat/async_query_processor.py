@@ -14,7 +14,7 @@ from swecli.models.message import ApiMessage, AskRequest, Decision
 from swecli.repl.input.question import Asker, Option
 from swecli.repl.program import Program
 from swecli.repl.render.renderer import Renderer
-from swecli.tools.limits import HeadTail, readable
+from swecli.tools.limits import HeadTail, strip_terminal_codes
 
 _SHARED = 4_000, 6_000  # characters of an output's head and of its tail, where errors stand
 
@@ -69,7 +69,7 @@ class AsyncQueryProcessor:
         except asyncio.CancelledError:
             repl.renderer.end()
             how = f"interrupted after {time.monotonic() - begun:.0f} s"
-            self._ran(command, readable(kept.text()), how, how, share)
+            self._ran(command, strip_terminal_codes(kept.text()), how, how, share)
             raise
         finally:
             repl.renderer.end()

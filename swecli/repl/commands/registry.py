@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from swecli.context.project import front_matter
-from swecli.discovery import by_name, declared_in
+from swecli.discovery import find_declared, index_by_name
 from swecli.models.errors import BadInput
 from swecli.repl.commands import builtin
 from swecli.repl.commands.base import Command, CommandContext
@@ -30,7 +30,7 @@ class CommandTable:
 
     def __init__(self, commands: Sequence[Command]) -> None:
         self.commands = sorted(commands, key=lambda c: c.name)
-        self._by_word = by_name([(word, c) for c in self.commands for word in (c.name, *c.aliases)])
+        self._by_word = index_by_name([(word, c) for c in self.commands for word in (c.name, *c.aliases)])
 
     def find(self, name: str) -> Command | None:
         """The command of a name or alias, in any case."""
@@ -46,7 +46,7 @@ class CommandTable:
 
 def discover(project: Path | None = None) -> CommandTable:
     """The built-in commands, those of installed packages, and those of a trusted project under names still free."""
-    table = CommandTable(declared_in(builtin, Command, _ENTRY_POINTS))
+    table = CommandTable(find_declared(builtin, Command, _ENTRY_POINTS))
     own = [one for one in _project_commands(project) if table.find(one.name) is None] if project else []
     return CommandTable([*table.commands, *own])
 

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from swecli.config.paths import project_root
 from swecli.tools.base import ToolError
 from swecli.tools.files import decode, digest, read_bytes, split_lines
-from swecli.tools.paths import locate, relative
+from swecli.tools.paths import relative_path, resolve_path
 
 LARGEST = 5_000_000  # bytes of a file that is looked into
 _LARGEST_TREE = 1_000_000  # letters of a file that is parsed
@@ -133,8 +133,8 @@ class Sources:
         if ".." in path.split("/"):
             return Source(path, problem="the path leads out of the project")
         try:
-            located = locate(self.root, path)
-            name = relative(self.root, located)
+            located = resolve_path(self.root, path)
+            name = relative_path(self.root, located)
             if not located.exists():
                 return Source(name, problem="there is no such file", missing=True)
             data = read_bytes(self.root, located, LARGEST)

@@ -27,7 +27,7 @@ from swecli.review.target.plan import Plan, make_estimate, make_plan
 from swecli.review.target.targets import ELSE, find_target
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
-from swecli.tools.git import run_git, write_files
+from swecli.tools.git import checkout_files, run_git
 
 _PART_SHARE = 0.3  # of the model's window, for one part
 _FOLDER, _REVIEW, _AGENTS = ".agents/checks", ".agents/REVIEW.md", "AGENTS.md"
@@ -121,7 +121,7 @@ def _read(agent: Agent, store: ReviewStore, spec: Sequence[str], options: Review
         sources = Sources(Path(snapshot.name).resolve(), snapshot)
     try:
         if target.commit:
-            write_files(here, target.commit, sources.root, environ)
+            checkout_files(here, target.commit, sources.root, environ)
         most = agent.settings.review_part_tokens
         most = min(most, int(profile.window * _PART_SHARE)) if profile.window else most
         plan = make_plan(target, sources, agent.counter, most)

@@ -114,7 +114,7 @@ def read_only(tools: ToolRegistry, answer: Callable[[], str]) -> ToolRegistry:
         return ToolResult(True, text, Display(title="Findings", body=text))
 
     text = Path(__file__).with_name(f"{TOOL}.md").read_text(encoding="utf-8").strip()
-    kept = [tool for tool in tools if tool.kind.reads and tool.name not in _LEFT_OUT]
+    kept = [tool for tool in tools if tool.kind.is_read_only and tool.name not in _LEFT_OUT]
     return ToolRegistry([*kept, Tool(TOOL, text, _ReportParams, READ, run, plan)])
 
 

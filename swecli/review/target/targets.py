@@ -12,8 +12,8 @@ from swecli.models.errors import BadInput, UsageError
 from swecli.models.review_events import Skip
 from swecli.review.target.diffs import ATTRIBUTES, FileDiff, hunks_of, parse_diff, rule_by_name, skipped_words
 from swecli.review.target.github import GitHub, GitHubFailed, PullState, connect, read_state
-from swecli.tools.git import SECONDS, GitFailed, attributes_of, need_repository, run_git
-from swecli.tools.paths import sensitive
+from swecli.tools.git import SECONDS, GitFailed, find_repository, read_attributes, run_git
+from swecli.tools.paths import is_sensitive
 from swecli.tools.searching import files_below
 
 _NO_FILES = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # the empty tree, which git knows without storing it
@@ -97,7 +97,7 @@ def find_target(
 
 
 def _base(at: _Place, words: tuple[str, ...]) -> Target:
-    need_repository(at.root, at.environ)
+    find_repository(at.root, at.environ)
     base = words[1]
     try:
         merge_base = at.git("merge-base", "--end-of-options", base, "HEAD").strip()
@@ -140,7 +140,7 @@ def _read_from(at: _Place, commit: str) -> str:
 def _changes(
     at: _Place, words: tuple[str, ...], what: tuple[str, ...], label: str, base: str, untracked: bool = False
 ) -> Target:
-    need_repository(at.root, at.environ)
+    find_repository(at.root, at.environ)
     try:
         text = at.git("diff", "-M", *what, "--")
     except GitFailed:
@@ -160,7 +160,7 @@ def _pull(at: _Place, number: str) -> Target:
     """The files of a pull request: its changes from GitHub, its files from its newest commit where the clone has it."""
     if not number.isdecimal() or not 0 < len(number) < 10 or int(number) < 1:
         raise UsageError(f"{number!r} is not the number of a pull request.", "For example: --pr 12")
-    at = replace(at, root=need_repository(at.root, at.environ))  # GitHub's paths begin there
+    at = replace(at, root=find_repository(at.root, at.environ))  # GitHub's paths begin there
     github = connect(at.root, at.environ or {})
     pull = github.send("GET", f"pulls/{int(number)}")
     try:
@@ -197,7 +197,7 @@ def _fit(at: _Place, target: Target, diffs: Sequence[FileDiff], named: Collectio
     base, attributes = target.base if named is None else "HEAD", dict[str, dict[str, str]]()
     if base:  # the base's, so that a change cannot hide itself from its review; no repository or such commit: none
         with suppress(BadInput):
-            attributes = attributes_of(at.root, base, ATTRIBUTES, [diff.path for diff in diffs], at.environ)
+            attributes = read_attributes(at.root, base, ATTRIBUTES, [diff.path for diff in diffs], at.environ)
     kept: dict[str, FileDiff] = {}
     notes, skips, include = list(target.notes), list[Skip](), (*at.include, *(named or ()))
     for diff in diffs:
@@ -209,7 +209,7 @@ def _fit(at: _Place, target: Target, diffs: Sequence[FileDiff], named: Collectio
         elif diff.what not in ("", "binary") or rule == "binary":  # a change may call its own text binary
             seen = named is None or diff.path in named  # a folder's pictures are no news
             notes += [f"{diff.path} is {diff.what or rule} and is not reviewed"] if seen else []
-        elif sensitive(diff.path):
+        elif is_sensitive(diff.path):
             notes.append(f"{diff.path} may hold secrets and is not reviewed")
         elif rule:
             skips.append(Skip(diff.path, rule))

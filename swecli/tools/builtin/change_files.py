@@ -13,10 +13,10 @@ from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
 from swecli.tools.base import EDIT, Params, ToolContext, ToolError, ToolPlan, tool
-from swecli.tools.diffs import Diff, hint, unified
-from swecli.tools.files import TextFile, decode, digest, printable, read_bytes, with_style_of, write_atomic
-from swecli.tools.limits import visible
-from swecli.tools.paths import locate, relative, shown, write_guard
+from swecli.tools.diffs import Diff, explain_mismatch, unified_diff
+from swecli.tools.files import TextFile, decode, digest, encode_like, escape_invalid_bytes, read_bytes, write_atomic
+from swecli.tools.limits import escape_hidden
+from swecli.tools.paths import display_path, relative_path, resolve_path, write_guard
 
 
 class Edit(Params):
@@ -51,7 +51,7 @@ def _apply(text: str, edit: Edit, newline: str, hints: bool) -> str:
     plain = _unix(text)
     starts = _starts(plain, old, overlapping=not edit.replace_all)
     if not starts:
-        raise ToolError(hint(plain, old, new) if hints else "old_text is not in the file.")
+        raise ToolError(explain_mismatch(plain, old, new) if hints else "old_text is not in the file.")
     if len(starts) > 1 and not edit.replace_all:
         lines = [plain.count("\n", 0, start) + 1 for start in starts]
         raise ToolError(
@@ -85,8 +85,8 @@ def _unix(text: str) -> str:
 
 
 def _listed(lines: list[int], most: int = 10) -> str:
-    shown = ", ".join(str(line) for line in lines[:most])
-    return shown if len(lines) <= most else f"{shown} and {len(lines) - most} more"
+    first = ", ".join(str(line) for line in lines[:most])
+    return first if len(lines) <= most else f"{first} and {len(lines) - most} more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class _FileChange:
     """The bytes a file is to get, and the digest of those it had when this was shown (None: there was no file)."""
 
     path: Path
-    shown: str
+    display_path: str
     base: str | None
     data: bytes
     diff: Diff
@@ -104,7 +104,7 @@ def read_base(ctx: ToolContext, path: Path, *, must_be_seen: bool) -> tuple[Text
     """The text of the file to change and its digest. Raises ToolError: it changed since it was read, was never read
     though it must be, or is not text."""
     data = read_bytes(ctx.root, path)
-    name = shown(ctx.root, path)
+    name = display_path(ctx.root, path)
     base = digest(data)
     seen = ctx.seen.get(path)
     if seen is None and must_be_seen:
@@ -121,7 +121,7 @@ def plan_change(
     ctx: ToolContext, path: Path, old: TextFile | None, base: str | None, data: bytes, verb: str
 ) -> ToolPlan:
     """The plan that shows the whole change as a diff and holds what will be written."""
-    subject, name = relative(ctx.root, path), shown(ctx.root, path)
+    subject, name = relative_path(ctx.root, path), display_path(ctx.root, path)
     new = decode(data)
     if new is None:
         raise ToolError("The content holds NUL characters: this would be a binary file. Nothing was written.")
@@ -129,8 +129,8 @@ def plan_change(
     if old is not None and old.newline == new.newline == "\r\n":
         # line ends that stay as they are would only be noise at every line
         before, after = old.text.replace("\r\n", "\n"), new.text.replace("\r\n", "\n")
-    diff = unified(name, before, after)
-    preview = Display(title=name, body=visible(printable(diff.text)), kind="diff")
+    diff = unified_diff(name, before, after)
+    preview = Display(title=name, body=escape_hidden(escape_invalid_bytes(diff.text)), kind="diff")
     return ToolPlan(
         summary=f"{verb} {name} ({diff.counts})",
         preview=preview,
@@ -149,7 +149,7 @@ def make_change(ctx: ToolContext, plan: ToolPlan, done: str) -> ToolResult:
     ctx.seen[change.path] = digest(change.data)
     places = [f"{first}-{last}" if last > first else str(first) for first, last in change.diff.changed[:20]]
     where = f" Changed lines, as they are numbered now: {', '.join(places)}." if change.base and places else ""
-    text = f"{done} {change.shown} ({change.diff.counts}).{where}"
+    text = f"{done} {change.display_path} ({change.diff.counts}).{where}"
     return ToolResult(ok=True, for_model=text, for_user=plan.preview)
 
 
@@ -159,10 +159,10 @@ class _EditFileParams(Params):
 
 
 def _plan_edit_file(params: _EditFileParams, ctx: ToolContext) -> ToolPlan:
-    path = locate(ctx.root, params.path)
+    path = resolve_path(ctx.root, params.path)
     old, base = read_base(ctx, path, must_be_seen=False)
     # what is near is shown only of files that may be read unasked, or were read
-    hints = path in ctx.seen or ctx.may_read(relative(ctx.root, path))
+    hints = path in ctx.seen or ctx.may_read(relative_path(ctx.root, path))
     data = old.encode(apply_edits(old, params.edits, hints=hints))
     if data == old.encode(old.text):
         raise ToolError("The edits leave the file as it is. Nothing was changed.")
@@ -181,13 +181,13 @@ class _WriteFileParams(Params):
 
 
 def _plan_write_file(params: _WriteFileParams, ctx: ToolContext) -> ToolPlan:
-    path = locate(ctx.root, params.path)
+    path = resolve_path(ctx.root, params.path)
     if path == ctx.root.resolve() or params.path.endswith("/"):
         raise ToolError("The path names a folder. Give the path of a file.")
     if not path.exists():
         return plan_change(ctx, path, None, None, TextFile("").encode(params.content), "Create")
     old, base = read_base(ctx, path, must_be_seen=True)
-    data = with_style_of(old, params.content)
+    data = encode_like(old, params.content)
     if data == old.encode(old.text):
         raise ToolError("The file already has exactly this content. Nothing was written.")
     return plan_change(ctx, path, old, base, data, "Write")

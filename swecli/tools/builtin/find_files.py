@@ -11,8 +11,8 @@ from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
 from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
-from swecli.tools.limits import visible
-from swecli.tools.paths import locate, missing, read_guard, relative
+from swecli.tools.limits import escape_hidden
+from swecli.tools.paths import not_found_error, read_guard, relative_path, resolve_path
 from swecli.tools.searching import Glob, Match, Matches, files_below, search
 
 _MOST_SHOWN = 500
@@ -29,8 +29,8 @@ class _ListFilesParams(Params):
 
 
 def _plan_list_files(params: _ListFilesParams, ctx: ToolContext) -> ToolPlan:
-    folder = locate(ctx.root, params.path)
-    subject = relative(ctx.root, folder)
+    folder = resolve_path(ctx.root, params.path)
+    subject = relative_path(ctx.root, folder)
     wish = f" ({params.pattern})" if params.pattern else ""
     return ToolPlan(f"List {'.' if subject == '.' else subject + '/'}{wish}", state=folder, subject=subject)
 
@@ -39,19 +39,19 @@ def _plan_list_files(params: _ListFilesParams, ctx: ToolContext) -> ToolPlan:
 async def list_files(params: _ListFilesParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     folder: Path = plan.state
     if not folder.exists():
-        raise missing(ctx.root, folder)
+        raise not_found_error(ctx.root, folder)
     if not folder.is_dir():
-        raise ToolError(f"{visible(plan.subject, keep='')} is a file, not a folder. Use read_file to read it.")
+        raise ToolError(f"{escape_hidden(plan.subject, keep='')} is a file, not a folder. Use read_file to read it.")
     glob = None if params.pattern in (None, "", "*") else Glob(params.pattern or "")
     depth = params.depth or (None if glob else _DEPTH)
     # in a thread: a large tree takes a while, and the screen must not stand still
     entries = await asyncio.to_thread(_entries, ctx, plan.subject, depth, glob)
     folders = sum(entry.endswith("/") for entry in entries)
     head = _count(len(entries) - folders, "file") + (f", {_count(folders, 'folder')}" if folders else "")
-    lines = [visible(entry, keep="") for entry in entries[:_MOST_SHOWN]]
+    lines = [escape_hidden(entry, keep="") for entry in entries[:_MOST_SHOWN]]
     if len(entries) > _MOST_SHOWN:
         lines.append(f"[… {len(entries) - _MOST_SHOWN} more not shown: name a folder, a pattern or a smaller depth]")
-    name = "." if plan.subject == "." else visible(plan.subject, keep="")
+    name = "." if plan.subject == "." else escape_hidden(plan.subject, keep="")
     return ToolResult(True, "\n".join([f"{name}: {head}", *lines]), Display(title=name, body=head))
 
 
@@ -88,8 +88,8 @@ class _SearchFilesParams(Params):
 
 
 def _plan_search_files(params: _SearchFilesParams, ctx: ToolContext) -> ToolPlan:
-    path = locate(ctx.root, params.path)
-    subject = relative(ctx.root, path)
+    path = resolve_path(ctx.root, params.path)
+    subject = relative_path(ctx.root, path)
     where = "" if subject == "." else f" in {subject}"
     only = f" ({params.glob})" if params.glob else ""
     # a folder may be named like a file of secrets (.ssh): its files are asked for one by one, by name
@@ -105,9 +105,9 @@ async def search_files(params: _SearchFilesParams, ctx: ToolContext, plan: ToolP
             "The pattern holds a line end, but lines are compared one at a time. Search for one line of it."
         )
     if not path.exists():
-        raise missing(ctx.root, path)
+        raise not_found_error(ctx.root, path)
     if not path.is_dir() and not path.is_file():
-        raise ToolError(f"{visible(plan.subject, keep='')} is not a regular file. It is not searched.")
+        raise ToolError(f"{escape_hidden(plan.subject, keep='')} is not a regular file. It is not searched.")
     found = Matches(ctx, plan.subject, params.glob, params.max_results)
     ended = await search(ctx, params.pattern, plan.subject, found, ignore_case=params.ignore_case)
     notes = []
@@ -122,7 +122,7 @@ def _result(
     rows: list[str] = []
     size = 0
     for match in matches:
-        row = f"{visible(match.path, keep='')}:{match.line}: {match.text}"
+        row = f"{escape_hidden(match.path, keep='')}:{match.line}: {match.text}"
         size += len(row) + 1
         if rows and size > limit:
             more = True

@@ -10,9 +10,9 @@ from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
 from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
-from swecli.tools.files import decode, digest, printable, read_bytes, split_lines
-from swecli.tools.limits import fold, one_line, page, visible
-from swecli.tools.paths import locate, read_guard, relative
+from swecli.tools.files import decode, digest, escape_invalid_bytes, read_bytes, split_lines
+from swecli.tools.limits import escape_hidden, number_lines, one_line, wrap_lines
+from swecli.tools.paths import read_guard, relative_path, resolve_path
 
 _FIRST = "First line, counted from 1."
 _LAST = "Last line, itself included. Without it: as much as fits."
@@ -44,14 +44,14 @@ def _page(lines: list[str], params: _Lines, name: str, limit: int) -> tuple[list
     """The lines that are asked for, as far as they fit: with their numbers; which they are; and how to read on."""
     if params.start_line > len(lines):
         raise ToolError(f"{name} has {len(lines)} lines: line {params.start_line} is past its end.")
-    rows, last = page(lines, params.start_line, params.end_line, limit)
+    rows, last = number_lines(lines, params.start_line, params.end_line, limit)
     read_on = f"; read on with start_line={last + 1}" if last < min(params.end_line or len(lines), len(lines)) else ""
     return rows, f"lines {params.start_line}-{last} of {len(lines)}", read_on
 
 
 def _plan_file(params: _ReadFileParams, ctx: ToolContext) -> ToolPlan:
-    path = locate(ctx.root, params.path)
-    subject = relative(ctx.root, path)
+    path = resolve_path(ctx.root, params.path)
+    subject = relative_path(ctx.root, path)
     _check_lines(params)
     lines = f" {params.start_line}-{params.end_line or ''}" if params.end_line or params.start_line > 1 else ""
     return ToolPlan(f"Read {subject}{lines}", state=path, subject=subject, guard=read_guard(subject))
@@ -60,14 +60,14 @@ def _plan_file(params: _ReadFileParams, ctx: ToolContext) -> ToolPlan:
 @tool(READ, _ReadFileParams, _plan_file)
 async def read_file(params: _ReadFileParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     path: Path = plan.state
-    shown = visible(plan.subject, keep="")
+    shown = escape_hidden(plan.subject, keep="")
     data = read_bytes(ctx.root, path)
     file = decode(data)
     if file is None:
         kind = mimetypes.guess_type(path.name)[0] or "binary"
         raise ToolError(f"{shown} is not text ({kind}, {len(data):,} bytes). It cannot be shown here.")
     ctx.seen[path] = digest(data)
-    lines = [printable(line) for line in split_lines(file.text)]
+    lines = [escape_invalid_bytes(line) for line in split_lines(file.text)]
     if not lines:
         return ToolResult(True, f"{shown} is empty.", Display(title=shown, body="empty"))
     rows, span, read_on = _page(lines, params, shown, ctx.page_limit)
@@ -91,7 +91,7 @@ async def read_result(params: _ReadResultParams, ctx: ToolContext, plan: ToolPla
     text = f"{job}: {job.state}\n{job.text}".rstrip("\n") if job is not None else stored
     if text is None:
         raise ToolError(f"There is no stored result of a call {one_line(params.call_id, 80)!r} in this session.")
-    rows, span, read_on = _page(fold(text), params, "The result", ctx.page_limit)
+    rows, span, read_on = _page(wrap_lines(text), params, "The result", ctx.page_limit)
     return ToolResult(True, "\n".join([*rows, f"[{span}{read_on}]"]), Display(title=params.call_id, body=span))
 
 

@@ -16,10 +16,10 @@ from swecli.models.message import Display, ToolResult
 from swecli.tools.base import Params, PermissionKind, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.commands import rules
 from swecli.tools.files import digest, read_bytes
-from swecli.tools.git import pinned
-from swecli.tools.limits import HeadTail, one_line, readable, visible
-from swecli.tools.paths import locate
-from swecli.tools.processes import Ended, Reporter, child_environment, run_group
+from swecli.tools.git import read_only_environment
+from swecli.tools.limits import HeadTail, escape_hidden, one_line, strip_terminal_codes
+from swecli.tools.paths import resolve_path
+from swecli.tools.processes import OutputThrottle, ProcessExit, child_environment, run_group
 
 _TIMED_OUT = 124  # what timeout(1) says
 _AT_ONCE = 0.5  # seconds; a background command that ends within them has failed, and is answered like any other
@@ -43,10 +43,10 @@ def _plan(params: _RunCommandParams, ctx: ToolContext) -> ToolPlan:
         raise ToolError("The command is empty.")
     if "\0" in command:
         raise ToolError("The command holds a NUL character.")
-    where = f"in {visible(str(ctx.root), keep='')}" + (", in the background" if params.background else "")
+    where = f"in {escape_hidden(str(ctx.root), keep='')}" + (", in the background" if params.background else "")
     return ToolPlan(
         summary=f"Run {command}",
-        preview=Display(title=where, body=visible(command), kind="code", language="bash"),
+        preview=Display(title=where, body=escape_hidden(command), kind="code", language="bash"),
         state=_scripts(ctx.root, command),
         subject=command,
     )
@@ -62,10 +62,10 @@ class _ByCommand(PermissionKind):
         return rules.touches(pattern, subject)
 
     def exact(self, pattern: str, subject: str) -> bool:
-        return rules.exactly(pattern, subject)
+        return rules.is_exact(pattern, subject)
 
     def suggest(self, subject: str, ctx: ToolContext) -> str:
-        return rules.suggested(subject, ctx.root, child_environment(ctx.environ))
+        return rules.suggest_pattern(subject, ctx.root, child_environment(ctx.environ))
 
 
 RUN = _ByCommand("run", "Run this?", "asks before it runs")
@@ -80,18 +80,18 @@ async def run_command(params: _RunCommandParams, ctx: ToolContext, plan: ToolPla
         return await _begin(command, params.timeout, ctx)
     if stopped := _KILL_JOB.fullmatch(command):
         return await _stop(stopped[1], ctx)
-    kept, reporter = HeadTail() if ctx.output is None else ctx.output, Reporter(ctx.report)
+    kept, reporter = HeadTail() if ctx.output is None else ctx.output, OutputThrottle(ctx.report)
     timeout = float(params.timeout or ctx.timeout)
     try:
         ended = await _run(command, timeout, ctx, kept, reporter)
     finally:
         reporter.flush()
-    return _result(command, readable(kept.text()), ended, timeout)
+    return _result(command, strip_terminal_codes(kept.text()), ended, timeout)
 
 
 async def _run(
-    command: str, timeout: float | None, ctx: ToolContext, kept: HeadTail, reporter: Reporter | None = None
-) -> Ended:
+    command: str, timeout: float | None, ctx: ToolContext, kept: HeadTail, reporter: OutputThrottle | None = None
+) -> ProcessExit:
     """Run it to its end; what it prints goes to `kept` and `reporter`. Raises ToolError where it cannot be started."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
@@ -103,7 +103,7 @@ async def _run(
 
     # what only reads runs so that git starts nothing; everything else in the environment as it is
     env = child_environment(ctx.environ)
-    env = env if rules.objection(command, ctx.root, env) else pinned(env)
+    env = env if rules.objection(command, ctx.root, env) else read_only_environment(env)
     shell = "/bin/bash" if Path("/bin/bash").exists() else "/bin/sh"
     try:
         return await run_group([shell, "-c", command], cwd=ctx.root, env=env, timeout=timeout, on_output=take)
@@ -114,7 +114,7 @@ async def _run(
 
 
 async def _begin(command: str, timeout: int | None, ctx: ToolContext) -> ToolResult:
-    if ctx.jobs.full:
+    if ctx.jobs.is_full:
         raise ToolError(f"{len(ctx.jobs.running)} commands run in the background: end one first (kill %N).")
     kept = HeadTail(*_BACKGROUND_OUTPUT)
     task = asyncio.create_task(_run(command, timeout, ctx, kept))
@@ -125,7 +125,7 @@ async def _begin(command: str, timeout: int | None, ctx: ToolContext) -> ToolRes
         await asyncio.wait({task})
         raise
     if task.done():
-        return _result(command, readable(kept.text()), task.result(), timeout or 0)
+        return _result(command, strip_terminal_codes(kept.text()), task.result(), timeout or 0)
     job = ctx.jobs.add(command, kept, task)
     number, printed = job.number, job.text.rstrip("\n")
     text = (
@@ -144,7 +144,7 @@ async def _stop(number: str, ctx: ToolContext) -> ToolResult:
     return ToolResult(True, f"{job}: {job.state}", Display(title=job.state), exit_code=0)
 
 
-def _result(command: str, output: str, ended: Ended, timeout: float) -> ToolResult:
+def _result(command: str, output: str, ended: ProcessExit, timeout: float) -> ToolResult:
     code = _TIMED_OUT if ended.how == "timeout" else ended.code
     head = _how(ended, timeout)
     notes = ["[what it had left running in the background was ended]"] if ended.left else []
@@ -153,7 +153,7 @@ def _result(command: str, output: str, ended: Ended, timeout: float) -> ToolResu
     return ToolResult(code == 0, text, Display(title=f"{one_line(command)}: {head}", body=body), exit_code=code)
 
 
-def _how(ended: Ended, timeout: float) -> str:
+def _how(ended: ProcessExit, timeout: float) -> str:
     if ended.how == "timeout":
         return f"stopped: it took longer than {timeout:g} s, and everything it had started was ended (exit code 124)"
     names = {128 + one: f" ({one.name})" for one in signal.Signals}
@@ -172,7 +172,7 @@ def _scripts(root: Path, command: str) -> dict[str, str]:
         first = index == 0 or words[index - 1] in ("&&", "||", ";", "|")
         if (first and "/" in word) or (after_interpreter and not word.startswith("-")):
             try:
-                found[word] = digest(read_bytes(root, locate(root, word)))
+                found[word] = digest(read_bytes(root, resolve_path(root, word)))
             except ToolError:
                 continue  # no file of the workspace: nothing to hold on to
         after_interpreter = bool(_INTERPRETER.fullmatch(word.rsplit("/", 1)[-1])) or (

@@ -8,37 +8,37 @@ from dataclasses import dataclass, field, replace
 
 from swecli.tools.base import ToolError
 from swecli.tools.commands.programs import (
-    Place,
+    CommandScope,
     Program,
-    named,
-    readers,
-    short,
+    read_only_programs,
+    rule_programs,
+    shorten,
 )
-from swecli.tools.commands.shell_words import Part, Word
-from swecli.tools.git import names_programs
+from swecli.tools.commands.shell_words import SimpleCommand, Word
+from swecli.tools.git import find_program_risk
 
 _BRANCH = re.compile(r"[\w.@{}^][\w./@{}~^-]*")
 _NUMBER = re.compile(r"-\d+")
 
 
-def only_reads(part: Part, place: Place) -> None:
+def check_read_only(part: SimpleCommand, place: CommandScope) -> None:
     """Raises ToolError where the command may do more than read inside the workspace."""
     name = part.words[0].text
-    program = readers().get(name)
+    program = read_only_programs().get(name)
     if program is None:
-        known = named().get(name)
-        raise ToolError(f"{short(name)} {known and known.refused.get('*') or 'is not known to be read-only'}")
+        known = rule_programs().get(name)
+        raise ToolError(f"{shorten(name)} {known and known.refused.get('*') or 'is not known to be read-only'}")
     place.check_program(name)
     _Check(program, name, part.words[1:], place).run()
 
 
-def within_rule(part: Part, literal: int, place: Place) -> None:
+def check_covered(part: SimpleCommand, literal: int, place: CommandScope) -> None:
     """Raises ToolError where a rule's wildcard covers more than can be seen to be harmless. The first `literal` words
     stand in the rule itself: they are what the user named, and are not judged."""
     name = part.words[0].text.rsplit("/", 1)[-1]
-    program = (named() if literal else readers()).get(name)
-    if program is None and name in named():
-        raise ToolError(f"no rule can allow {short(name)}")
+    program = (rule_programs() if literal else read_only_programs()).get(name)
+    if program is None and name in rule_programs():
+        raise ToolError(f"no rule can allow {shorten(name)}")
     if program is not None:
         _Check(program, name, part.words[1:], place, literal - 1).run()
 
@@ -51,7 +51,7 @@ class _Check:
     program: Program
     name: str
     words: Sequence[Word]
-    place: Place
+    place: CommandScope
     literal: int = 0
     operands: list[tuple[Word, bool]] = field(default_factory=list)  # the word, and whether it is judged
     seen: dict[str, list[str]] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class _Check:
     def run(self) -> None:
         program = self.program
         if why := program.refused.get("*"):
-            raise ToolError(f"{short(self.name)} {why}")
+            raise ToolError(f"{shorten(self.name)} {why}")
         ended = False
         while self.at < len(self.words):
             word = self.words[self.at]
@@ -92,11 +92,11 @@ class _Check:
     def _sub(self, word: Word) -> bool:
         """Judge the rest by the subcommand's own entry; False where the word is none."""
         # what changes things counts only where the rule names it
-        subs = (readers().get(self.name, self.program) if self._judged else self.program).subs
+        subs = (read_only_programs().get(self.name, self.program) if self._judged else self.program).subs
         name = f"{self.name} {word.text}"
         if (program := subs.get(word.text)) is None:
             if self.program.operands == "none" and self._judged:
-                raise ToolError(f"{short(name)} is not known to be read-only")
+                raise ToolError(f"{shorten(name)} is not known to be read-only")
             return not self._judged
         place = self.place
         for folder in self.seen.get("-C", []):
@@ -138,19 +138,19 @@ class _Check:
             value = word.text
             self._wildcards(word, strict=True)
             if value.startswith("-") and not _NUMBER.fullmatch(value):
-                raise ToolError(f"{short(value)} behind {name} may be an option")
+                raise ToolError(f"{shorten(value)} behind {name} may be an option")
         values.append(value)
         if not self._judged:
             return False
         if kind == "@":
             self.place.check_read(value)
         if kind == "~" and not (self.program.text and self.program.text.fullmatch(value)):
-            raise ToolError(f"{short(value)} is not known to be read-only")
+            raise ToolError(f"{shorten(value)} is not known to be read-only")
         return False
 
     def _unknown(self, name: str) -> bool:
         if self._judged:
-            raise ToolError(f"{short(name)} {self.program.refused.get(name, 'is not known to be read-only')}")
+            raise ToolError(f"{shorten(name)} {self.program.refused.get(name, 'is not known to be read-only')}")
         self.beyond = True
         return False
 
@@ -158,9 +158,9 @@ class _Check:
         """The operands, and what goes with the options that were there."""
         program, count = self.program, len(self.operands)
         if why := program.refused.get(""):
-            raise ToolError(f"{short(self.name)} {why}")
+            raise ToolError(f"{shorten(self.name)} {why}")
         if program.most is not None and (count > program.most or any(word.glob for word, _ in self.operands)):
-            raise ToolError(f"{short(self.name)} may write to its last operand")
+            raise ToolError(f"{shorten(self.name)} may write to its last operand")
         paths = []
         for (word, judged), kind in zip(self.operands, self._kinds(), strict=True):
             if judged:
@@ -169,10 +169,10 @@ class _Check:
                 paths.append(word.text)
         if program.walks & {"always", "shown", *self.seen}:
             self._folders(paths)
-        git = readers()["git"].subs.get(self.name.split(" ")[1]) if self.name.startswith("git ") else None
+        git = read_only_programs()["git"].subs.get(self.name.split(" ")[1]) if self.name.startswith("git ") else None
         if git is not None:
             diffs = git.diffs and not {"--no-ext-diff", "--no-textconv"} <= self.seen.keys()
-            if why := names_programs(self.place.base, self.place.environ, diffs=diffs, works=git.works):
+            if why := find_program_risk(self.place.base, self.place.environ, diffs=diffs, works=git.works):
                 raise ToolError(why)
 
     def _kinds(self) -> list[str]:
@@ -198,13 +198,13 @@ class _Check:
             matches = self.program.text and self.program.text.fullmatch(text)
             odd = branch and ("--" in self.seen or not _BRANCH.fullmatch(text))
             if word.glob or odd or (kind == "match" and not matches):
-                raise ToolError(f"{short(text)} is not known to be read-only")
+                raise ToolError(f"{shorten(text)} is not known to be read-only")
             if branch and place.located(text).exists():
-                raise ToolError(f"{short(text)} is a file: it would be overwritten")
+                raise ToolError(f"{shorten(text)} is a file: it would be overwritten")
             if kind == "first":
                 place.check_read(text)
             elif not branch and kind != "match":
-                raise ToolError(f"{short(self.name)} with {short(text)} is not known to be read-only")
+                raise ToolError(f"{shorten(self.name)} with {shorten(text)} is not known to be read-only")
 
     def _folders(self, paths: list[str]) -> None:
         include = [value for name in self.program.include.split() for value in self.seen.get(name, [])]

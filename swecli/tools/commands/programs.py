@@ -17,7 +17,7 @@ from typing import Any
 from swecli.tools.base import ToolError
 from swecli.tools.commands.shell_words import Word
 from swecli.tools.limits import one_line
-from swecli.tools.paths import inside, locate, read_guard, relative, sensitive, write_guard
+from swecli.tools.paths import is_inside, is_sensitive, read_guard, relative_path, resolve_path, write_guard
 
 _KINDS = ":@~?$"
 _WORD = re.compile(r"[A-Za-z][\w:./-]*")  # a subcommand, a module, a script
@@ -43,7 +43,7 @@ class Program:
 
 
 @cache
-def readers() -> dict[str, Program]:
+def read_only_programs() -> dict[str, Program]:
     """What runs unasked, by name."""
     data = _data()
     tables = data["reads"] | {name: one["reads"] for one in data["many"] if "reads" in one for name in _names(one)}
@@ -51,13 +51,13 @@ def readers() -> dict[str, Program]:
 
 
 @cache
-def named() -> dict[str, Program]:
+def rule_programs() -> dict[str, Program]:
     """What a rule that names the program covers, by name: with a wildcard, and where it is more than reading."""
     data = _data()
     git = data["reads"]["git"]
     tables = {"git": git | {"subs": git["subs"] | data["named"]["git"]["subs"]}}
     tables |= {name: one["named"] for one in data["many"] if "named" in one for name in _names(one)}
-    return readers() | {name: _program(table) for name, table in tables.items()}
+    return read_only_programs() | {name: _program(table) for name, table in tables.items()}
 
 
 @cache
@@ -88,11 +88,11 @@ def _option(word: str) -> tuple[str, str]:
     return (word[:-1], word[-1]) if len(word) > 1 and word[-1] in _KINDS else (word, "")
 
 
-def lasting(words: list[str]) -> list[str]:
+def rule_words(words: list[str]) -> list[str]:
     """The words of a command that a lasting rule would name; none where no such rule is to be offered."""
     known, name = _data()["lasting"], words[0].rsplit("/", 1)[-1]
     begin = [" ".join([name, *words[1:count]]) for count in range(1, 4)]
-    program = named().get(name)
+    program = rule_programs().get(name)
     if set(begin) & set(known["never"]) or (program is not None and "*" in program.refused):
         return []
     count = 3 if begin[1] in known["three"] else 1 if name in known["one"] else 2
@@ -110,13 +110,13 @@ _MOST_ENTRIES = 20_000
 _SET = re.compile(r"\[[!^]?\w[\w-]*\]")
 
 
-def short(text: str) -> str:
+def shorten(text: str) -> str:
     """A word of a command for a reason."""
     return one_line(text, 40)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CommandScope:
     """Where a command would run: `root` is the workspace, `base` the folder it stands in, both resolved."""
 
     root: Path
@@ -125,8 +125,8 @@ class Place:
 
     def located(self, text: str) -> Path:
         """The real path a word stands for. Raises ToolError where it is outside the workspace."""
-        below = relative(self.root, self.base)
-        return locate(self.root, text if text.startswith("/") or below == "." else f"{below}/{text}")
+        below = relative_path(self.root, self.base)
+        return resolve_path(self.root, text if text.startswith("/") or below == "." else f"{below}/{text}")
 
     def check_program(self, name: str) -> None:
         """Raises ToolError where a program of the workspace stands before the system's on the PATH."""
@@ -135,18 +135,18 @@ class Place:
                 raise ToolError("the PATH holds a relative folder")
             path = Path(folder, name)
             if os.access(path, os.X_OK) and path.is_file():
-                if inside(self.root, path) or inside(self.root, path.resolve()):
+                if is_inside(self.root, path) or is_inside(self.root, path.resolve()):
                     raise ToolError(f"{name} is a program of the workspace")
                 return
 
     def check_read(self, word: str) -> None:
         """Raises ToolError where this path may not be read unasked."""
-        if word not in ("-", "/dev/null") and (why := read_guard(relative(self.root, self.located(word)))):
+        if word not in ("-", "/dev/null") and (why := read_guard(relative_path(self.root, self.located(word)))):
             raise ToolError(why)
 
     def check_write(self, word: str) -> None:
         """Raises ToolError where this path may not be changed unasked, though a rule names the program."""
-        path = relative(self.root, self.located(word))
+        path = relative_path(self.root, self.located(word))
         if why := "it changes the whole workspace" if path == "." else write_guard(path):
             raise ToolError(why)
 
@@ -165,14 +165,14 @@ class Place:
         if "[" in text:
             raise ToolError("it contains a wildcard that cannot be checked")
         if strict and text[0] in "*?":
-            raise ToolError(f"{short(word.raw)} could expand to an option")
+            raise ToolError(f"{shorten(word.raw)} could expand to an option")
         self.check_read(word.text)  # before anything is listed: no folder on the way may be outside
         found = sorted(islice(glob.iglob(text, root_dir=self.base), _MOST_MATCHES + 1))  # noqa: PTH207  as a shell, without dots
         if len(found) > _MOST_MATCHES:
-            raise ToolError(f"{short(word.raw)} matches too many files")
+            raise ToolError(f"{shorten(word.raw)} matches too many files")
         for match in found:
             if match.startswith("-"):
-                raise ToolError(f"{short(match)} would be taken for an option")
+                raise ToolError(f"{shorten(match)} would be taken for an option")
             self.check_read(match)
 
     def check_folder(self, word: str, *, hidden: bool, include: list[str]) -> None:
@@ -184,12 +184,12 @@ class Place:
                 folders[:] = [name for name in folders if not name.startswith(".")]
             count += len(folders) + len(files)
             if count > _MOST_ENTRIES:
-                raise ToolError(f"{short(word)} contains too many files to check")
+                raise ToolError(f"{shorten(word)} contains too many files to check")
             parent = Path(folder).name if folder != str(top) else ""
             for name in files:
                 if not hidden and name.startswith("."):
                     continue
                 if include and not any(fnmatchcase(name, pattern) for pattern in include):
                     continue
-                if sensitive(f"{parent}/{name}" if parent else name):
-                    raise ToolError(f"{short(word)} contains {short(name)}, which may be secret")
+                if is_sensitive(f"{parent}/{name}" if parent else name):
+                    raise ToolError(f"{shorten(word)} contains {shorten(name)}, which may be secret")

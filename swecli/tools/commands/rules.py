@@ -10,9 +10,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from swecli.tools.base import ToolError
-from swecli.tools.commands.check import only_reads, within_rule
-from swecli.tools.commands.programs import Place, lasting, short
-from swecli.tools.commands.shell_words import MAX_LENGTH, Part, parse
+from swecli.tools.commands.check import check_covered, check_read_only
+from swecli.tools.commands.programs import CommandScope, rule_words, shorten
+from swecli.tools.commands.shell_words import MAX_LENGTH, SimpleCommand, parse_command
 
 _WILD = re.compile(r"[*?\[]")
 _ESCAPED = re.compile(r"\[([*?\[])\]")
@@ -34,12 +34,12 @@ def objection(command: str, root: Path, environ: Mapping[str, str], patterns: Se
     """Why the command may not run unasked; "" if it may. It may if each simple command in read-only inside the
     workspace `root`, or is covered by one of the patterns of the user's allow rules as far as it can be seen through;
     or if a pattern is this command word for word."""
-    if any(exactly(pattern, command) for pattern in patterns):
+    if any(is_exact(pattern, command) for pattern in patterns):
         return ""
     try:
-        parts = parse(command)
+        parts = parse_command(command)
         top = root.resolve()
-        place = Place(top, top, environ)
+        place = CommandScope(top, top, environ)
         for index, part in enumerate(parts):
             if index == 0 and part.words[0].text == "cd" and len(parts) > 1:
                 place = _entered(place, part, parts[1].joint)
@@ -50,18 +50,18 @@ def objection(command: str, root: Path, environ: Mapping[str, str], patterns: Se
     return ""
 
 
-def suggested(command: str, root: Path, environ: Mapping[str, str]) -> str:
+def suggest_pattern(command: str, root: Path, environ: Mapping[str, str]) -> str:
     """A pattern that covers this command and others like it, for "don't ask again"; "" for what cannot be seen through,
     undoes work or starts other programs, and where two simple commands would need a rule."""
     try:
-        parts = [part for part in parse(command) if part.words[0].text != "cd"]
+        parts = [part for part in parse_command(command) if part.words[0].text != "cd"]
     except ToolError:
         return ""
     asking = {part.raw: part for part in parts if objection(part.raw, root, environ)}
     if len(asking) != 1:
         return ""
-    words = lasting([word.text for word in next(iter(asking.values())).words])
-    pattern = f"{escaped(' '.join(words))} *"
+    words = rule_words([word.text for word in next(iter(asking.values())).words])
+    pattern = f"{escape_command(' '.join(words))} *"
     return pattern if words and not objection(command, root, environ, [pattern]) else ""
 
 
@@ -75,17 +75,17 @@ def touches(pattern: str, command: str) -> bool:
     return command == _literal(pattern) or any(_fits(pattern, one) for one in _readings(command))
 
 
-def exactly(pattern: str, command: str) -> bool:
+def is_exact(pattern: str, command: str) -> bool:
     """Whether the rule names this command and no other."""
     return command == _literal(pattern)
 
 
-def escaped(command: str) -> str:
+def escape_command(command: str) -> str:
     """The pattern that covers this command alone."""
     return _WILD.sub(lambda match: f"[{match.group()}]", command)
 
 
-def _entered(place: Place, part: Part, joint: str) -> Place:
+def _entered(place: CommandScope, part: SimpleCommand, joint: str) -> CommandScope:
     """Where the rest of `cd FOLDER && ...` stands. Raises ToolError."""
     folder = part.words[-1].text
     plain = len(part.words) == 2 and not part.words[1].glob and not folder.startswith("-") and folder
@@ -93,30 +93,30 @@ def _entered(place: Place, part: Part, joint: str) -> Place:
         raise ToolError("cd is only checked in the form `cd FOLDER && ...`")
     found = place.located(folder)
     if not found.is_dir():
-        raise ToolError(f"{short(folder)} is not a folder")
+        raise ToolError(f"{shorten(folder)} is not a folder")
     return replace(place, base=found)
 
 
-def _judge(part: Part, place: Place, patterns: Sequence[str]) -> None:
+def _judge(part: SimpleCommand, place: CommandScope, patterns: Sequence[str]) -> None:
     """Raises ToolError where the simple command neither only reads nor is covered."""
     fitting = [pattern for pattern in patterns if _fits(pattern, part.raw)]
-    if any(exactly(pattern, part.raw) for pattern in fitting):
+    if any(is_exact(pattern, part.raw) for pattern in fitting):
         return
     uncovered: Exception | None = None
     for pattern in fitting:
         try:
-            within_rule(part, _literal_words(pattern, part), place)
+            check_covered(part, _literal_words(pattern, part), place)
         except (ToolError, OSError) as error:
             uncovered = uncovered or error
         else:
             return
     try:
-        only_reads(part, place)
+        check_read_only(part, place)
     except (ToolError, OSError) as error:
         raise uncovered or error from error
 
 
-def _literal_words(pattern: str, part: Part) -> int:
+def _literal_words(pattern: str, part: SimpleCommand) -> int:
     """How many of the command's first words the pattern names in full: of `git push*`, two of `git push --force`."""
     count = 0
     for wanted, word in zip(pattern.split(" "), part.words, strict=False):

@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from swecli.tools.base import ToolError
-from swecli.tools.limits import hidden
+from swecli.tools.limits import is_hidden
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -55,7 +55,7 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SimpleCommand:
     """A simple command; the first word is its program. `joint` stands before it ("" for the first)."""
 
     words: tuple[Word, ...]
@@ -67,11 +67,11 @@ class Part:
         return " ".join(word.raw for word in self.words)
 
 
-def parse(command: str) -> list[Part]:
+def parse_command(command: str) -> list[SimpleCommand]:
     """The simple commands in their order, at least one. Raises ToolError, which says why it cannot be seen through."""
     if len(command) > MAX_LENGTH:
         raise ToolError(f"it is longer than {MAX_LENGTH:,} characters")
-    if any(hidden(letter) for letter in command):
+    if any(is_hidden(letter) for letter in command):
         raise ToolError("it contains a line break or an invisible character")
     tree = _parser().parse(command.encode())
     if tree.root_node.has_error:
@@ -95,11 +95,11 @@ class _Reader:
     """One pass over the tree, first to last. `tokens` are the words and operators in their order."""
 
     def __init__(self) -> None:
-        self.parts: list[Part] = []
+        self.parts: list[SimpleCommand] = []
         self.tokens: list[str] = []
         self.joint = ""
 
-    def read(self, root: Node) -> tuple[list[Part], list[str]]:
+    def read(self, root: Node) -> tuple[list[SimpleCommand], list[str]]:
         pending = [root]
         while pending:
             node = pending.pop()
@@ -131,7 +131,7 @@ class _Reader:
             raise ToolError("its program is not a plain word")
         if len(self.parts) == _MAX_PARTS:
             raise ToolError(f"it has more than {_MAX_PARTS} commands")
-        self.parts.append(Part(tuple(words), self.joint))
+        self.parts.append(SimpleCommand(tuple(words), self.joint))
 
     def _redirect(self, node: Node) -> None:
         *head, target = node.children

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from swecli.models.message import ToolResult
 from swecli.tools.base import ToolContext
-from swecli.tools.limits import readable
+from swecli.tools.limits import strip_terminal_codes
 
 RunTool = Callable[..., Awaitable[ToolResult]]
 
@@ -96,11 +96,11 @@ async def test_commands_that_are_none_are_refused(run: RunTool) -> None:
 
 
 def test_terminal_output_becomes_plain_lines() -> None:
-    assert readable("\x1b[1;31mred\x1b[0m\r\nplain\x1b]0;title\x07\n") == "red\nplain\n"
-    assert readable(" 10%\r 50%\r100%\ndone\r\n") == "100%\ndone\n"
-    assert readable("same\r\r\n") == "same\n"
+    assert strip_terminal_codes("\x1b[1;31mred\x1b[0m\r\nplain\x1b]0;title\x07\n") == "red\nplain\n"
+    assert strip_terminal_codes(" 10%\r 50%\r100%\ndone\r\n") == "100%\ndone\n"
+    assert strip_terminal_codes("same\r\r\n") == "same\n"
 
 
 @given(st.text(alphabet="ab\r\n\x1b[;m0", max_size=40))
 def test_no_carriage_return_is_left(text: str) -> None:
-    assert "\r" not in readable(text)
+    assert "\r" not in strip_terminal_codes(text)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.tools.commands.rules import escaped, exactly, objection, suggested, touches
+from swecli.tools.commands.rules import escape_command, is_exact, objection, suggest_pattern, touches
 
 
 def covered(root: Path, command: str, *patterns: str) -> bool:
@@ -94,7 +94,7 @@ def test_a_rule_covers_no_more_than_can_be_seen_to_be_harmless(root: Path, patte
 def test_word_for_word_covers_anything(root: Path) -> None:
     for command in ("a | b > c", "echo $(date)", "ls *.py && x [1]", "rm -rf /"):
         assert covered(root, command, command) or "*" in command
-        assert covered(root, command, escaped(command))
+        assert covered(root, command, escape_command(command))
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_word_for_word_covers_anything(root: Path) -> None:
 )  # fmt: skip
 def test_what_is_offered_names_program_and_subcommand(root: Path, command: str, pattern: str) -> None:
     (root / "src").mkdir()
-    assert suggested(command, root, os.environ) == pattern
+    assert suggest_pattern(command, root, os.environ) == pattern
     assert covered(root, command, pattern)
 
 
@@ -130,7 +130,7 @@ def test_what_is_offered_names_program_and_subcommand(root: Path, command: str, 
     ],
 )  # fmt: skip
 def test_nothing_is_offered_for_what_undoes_or_cannot_be_seen_through(root: Path, command: str) -> None:
-    assert suggested(command, root, os.environ) in ("", "make *" if command == "ls *.pem; make -f" else "")
+    assert suggest_pattern(command, root, os.environ) in ("", "make *" if command == "ls *.pem; make -f" else "")
 
 
 def test_nothing_is_asked_of_a_command_that_reads_in_a_folder_below(root: Path) -> None:
@@ -194,10 +194,10 @@ COMMANDS = st.text(alphabet=st.sampled_from("ab *?[]'\"\\;&|<>$()`\n!-."), min_s
 
 @given(COMMANDS, COMMANDS)
 def test_an_escaped_command_covers_itself_alone(command: str, other: str) -> None:
-    assert exactly(escaped(command), command)
-    assert touches(escaped(command), command)
+    assert is_exact(escape_command(command), command)
+    assert touches(escape_command(command), command)
     if other != command:
-        assert not exactly(escaped(command), other)
+        assert not is_exact(escape_command(command), other)
 
 
 @given(COMMANDS, st.sampled_from([";", "&&", "||", "|", "\n"]))

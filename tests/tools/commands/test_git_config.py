@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from swecli.tools.commands.rules import objection
-from swecli.tools.git import names_programs, pinned
+from swecli.tools.git import find_program_risk, read_only_environment
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_a_repository_of_its_own_below_is_looked_at_when_git_runs_there(reposito
 
 def test_configuration_that_cannot_be_read_is_asked_about(repository: Path) -> None:
     (repository / ".git" / "config").write_text("[core\n")
-    assert names_programs(repository, os.environ, diffs=False, works=False) == "git's configuration cannot be read"
+    assert find_program_risk(repository, os.environ, diffs=False, works=False) == "git's configuration cannot be read"
 
 
 def test_the_pins_win_over_the_repository_and_keep_what_the_user_set(repository: Path) -> None:
@@ -91,7 +91,7 @@ def test_the_pins_win_over_the_repository_and_keep_what_the_user_set(repository:
     evil.chmod(0o755)
     git(repository, "config", "core.fsmonitor", "./evil")
     own = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "user.name", "GIT_CONFIG_VALUE_0": "me"}
-    environ = pinned({**os.environ, **own})
+    environ = read_only_environment({**os.environ, **own})
     for words in (["status"], ["diff"]):
         subprocess.run(["git", *words], cwd=repository, env=environ, check=True, capture_output=True)
     assert not (repository / "made").exists()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from swecli.tools.base import ToolError
-from swecli.tools.commands.shell_words import parse
+from swecli.tools.commands.shell_words import parse_command
 
 
 @pytest.mark.parametrize(
@@ -23,12 +23,12 @@ from swecli.tools.commands.shell_words import parse
     ],
 )
 def test_words_are_what_the_program_gets(command: str, words: list[str]) -> None:
-    (part,) = parse(command)
+    (part,) = parse_command(command)
     assert [word.text for word in part.words] == words
 
 
 def test_joints_part_simple_commands() -> None:
-    assert [(part.joint, part.raw) for part in parse("a 'x' | b && c || d ; e")] == [
+    assert [(part.joint, part.raw) for part in parse_command("a 'x' | b && c || d ; e")] == [
         ("", "a 'x'"), ("|", "b"), ("&&", "c"), ("||", "d"), (";", "e"),
     ]  # fmt: skip
 
@@ -37,7 +37,7 @@ def test_joints_part_simple_commands() -> None:
     ("word", "glob"), [("*.py", True), ("a?", True), ("[ab]", True), ("'*'", False), ("\\*", False)]
 )
 def test_only_what_the_shell_expands_is_a_wildcard(word: str, glob: bool) -> None:
-    assert parse(f"ls {word}")[0].words[1].glob is glob
+    assert parse_command(f"ls {word}")[0].words[1].glob is glob
 
 
 @pytest.mark.parametrize(
@@ -59,10 +59,10 @@ def test_only_what_the_shell_expands_is_a_wildcard(word: str, glob: bool) -> Non
 )  # fmt: skip
 def test_what_cannot_be_seen_through_states_why(command: str, why: str) -> None:
     with pytest.raises(ToolError, match=why.replace("|", "[|]").replace("$", "[$]")):
-        parse(command)
+        parse_command(command)
 
 
 @pytest.mark.parametrize("command", ["a;" * 50_000, "$((" * 30_000, "'" * 99_999, "{" * 100_000])
 def test_what_is_too_long_is_not_even_parsed(command: str) -> None:
     with pytest.raises(ToolError, match="longer"):
-        parse(command)
+        parse_command(command)

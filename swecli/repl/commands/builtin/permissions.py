@@ -25,8 +25,8 @@ async def permissions(ctx: CommandContext, args: str) -> None:
     word, _, number = args.partition(" ")
     if word.lower() == "allow":
         rule = rules.allow_for_session(number)
-        if rule.text in rules.unknown_kinds(ctx.runtime.agent.tools):
-            rules.forget(rule)
+        if rule.text in rules.unusable_rules(ctx.runtime.agent.tools):
+            rules.remove(rule)
             raise BadInput(
                 f"{rule.kind!r} is neither a tool nor a kind of permission.", "Kinds: run, edit, read, fetch"
             )
@@ -39,7 +39,7 @@ async def permissions(ctx: CommandContext, args: str) -> None:
     if not 1 <= index <= len(given):
         limit = f"Removable: 1 to {len(given)}." if given else "Rules in the settings: swecli config edit"
         raise UsageError(f"Rule {number.strip()} cannot be removed with /permissions.", limit)
-    rules.forget(given[index - 1])
+    rules.remove(given[index - 1])
     ctx.screen.note(f"removed: you will be asked again for {given[index - 1].text}")
 
 
