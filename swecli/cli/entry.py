@@ -128,9 +128,9 @@ def _refuse_command(text: str) -> None:
     if not text.lstrip().startswith("/"):
         return
     # late: few prompts look like one
-    from swecli.repl.input.lines import read_line  # noqa: PLC0415
+    from swecli.repl.input.lines import parse_line  # noqa: PLC0415
 
-    line = read_line(text)
+    line = parse_line(text)
     if line.kind != "command":
         return
     arguments = " ".join([line.name.lower(), *line.text.split()])[:_SHOWN]

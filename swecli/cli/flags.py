@@ -225,9 +225,9 @@ def _refuse_words(word: str, rest: Sequence[str]) -> None:
     slash command or shell line alone passes, it goes to no model; so does a word with letters that no subcommand has,
     for there are languages without spaces."""
     # late: most runs have no prompt
-    from swecli.repl.input.lines import read_line  # noqa: PLC0415
+    from swecli.repl.input.lines import parse_line  # noqa: PLC0415
 
-    if not rest and (not word.isascii() or word.split() != [word] or read_line(word).kind != "text"):
+    if not rest and (not word.isascii() or word.split() != [word] or parse_line(word).kind != "text"):
         return
     words = " ".join(rest)
     if word in SUBCOMMANDS:

@@ -111,9 +111,9 @@ def _export(args: argparse.Namespace) -> ActionResult:
     if args.format == "json":
         return ActionResult(whole, (dumps(whole, indent=2),))
     # late: templates and Markdown are loaded for these formats alone
-    from swecli.pages.page import session_as  # noqa: PLC0415
+    from swecli.pages.page import format_session  # noqa: PLC0415
 
-    text = session_as(args.format, whole)
+    text = format_session(args.format, whole)
     return ActionResult(whole, (text,), exact=text)
 
 

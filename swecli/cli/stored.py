@@ -96,14 +96,14 @@ def report(parser: Parser) -> None:
 
 def _report(args: argparse.Namespace) -> ActionResult:
     # late: --help and a wrong argument need neither database nor templates
-    from swecli.pages.page import report, write_new  # noqa: PLC0415
+    from swecli.pages.page import render_report, write_new_file  # noqa: PLC0415
     from swecli.store.views import daily_spending  # noqa: PLC0415
 
     today = date.today()
     with open_sessions(args) as sessions:
         found = daily_spending(sessions.database, args.days, today)
     path = Path(args.file or f"swecli-report-{today}.html").expanduser()
-    write_new(path, report(found), "Name another file: swecli report FILE")
+    write_new_file(path, render_report(found), "Name another file: swecli report FILE")
     return ActionResult({"file": str(path)} | found, (f"Written to {path}.",))
 
 

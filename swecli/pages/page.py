@@ -24,7 +24,7 @@ _CHART = 160  # units: the height of the chart's drawing
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("image")
 
 
-def session_as(form: str, whole: _Archive) -> str:
+def format_session(form: str, whole: _Archive) -> str:
     """A session in one of FORMATS."""
     if form == "json":
         return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
@@ -148,7 +148,7 @@ def _bars(whole: _Archive) -> list[dict[str, float]]:
     ]
 
 
-def report(found: dict[str, Any]) -> str:
+def render_report(found: dict[str, Any]) -> str:
     """The page of what `daily_spending` found."""
     charts = []
     for name, part, title in (("sent", "cached", "Tokens sent a day"), ("cost", "", "US dollars a day")):
@@ -166,7 +166,7 @@ def _markdown_to_html(text: str) -> str:
     return str(_MARKDOWN.render(text))
 
 
-def write_new(path: Path, text: str, hint: str) -> None:
+def write_new_file(path: Path, text: str, hint: str) -> None:
     """Write a file that is not there yet. Raises BadInput with what else can be done."""
     try:
         with path.open("xb") as file:

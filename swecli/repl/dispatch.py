@@ -10,8 +10,8 @@ from typing import Any
 
 from swecli.models.errors import SwecliError, UsageError
 from swecli.repl.background import Background
-from swecli.repl.input.by_line import PromptByLine
-from swecli.repl.input.lines import Line, read_line
+from swecli.repl.input.dumb_prompt import DumbPrompt
+from swecli.repl.input.lines import Line, parse_line
 from swecli.repl.input.prompt import PromptLine
 from swecli.repl.program import Program
 from swecli.repl.startup import Startup
@@ -20,16 +20,16 @@ _CLOSING = 10.0  # seconds that the end waits for the store, to keep a line that
 _AGAIN_AFTER = 1.0
 
 
-async def wait_visibly(future: asyncio.Future[Any], label: str, prompt: PromptLine | PromptByLine) -> None:
+async def wait_visibly(future: asyncio.Future[Any], label: str, prompt: PromptLine | DumbPrompt) -> None:
     """Wait for a future, the seconds in view; nothing stays on the screen. Raises what it raises. Cancelling the wait
     leaves the future alone."""
     began = time.monotonic()
     try:
         while not future.done():
-            prompt.live(["", f"{label} {time.monotonic() - began:.0f} s"])
+            prompt.show_live(["", f"{label} {time.monotonic() - began:.0f} s"])
             await asyncio.wait([future], timeout=0.5)
     finally:
-        prompt.live([])
+        prompt.show_live([])
     await asyncio.shield(future)
 
 
@@ -37,7 +37,7 @@ class Dispatcher:
     """Does the lines of a running REPL, one at a time, while the prompt stays open for the next."""
 
     def __init__(
-        self, program: Program, prompt: PromptLine | PromptByLine, startup: Startup, background: Background
+        self, program: Program, prompt: PromptLine | DumbPrompt, startup: Startup, background: Background
     ) -> None:
         self._program, self._prompt, self._startup, self._background = program, prompt, startup, background
         self._unstored: Line | None = None
@@ -63,7 +63,7 @@ class Dispatcher:
         """Do line after line, until cancelled."""
         while True:
             typed = await self._program.queue.next()
-            if problem := self._prompt.history.take_problem():
+            if problem := self._prompt.history.pop_error():
                 self._prompt.write(f"! {problem}\n")
             self._prompt.echo(typed)
             await self._take(typed)
@@ -76,7 +76,7 @@ class Dispatcher:
             self._task.cancel()
 
     def _read(self, typed: str) -> Line:
-        return read_line(self._prompt.history.pastes.expand(typed))
+        return parse_line(self._prompt.history.pastes.expand(typed))
 
     async def _run(self, work: Coroutine[Any, Any, None]) -> bool:
         """Do it so that it can be interrupted; false when it was. Raises what it raises."""

@@ -9,7 +9,7 @@ from prompt_toolkit.application import get_app
 from prompt_toolkit.enums import EditingMode
 
 from swecli.models.message import MODES, Mode
-from swecli.repl.render.formatting import money, percent
+from swecli.repl.render.formatting import format_dollars, percent
 
 if TYPE_CHECKING:
     from swecli.app import Runtime
@@ -91,7 +91,7 @@ class Footer:
             pieces.append((style, f"context {self.context}%"))
         if self.jobs:
             pieces.append(("class:footer.busy", f"{self.jobs} {'job' if self.jobs == 1 else 'jobs'}"))
-        pieces.append((style, "cost unknown" if self.cost is None else money(self.cost)))
+        pieces.append((style, "cost unknown" if self.cost is None else format_dollars(self.cost)))
         if self.busy:
             pieces.append(("class:footer.busy", self.busy))
         if _length(pieces) > width:

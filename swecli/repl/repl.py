@@ -16,8 +16,8 @@ from swecli.models.errors import SwecliError
 from swecli.repl.background import CLOSING, Background, PoliteFinder
 from swecli.repl.dispatch import Dispatcher
 from swecli.repl.footer import Footer
-from swecli.repl.input.by_line import PromptByLine
 from swecli.repl.input.completer import FileIndex, LineCompleter
+from swecli.repl.input.dumb_prompt import DumbPrompt
 from swecli.repl.input.prompt import PromptLine
 from swecli.repl.program import LineQueue, Program
 from swecli.repl.render.formatting import is_dumb
@@ -48,9 +48,9 @@ class REPL(Program):
         self._background, self._polite = Background(self), PoliteFinder(self)
         self._startup, self._files = Startup(start, build), FileIndex(start.cwd)
         self.queue = LineQueue((["/sessions"] if start.pick else []) + ([start.prompt] if start.prompt else []))
-        self.prompt: PromptLine | PromptByLine
+        self.prompt: PromptLine | DumbPrompt
         if is_dumb(start.environ):
-            self.prompt = PromptByLine(self, start)
+            self.prompt = DumbPrompt(self, start)
         else:
             completer = LineCompleter(self._startup, self._files)
             self.prompt = PromptLine(self, start, completer, self._footer.line, keyboard, output)
@@ -164,7 +164,7 @@ class REPL(Program):
         for event in self._background.take_held():
             self.renderer.show(event)
         self.prompt.close_output()
-        self._files.forget()  # some may have come or gone
+        self._files.invalidate()  # some may have come or gone
         if seconds >= self.start.settings.notify_after and not self.queue:
             self.prompt.notify("finished")
         self._footer.measure()

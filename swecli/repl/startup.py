@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from swecli.repl.background import Background
     from swecli.repl.chat.async_query_processor import Approver, AsyncQueryProcessor
     from swecli.repl.commands.registry import CommandTable
-    from swecli.repl.input.by_line import PromptByLine
+    from swecli.repl.input.dumb_prompt import DumbPrompt
     from swecli.repl.input.prompt import PromptLine
 
 _log = logging.getLogger(__name__)
@@ -67,7 +67,7 @@ class Startup:
         self.warm(runtime.agent)
         return runtime
 
-    async def assemble(self, program: Program, background: Background, prompt: PromptLine | PromptByLine) -> Parts:
+    async def assemble(self, program: Program, background: Background, prompt: PromptLine | DumbPrompt) -> Parts:
         """Wait for everything, and put together what acts and what draws above `prompt`. Raises as `load`."""
         table, runtime = await self._commands(), await self.load()
         # late: loaded behind the prompt
@@ -75,7 +75,7 @@ class Startup:
         from swecli.repl.render.renderer import Renderer  # noqa: PLC0415
         from swecli.repl.render.screen import Screen  # noqa: PLC0415
 
-        renderer = Renderer(Screen(prompt, prompt.color, prompt.linked), todos=runtime.agent.ctx.todos)
+        renderer = Renderer(Screen(prompt, prompt.color, prompt.link_root), todos=runtime.agent.ctx.todos)
         context = CommandContext(runtime, table.commands, renderer, program, prompt, background)
         approver, processor = Approver(renderer, prompt), AsyncQueryProcessor(program)
         self.parts = Parts(runtime, table, context, approver, processor)

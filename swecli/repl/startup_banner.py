@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from swecli import __version__
 from swecli.models.errors import SwecliError
 from swecli.models.finding import counted
-from swecli.repl.render.formatting import age, clean
+from swecli.repl.render.formatting import format_age, sanitize
 
 if TYPE_CHECKING:
     from swecli.config.load import Start
@@ -69,7 +69,7 @@ def short_path(path: Path) -> str:
 
 
 def _one(text: str) -> str:
-    return " ".join(clean(text).split())
+    return " ".join(sanitize(text).split())
 
 
 def session_name(session: Session) -> str:
@@ -79,7 +79,7 @@ def session_name(session: Session) -> str:
 
 def show_session(screen: Screen, session: Session) -> None:
     """Print which session this is, the last question and the last answer."""
-    turns, last = counted(session.interactions, "turn"), age(session.updated_at)
+    turns, last = counted(session.interactions, "turn"), format_age(session.updated_at)
     screen.note(f"session {session_name(session)} · {turns} · last used {last}")
     groups = session.by_interaction()
     if not groups:

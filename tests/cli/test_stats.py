@@ -10,7 +10,7 @@ import pytest
 
 from swecli.app import Runtime
 from swecli.models.errors import UsageError
-from swecli.pages.page import report
+from swecli.pages.page import render_report
 from swecli.repl.actions.insight import tables
 from swecli.store.views import daily_spending
 from tests.pages.test_session import Seen
@@ -108,4 +108,4 @@ async def test_names_on_the_page_are_text() -> None:
     runtime = await worked()
     found = daily_spending(runtime.sessions.database, 7, date.today())
     found["models"][0]["name"] = "<script>alert(1)</script>"
-    assert "script" not in Seen(report(found)).tags
+    assert "script" not in Seen(render_report(found)).tags

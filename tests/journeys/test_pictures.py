@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from swecli.models.errors import BadInput
-from swecli.pages.page import session_as
+from swecli.pages.page import format_session
 from swecli.redact import redact_value
 from swecli.store.session_files.importing import import_session
 from swecli.store.session_manager import SessionManager
@@ -68,10 +68,10 @@ async def test_an_export_brings_the_picture_to_another_store_and_shows_it_on_its
     session = runtime.sessions.current_session
     assert session is not None
     whole = redact_value(runtime.sessions.export(session.id))
-    assert f"base64,{base64.b64encode(DATA).decode()}" in session_as("html", whole)
-    assert "[image 64x48] shot.png" in session_as("md", whole)
+    assert f"base64,{base64.b64encode(DATA).decode()}" in format_session("html", whole)
+    assert "[image 64x48] shot.png" in format_session("md", whole)
     other = open_database(":memory:")
-    import_session(other, json.loads(session_as("json", whole)))
+    import_session(other, json.loads(format_session("json", whole)))
     [query, _] = SessionManager(other).resume(session.id, "").messages
     assert [image["data"] for image in query.images or ()] == [base64.b64encode(DATA).decode()]
     whole["messages"][0]["images"][0]["data"] = "<script>"

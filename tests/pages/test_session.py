@@ -11,7 +11,7 @@ import pytest
 
 from swecli.app import Runtime
 from swecli.models.errors import BadInput, SwecliError, UsageError
-from swecli.pages.page import FORMATS, session_as
+from swecli.pages.page import FORMATS, format_session
 from swecli.store.session_files.importing import import_session
 from swecli.store.sqlite.database import open_database
 from tests.support.desk import Desk
@@ -66,7 +66,7 @@ def exported(runtime: Runtime) -> dict[str, Any]:
 @pytest.mark.slow
 async def test_a_page_shows_turns_calls_and_diffs_and_fetches_and_runs_nothing() -> None:
     whole = exported(await worked(f"mend add {HOSTILE}", "and now?"))
-    seen = Seen(session_as("html", whole))
+    seen = Seen(format_session("html", whole))
     assert "script" not in seen.tags
     assert "img" not in seen.tags
     assert {follow for follow in seen.followed if not (follow[2] or "").startswith("#")} == {
@@ -79,7 +79,7 @@ async def test_a_page_shows_turns_calls_and_diffs_and_fetches_and_runs_nothing()
 
 
 async def test_markdown_has_each_turn_and_its_fences_hold() -> None:
-    text = session_as("md", exported(await worked("mend add", "and now?")))
+    text = format_session("md", exported(await worked("mend add", "and now?")))
     assert text.index("## T1: mend add") < text.index("**read_file** calc.py") < text.index("## T2: and now?")
     assert text.count("```\n") == 4, "two calls, each with its fence"
 
@@ -87,9 +87,9 @@ async def test_markdown_has_each_turn_and_its_fences_hold() -> None:
 @pytest.mark.slow
 async def test_an_empty_or_imported_session_without_figures_is_a_page() -> None:
     whole = exported(await worked("hello"))
-    assert "svg" in Seen(session_as("html", whole)).tags
-    assert "svg" not in Seen(session_as("html", whole | {"requests": []})).tags
-    assert "An empty session" in session_as("html", whole | {"interactions": [], "first_query": "", "messages": []})
+    assert "svg" in Seen(format_session("html", whole)).tags
+    assert "svg" not in Seen(format_session("html", whole | {"requests": []})).tags
+    assert "An empty session" in format_session("html", whole | {"interactions": [], "first_query": "", "messages": []})
 
 
 @pytest.mark.parametrize("form", FORMATS)

@@ -69,7 +69,7 @@ def test_a_failure_is_one_line_with_its_hint() -> None:
 class Shown(list[list[str]]):
     """What was live, one drawing after the other."""
 
-    def live(self, lines: Sequence[str]) -> None:
+    def show_live(self, lines: Sequence[str]) -> None:
         self.append(list(lines))
 
 

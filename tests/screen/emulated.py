@@ -31,7 +31,7 @@ class Emulated(io.StringIO):
         """Columns and rows."""
         return self.screen.columns, self.screen.lines
 
-    def live(self, lines: Sequence[str]) -> None:
+    def show_live(self, lines: Sequence[str]) -> None:
         """Nothing is shown for a while: see `Bottom`."""
 
     def isatty(self) -> bool:
@@ -67,7 +67,7 @@ class Paper:
     def write(self, text: str) -> None:
         self._file.write(text)
 
-    def live(self, lines: Sequence[str]) -> None:
+    def show_live(self, lines: Sequence[str]) -> None:
         """Nothing is shown for a while."""
 
 
@@ -86,7 +86,7 @@ class Bottom:
         lines = self._lines
         self._terminal.write(self._gone() + text + self._drawn(lines))
 
-    def live(self, lines: Sequence[str]) -> None:
+    def show_live(self, lines: Sequence[str]) -> None:
         self._terminal.write(self._gone() + self._drawn(list(lines)))
 
     def _gone(self) -> str:

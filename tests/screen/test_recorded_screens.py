@@ -32,8 +32,8 @@ def play_approval(renderer: Renderer) -> None:
         (canned.ASK_EDIT, Decision(True, "session")),
         (canned.ASK_RUN, Decision(False, reason="use the test runner")),
     ):
-        renderer.ask(request)
-        renderer.answer(request, decision)
+        renderer.show_approval(request)
+        renderer.show_decision(request, decision)
     renderer.end()
 
 

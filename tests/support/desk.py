@@ -57,7 +57,7 @@ class Desk(CommandContext):
     async def ask_text(self, label: str) -> str | None:
         return self._picks.pop(0)
 
-    async def hand_over(self, argv: Sequence[str]) -> None:
+    async def run_program(self, argv: Sequence[str]) -> None:
         self.handed_over.append(list(argv))
 
     async def settle(self) -> None:

@@ -14,7 +14,7 @@ from swecli.models.ids import turn_number
 from swecli.models.message import Usage
 from swecli.models.window import WindowSpec
 from swecli.playbook.action import ActionResult
-from swecli.repl.render.formatting import bar, money, percent, tokens
+from swecli.repl.render.formatting import format_bar, format_dollars, format_tokens, percent
 
 if TYPE_CHECKING:
     from swecli.app import Runtime
@@ -26,21 +26,22 @@ def show(runtime: Runtime, text: str = "detail") -> ActionResult:
     parts = list(found.parts) if text else found.grouped()
     if found.residual:
         parts.append(("provider counts", found.residual))
-    rows = tuple((name, f"{count:,}", bar(count, found.limit or found.total)) for name, count in parts)
-    total = f"{'about ' if found.estimated else ''}{tokens(found.total)}"
+    rows = tuple((name, f"{count:,}", format_bar(count, found.limit or found.total)) for name, count in parts)
+    total = f"{'about ' if found.estimated else ''}{format_tokens(found.total)}"
     lines = [f"{total} tokens (window unknown: up to 500,000 characters are sent)"]
     if found.limit is not None:
         share = percent(found.total, found.limit)
-        lines = [f"{bar(found.total, found.limit)} {total} of {tokens(found.limit)} tokens ({share}%)"]
+        lines = [f"{format_bar(found.total, found.limit)} {total} of {format_tokens(found.limit)} tokens ({share}%)"]
     if text:
         lines.append(
-            f"  {tokens(found.cached)} were sent before (cached), {tokens(found.reserve)} are reserved for the answer"
+            f"  {format_tokens(found.cached)} were sent before (cached), "
+            f"{format_tokens(found.reserve)} are reserved for the answer"
         )
         if found.counted:
             by = f"{found.counted:,} tokens by our count, {found.provider:,} by the provider's"
             lines.append(f"  last request: {by} ({found.provider - found.counted:+,})")
         if found.threshold is not None:
-            above = tokens(found.threshold)
+            above = format_tokens(found.threshold)
             lines.append(f"  above {above} it is reduced: old results, then a summary, then truncation")
     value = asdict(found) | {"parts": [{"name": name, "tokens": count} for name, count in found.parts]}
     return ActionResult(value, (*lines, *_next_reduction(runtime)), ("part", "tokens", "share"), rows)
@@ -53,7 +54,7 @@ def _next_reduction(runtime: Runtime) -> tuple[str, ...]:
 def plan(runtime: Runtime, text: str = "") -> ActionResult:
     """What the next reduction takes out, and when."""
     found = runtime.context_control.plan()
-    after = f", {tokens(found.before)} → {tokens(found.after)} tokens" if found.after is not None else ""
+    after = f", {format_tokens(found.before)} → {format_tokens(found.after)} tokens" if found.after is not None else ""
     removes = [f"  would remove {', '.join(found.removes)} · /pin keeps a turn"] if found.removes else []
     nothing = found.how == "window" and not found.removes
     what = f"no turn would be removed ({found.when})" if nothing else f"{found.how} {found.when}"
@@ -85,7 +86,7 @@ def log(runtime: Runtime, text: str = "") -> ActionResult:
             row.id,
             f"T{row.interaction}" + (f".{row.step}" if row.step else ""),
             f"{row.how} (undone)" if row.undone else row.how,
-            f"{tokens(row.before)} → {tokens(row.after)}",
+            f"{format_tokens(row.before)} → {format_tokens(row.after)}",
             row.detail,
         )
         for row in found
@@ -106,7 +107,7 @@ def pin(runtime: Runtime, text: str = "") -> ActionResult:
     control = runtime.context_control
     number = turn_number(text) if text else None
     size, pins = control.pin(number), list(control.session.context.pins)
-    line = f"pinned T{number or control.session.interactions} ({tokens(size)} tokens in every request)"
+    line = f"pinned T{number or control.session.interactions} ({format_tokens(size)} tokens in every request)"
     note = f"all pinned turns: {', '.join(f'T{n}' for n in pins)}" if len(pins) > 1 else ""
     return ActionResult({"pinned": pins, "tokens": size}, (line,), note=note)
 
@@ -129,7 +130,8 @@ def window(runtime: Runtime, text: str = "") -> ActionResult:
     if preview:
         changes = [f"{', '.join(then.leaves)} would be left out"] if then.leaves else []
         changes += [f"{', '.join(then.returns)} would come back"] if then.returns else []
-        size = f"{tokens(then.before)} → {tokens(then.after)} tokens{_priced(runtime, then.before, then.after)}"
+        size = f"{format_tokens(then.before)} → {format_tokens(then.after)} tokens"
+        size += _priced(runtime, then.before, then.after)
         line = f"window {now} → {spec or now}: {'; '.join(changes) or 'no change'}"
         return ActionResult(value, (line, f"  the next request: {size}"))
     pins = [f"T{number}" for number in runtime.session.context.pins if number < then.first]
@@ -140,7 +142,7 @@ def window(runtime: Runtime, text: str = "") -> ActionResult:
         return ActionResult(value, (f"window {spec or now}", "  the next request contains no earlier turns"))
     older = then.first - 1 - len(pins)
     left = f"; {older} older ones are stored but not sent" if older else ""
-    held = f"  the next request contains {which} ({tokens(then.after)} tokens in all){left}"
+    held = f"  the next request contains {which} ({format_tokens(then.after)} tokens in all){left}"
     return ActionResult(value, (f"window {spec or now}", held, *_next_reduction(runtime)))
 
 
@@ -175,7 +177,7 @@ def _priced(runtime: Runtime, before: int, after: int) -> str:
     from swecli.llm.price_table import cost_of  # noqa: PLC0415
 
     costs = [cost_of(Usage(input=count), runtime.agent.model.profile.price) for count in (before, after)]
-    return f", {money(costs[0])} → {money(costs[1])} uncached" if None not in costs else ""
+    return f", {format_dollars(costs[0])} → {format_dollars(costs[1])} uncached" if None not in costs else ""
 
 
 _Perform = Callable[["Runtime", str], ActionResult]

@@ -8,7 +8,7 @@ from typing import Any
 
 from swecli.models.finding import counted
 from swecli.playbook.action import ActionResult
-from swecli.repl.render.formatting import money, tokens
+from swecli.repl.render.formatting import format_dollars, format_tokens
 from swecli.store.sqlite.database import Database
 from swecli.store.views import Spending, daily_spending
 
@@ -25,8 +25,8 @@ def stats(database: Database, days: int, width: int) -> ActionResult:
     lines = [
         f"{counted(days, 'day')} to {found['days'][-1]['name']}: {counted(whole['sessions'], 'session')}, "
         f"{counted(whole['turns'], 'turn')}, {counted(whole['requests'], 'request')}",
-        f"{tokens(whole['sent'])} tokens sent, {share(whole)} from the cache, {tokens(whole['received'])} received, "
-        f"cost {money(whole['cost'])}",
+        f"{format_tokens(whole['sent'])} tokens sent, {share(whole)} from the cache, "
+        f"{format_tokens(whole['received'])} received, cost {format_dollars(whole['cost'])}",
     ]
     lines += ["", *_plot("tokens sent a day", found["days"], "sent", width)]
     if any(day["cost"] for day in found["days"]):
@@ -55,8 +55,8 @@ def share(one: Spending) -> str:
 
 def _cells(one: Spending) -> tuple[str, ...]:
     if "calls" in one:
-        return one["name"], f"{one['calls']:,}", f"{one['failed']:,}", tokens(one["tokens"])
-    figures = tokens(one["sent"]), share(one), tokens(one["received"]), money(one["cost"])
+        return one["name"], f"{one['calls']:,}", f"{one['failed']:,}", format_tokens(one["tokens"])
+    figures = format_tokens(one["sent"]), share(one), format_tokens(one["received"]), format_dollars(one["cost"])
     return one["name"], f"{one['requests']:,}", *figures
 
 
@@ -81,5 +81,5 @@ def _plot(title: str, days: Sequence[dict[str, Any]], name: str, width: int) -> 
     plotext.plotsize(width, _ROWS)
     plotext.bar([one["name"][5:] for one in days], values, width=0.7)
     ticks = [0, top / 2, top]
-    plotext.yticks(ticks, [tokens(round(tick)) if name == "sent" else f"{tick:.3g}" for tick in ticks])
+    plotext.yticks(ticks, [format_tokens(round(tick)) if name == "sent" else f"{tick:.3g}" for tick in ticks])
     return [title, *(line.rstrip() for line in plotext.uncolorize(plotext.build()).splitlines() if line.strip())]

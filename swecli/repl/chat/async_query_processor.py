@@ -102,12 +102,12 @@ class Approver:
     async def __call__(self, request: AskRequest) -> Decision:
         """The user's answer; none at all, as when the terminal is gone, is a no."""
         async with self._one_at_a_time:
-            self._renderer.ask(request)
+            self._renderer.show_approval(request)
             decision = None
             try:
                 decision = await self._ask(request)
             finally:
-                self._renderer.answer(request, decision)
+                self._renderer.show_decision(request, decision)
         return decision
 
     async def _ask(self, request: AskRequest) -> Decision:

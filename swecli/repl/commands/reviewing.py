@@ -18,7 +18,7 @@ from swecli.repl.chat.async_query_processor import Approver
 from swecli.repl.commands.base import CommandContext
 from swecli.repl.input.keys import editor_command
 from swecli.repl.input.question import Option
-from swecli.repl.render.review_view import card
+from swecli.repl.render.review_view import render_finding
 from swecli.review.judge.ledger import apply_suggestion, change_line, lessons, recheck, repair_request
 from swecli.review.publish.posting import need_token, plan_push
 from swecli.review.publish.view import chosen, view
@@ -158,7 +158,7 @@ async def _walk(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
 async def _show(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     finding = store.get(rest)
     laid_out = view(finding, Path(store.project), store.history(finding.id))
-    ctx.screen.print(card(finding, laid_out))
+    ctx.screen.print(render_finding(finding, laid_out))
 
 
 def _options(finding: Finding, *, first: bool, last: bool) -> list[Option]:
@@ -230,7 +230,7 @@ async def _open(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     program, *words = editor_command(ctx.runtime.start.environ)
     plus = [f"+{finding.line}"] if Path(program).name in _TAKE_LINE else []
     try:
-        await ctx.asker.hand_over([program, *words, *plus, str(Path(store.project) / finding.path)])
+        await ctx.asker.run_program([program, *words, *plus, str(Path(store.project) / finding.path)])
     except OSError as error:
         raise BadInput(f"The editor {program!r} cannot be started: {error.strerror}.", "Set $EDITOR.") from error
 

@@ -58,7 +58,7 @@ class LineCompleter(Completer):
             ]
         if match := _MENTION.search(before):
             typed = match[1]
-            return [Completion(path, -len(typed)) for path in matching(typed, await self._files.paths())]
+            return [Completion(path, -len(typed)) for path in match_paths(typed, await self._files.paths())]
         return []
 
 
@@ -74,7 +74,7 @@ def _commands_for(word: str, commands: Sequence[_Command]) -> list[Completion]:
     return [Completion(name, -len(word), display=f"/{name}", display_meta=help) for name, _, help in found]
 
 
-def matching(typed: str, paths: Sequence[str]) -> list[str]:
+def match_paths(typed: str, paths: Sequence[str]) -> list[str]:
     """Paths that hold the letters in their order, best first: its beginning, the file name's, a part of it, a part."""
     wanted = typed.lower()
 
@@ -93,13 +93,13 @@ def _holds(wanted: str, path: str) -> bool:
 
 
 class FileIndex:
-    """The files below `root`. `forget` makes the next question look again."""
+    """The files below `root`. `invalidate` makes the next question look again."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self._found: asyncio.Future[list[str]] | None = None
 
-    def forget(self) -> None:
+    def invalidate(self) -> None:
         """Look again at the next question: files may have come and gone."""
         if self._found is not None and self._found.done():
             self._found = None
@@ -107,11 +107,11 @@ class FileIndex:
     async def paths(self) -> Sequence[str]:
         """Paths relative to the root, folders with a slash at their end."""
         if self._found is None:
-            self._found = spawn(lambda: list_files(self._root), "swecli-files")
+            self._found = spawn(lambda: list_paths(self._root), "swecli-files")
         return await asyncio.shield(self._found)
 
 
-def list_files(root: Path) -> list[str]:
+def list_paths(root: Path) -> list[str]:
     """The files that the tools would list, and their folders; none where they cannot be listed."""
     # late: behind the prompt
     from swecli.tools.base import ToolError  # noqa: PLC0415

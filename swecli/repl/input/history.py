@@ -12,7 +12,7 @@ from swecli.repl.input.lines import Pastes
 
 class LineHistory(FileHistory):
     """prompt-toolkit's file; several programs may append to one. A history that cannot be kept must not cost the user
-    the line: `take_problem` reports it instead."""
+    the line: `pop_error` reports it instead."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -25,7 +25,7 @@ class LineHistory(FileHistory):
         if line.strip() and self._loaded_strings[:1] != [line]:
             super().append_string(line)
 
-    def take_problem(self) -> str:
+    def pop_error(self) -> str:
         """The first failure to read or write, once; "" when there was none, or it was taken."""
         if not self._problem:
             return ""

@@ -25,7 +25,7 @@ class Line:
     shared: bool = False
 
 
-def read_line(typed: str) -> Line:
+def parse_line(typed: str) -> Line:
     """Say what a typed line is. A lone `/` asks for help. Words keep their inner line breaks and spaces."""
     text = typed.strip()
     if not text:

@@ -42,7 +42,7 @@ from swecli.repl.input.keys import make_keys
 from swecli.repl.input.question import Option, Picker, Question, make_answer_keys
 from swecli.repl.input.terminal import COLOURS, PLAIN, HeldOutput, InlineApplication, PasteInput, rows_of
 from swecli.repl.program import LineQueue, Program
-from swecli.repl.render.formatting import clean, wants_color
+from swecli.repl.render.formatting import sanitize, wants_color
 from swecli.repl.render.known_terminal import ASK, DONE, OUTPUT, PROMPT, SENT, Theme, known_as, notification
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class PromptLine:
         self.history, self.theme = LineHistory(start.paths.history), Theme(settings.theme, environ)
         self.color = wants_color(environ, terminal=True, setting=settings.color)
         self._marked = self.color and bool(known_as(environ))
-        self.linked = start.cwd if self._marked else None
+        self.link_root = start.cwd if self._marked else None
         self._last_key = float("-inf")
         self.question: Question | None = None
         self._one_question = asyncio.Lock()
@@ -144,7 +144,7 @@ class PromptLine:
     def echo(self, line: str) -> None:
         """Print a line that was sent, as it stood in the prompt."""
         mark = "\x1b[1;36m>\x1b[0m " if self.app.color_depth is not ColorDepth.DEPTH_1_BIT else _MARK
-        shown = clean(line).replace("\n", "\n" + " " * len(_MARK)) + "\n"
+        shown = sanitize(line).replace("\n", "\n" + " " * len(_MARK)) + "\n"
         before, behind, output = (PROMPT, SENT, OUTPUT) if self._marked else ("", "", "")
         self.write(f"{before}{mark}{behind}{shown}{output}")
 
@@ -160,7 +160,7 @@ class PromptLine:
         self.app.output.write_raw(sequence)
         self.app.output.flush()
 
-    def live(self, lines: Sequence[str]) -> None:
+    def show_live(self, lines: Sequence[str]) -> None:
         """What goes on now, as lines with ANSI styles; [] when nothing does."""
         self.app.show([to_formatted_text(ANSI(line)) for line in lines])
 
@@ -168,7 +168,7 @@ class PromptLine:
         """Draw again, soon."""
         self.app.invalidate()
 
-    async def hand_over(self, argv: Sequence[str]) -> None:
+    async def run_program(self, argv: Sequence[str]) -> None:
         """Let another program have the terminal until it ends; what is printed then comes after it. Raises OSError."""
         with self.app.away():
             await run_in_terminal(lambda: subprocess.call(argv), in_executor=True)
@@ -279,7 +279,7 @@ def _queue_lines(queue: LineQueue, columns: int) -> list[StyleAndTextTuples]:
     waiting = queue.lines
     if not waiting:
         return []
-    shown = [f"  {number} {' '.join(clean(line).split())}" for number, line in enumerate(waiting, 1)]
+    shown = [f"  {number} {' '.join(sanitize(line).split())}" for number, line in enumerate(waiting, 1)]
     if len(shown) > _QUEUE_ROWS:
         shown[_QUEUE_ROWS - 1 :] = [f"  … {len(waiting) - _QUEUE_ROWS + 1} more"]
     head = "queue paused by the interrupt · Enter sends it" if queue.held else "queued"

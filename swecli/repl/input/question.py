@@ -14,9 +14,9 @@ from prompt_toolkit.filters import Condition, Filter, completion_is_selected, ha
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
-from swecli.repl.render.formatting import clean, one_line
+from swecli.repl.render.formatting import one_line, sanitize
 
-QUIET = 0.7  # seconds without a key, after a guarded question was drawn, until it can be answered
+QUIET_SECONDS = 0.7  # seconds without a key, after a guarded question was drawn, until it can be answered
 _HOLD = 0.5  # seconds that a lone letter or digit waits for a second key: what goes on is text, not an answer
 _PREVIEW = 6  # lines of what the selected row is about, at most
 _LEAST = 6  # rows of a screen that has room for a preview
@@ -45,17 +45,17 @@ class Asker(Protocol):
     async def ask_text(self, label: str) -> str | None:
         """A line that the user types; None for none."""
 
-    async def hand_over(self, argv: Sequence[str]) -> None:
+    async def run_program(self, argv: Sequence[str]) -> None:
         """Let another program have the terminal until it ends. Raises OSError: it cannot be started."""
 
 
 class Question:
     """One question. `result` gets the option's place, the text typed (where there are no options), or None: no answer.
-    A `guarded` one ignores keys until it was on the screen for `QUIET` seconds without any key, so that nothing typed
+    A `guarded` one ignores keys until it was on the screen for `QUIET_SECONDS` without any key, so that nothing typed
     before it could be read answers it, and Enter alone takes no option of it."""
 
     def __init__(self, title: str, options: Sequence[Option] = (), *, guarded: bool = False) -> None:
-        self.title = clean(title).strip()
+        self.title = sanitize(title).strip()
         self.options = [Option(one_line(one.label), one.mark, one.letter) for one in options]
         self.guarded = guarded
         self.at = None if guarded or not options else 0  # the option that Enter takes
@@ -75,7 +75,7 @@ class Question:
         """It is on the screen. When it opens if no key comes before, in the loop's seconds; None if it is open."""
         if self._quiet_since is None:
             self._quiet_since = self._loop.time()
-        return None if self.is_open else self._quiet_since + QUIET
+        return None if self.is_open else self._quiet_since + QUIET_SECONDS
 
     def key_pressed(self) -> None:
         """A key came: one that comes too early keeps the question closed for longer."""
@@ -90,7 +90,7 @@ class Question:
     def is_open(self) -> bool:
         """Whether keys may answer it."""
         if not self._open:
-            self._open = self._quiet_since is not None and self._loop.time() - self._quiet_since >= QUIET
+            self._open = self._quiet_since is not None and self._loop.time() - self._quiet_since >= QUIET_SECONDS
         return self._open
 
     @property

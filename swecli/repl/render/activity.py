@@ -11,7 +11,7 @@ from rich.text import Text
 
 from swecli.models.events import TurnFinished, WindowApplied
 from swecli.models.learning_events import PlaybookUpdated
-from swecli.repl.render.formatting import clean, money, one_line
+from swecli.repl.render.formatting import format_dollars, one_line, sanitize
 from swecli.repl.render.markdown import indented, prefixed
 
 _STOPPED = {
@@ -38,7 +38,7 @@ def price(cost: float | None) -> str:
     """What something cost, in words where it is nothing or not known."""
     if cost is None:
         return "cost unknown"
-    return money(cost) if cost else "no cost"
+    return format_dollars(cost) if cost else "no cost"
 
 
 def closing(event: TurnFinished) -> RenderableType:
@@ -56,7 +56,7 @@ def closing(event: TurnFinished) -> RenderableType:
 def learned(event: PlaybookUpdated) -> RenderableType | None:
     """What changed in the playbook and what it cost, in one line; None where nothing did. What a model proposed and was
     not taken stands in the log; what the user asked for and was not taken is reported."""
-    lines = [clean(line, keep_newlines=False).strip() for line in event.lines]
+    lines = [sanitize(line, keep_newlines=False).strip() for line in event.lines]
     lines += [] if event.tokens else [f"rejected: {one_line(line)}" for line in event.refused]
     if not lines:
         return None
@@ -100,7 +100,7 @@ class Thought:
     def add(self, text: str) -> None:
         """Take a piece."""
         self.length += len(text)
-        self.text = (self.text + clean(text))[-_KEPT:]
+        self.text = (self.text + sanitize(text))[-_KEPT:]
 
     def lines(self, width: int) -> Text:
         """The last lines, wrapped to `width`."""
@@ -144,7 +144,7 @@ class Activity:
         drawn: list[RenderableType] = []
         for at in self.running.values():
             rows = _OUTPUT_ROWS if len(self.running) == 1 else 1
-            lines = clean(at.output).rstrip("\n").split("\n")[-rows:]
+            lines = sanitize(at.output).rstrip("\n").split("\n")[-rows:]
             drawn += [indented(Text(line[:_WIDEST], "output"), 4) for line in lines if line.strip()]
         return drawn
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 _AGES = ((60, 1, "s"), (3600, 60, "min"), (86_400, 3600, "h"))
 
 
-def money(cost: float | None) -> str:
+def format_dollars(cost: float | None) -> str:
     """US dollars; None is unknown, never shown as 0."""
     if cost is None:
         return "unknown"
@@ -18,7 +18,7 @@ def money(cost: float | None) -> str:
     return f"${cost:.2f}"
 
 
-def tokens(count: int) -> str:
+def format_tokens(count: int) -> str:
     """A count of tokens in at most five characters: 940, 1.2k, 48k, 1.3M."""
     if count < 1000:
         return str(count)
@@ -34,13 +34,13 @@ def percent(part: int, whole: int | None) -> int | None:
     return -(-100 * part // whole)
 
 
-def bar(part: int, whole: int, width: int = 24) -> str:
+def format_bar(part: int, whole: int, width: int = 24) -> str:
     """`width` characters, of which the share of `part` is filled; something is at least one character."""
     filled = 0 if whole <= 0 or part <= 0 else min(width, max(1, round(width * part / whole)))
     return "█" * filled + "·" * (width - filled)
 
 
-def age(then: datetime, now: datetime | None = None) -> str:
+def format_age(then: datetime, now: datetime | None = None) -> str:
     """How long ago: `5 min ago`, `3 h ago`, and the date from two days on. A time without a zone is UTC."""
     when = then if then.tzinfo else then.replace(tzinfo=UTC)
     seconds = max(0.0, ((now or datetime.now(UTC)) - when).total_seconds())
@@ -87,10 +87,10 @@ _SHAPED = "\u0620-\u06ff\u0750-\u077f\u08a0-\u08ff\u0900-\u0dff\u0f00-\u0fff\u10
 _JOINERS = re.compile(f"(?<![{_SHAPED}])[\u200c\u200d]+|[\u200c\u200d]+(?![{_SHAPED}])|[\u200c\u200d]{{2,}}")
 _ODD = re.compile(f"[{_UNSEEN}{_SURROGATES}\u200c\u200d\u2028\u2029\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 
-REVEALED = re.compile(r"<U\+[0-9A-F]{4,6}>")  # how `reveal` writes a character nobody could see
+ESCAPED = re.compile(r"<U\+[0-9A-F]{4,6}>")  # how `escape_invisible` writes a character nobody could see
 
 
-def clean(text: str, keep_newlines: bool = True) -> str:
+def sanitize(text: str, keep_newlines: bool = True) -> str:
     """The text with nothing in it that is not a letter, a space, a tab or a newline.
 
     Line ends of every kind become "\\n"; lone surrogates become U+FFFD. Without `keep_newlines` the result is one
@@ -102,7 +102,7 @@ def clean(text: str, keep_newlines: bool = True) -> str:
     return text if keep_newlines else text.replace("\n", " ").replace("\t", " ")
 
 
-def reveal(text: str) -> str:
+def escape_invisible(text: str) -> str:
     """The text with every control, invisible or odd-space character written out as `<U+202E>`. For what the user is
     asked to approve: nothing is dropped, nothing stays hidden. Tabs and newlines stay."""
     return _ODD.sub(lambda match: f"<U+{ord(match[0]):04X}>", text.replace("\r\n", "\n"))
@@ -110,5 +110,5 @@ def reveal(text: str) -> str:
 
 def one_line(text: str, limit: int = 400) -> str:
     """The text cleaned and on one line, at most `limit` characters, cut with an ellipsis."""
-    line = " ".join(clean(text[: limit * 4], keep_newlines=False).split())
+    line = " ".join(sanitize(text[: limit * 4], keep_newlines=False).split())
     return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -17,7 +17,7 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from swecli.repl.render.formatting import clean
+from swecli.repl.render.formatting import sanitize
 
 _NARROW = 12  # below this many columns an indent would cost more than it shows
 
@@ -68,7 +68,7 @@ def make_parser() -> MarkdownIt:
 
 def draw_markdown(text: str, color: bool) -> RenderableType:
     """A whole, finished text."""
-    return draw_all(make_parser().parse(clean(text)), color)
+    return draw_all(make_parser().parse(sanitize(text)), color)
 
 
 def draw_all(tokens: Sequence[Token], color: bool) -> RenderableType:
@@ -87,7 +87,7 @@ def draw(tokens: Sequence[Token], color: bool) -> RenderableType:
         case "heading_open":
             return _heading(first, tokens[1], color)
         case "fence" | "code_block":
-            return indented(_colored(clean(first.content).rstrip("\n"), first.info if color else ""), 2)
+            return indented(_colored(sanitize(first.content).rstrip("\n"), first.info if color else ""), 2)
         case "bullet_list_open" | "ordered_list_open":
             return _list(tokens, color)
         case "blockquote_open":
@@ -101,7 +101,7 @@ def draw(tokens: Sequence[Token], color: bool) -> RenderableType:
             return _inline(tokens[1], color)
         case "inline":
             return _inline(first, color)
-    return Text(clean(first.content))
+    return Text(sanitize(first.content))
 
 
 def groups(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
@@ -172,21 +172,21 @@ def _inline(token: Token, color: bool) -> Text:
 
 
 def _leaf(token: Token, color: bool) -> Text:
-    content = clean(token.content)
+    content = sanitize(token.content)
     match token.type:
         case "softbreak" | "hardbreak":
             return Text("\n")
         case "code_inline":
             return Text().append(content if color else f"`{content}`", "md.code")
         case "image":
-            source = clean(str(token.attrs.get("src", "")), keep_newlines=False)
+            source = sanitize(str(token.attrs.get("src", "")), keep_newlines=False)
             return Text(content or "image").append(f" ({source})", "quiet")
     return Text(content)
 
 
 def _address(text: Text, start: int, href: str) -> None:
     """After a link's words its address, unless the words are the address."""
-    address = clean(href, keep_newlines=False)
+    address = sanitize(href, keep_newlines=False)
     if address.removeprefix("mailto:") != text.plain[start:]:
         text.append(f" ({address})", "quiet")
 

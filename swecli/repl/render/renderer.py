@@ -92,19 +92,19 @@ class Renderer:
             self._ticker.cancel()
             self._ticker = None
 
-    def ask(self, request: AskRequest) -> None:
-        """Show all of what a call would do, before its approval. Nothing is live until `answer`."""
+    def show_approval(self, request: AskRequest) -> None:
+        """Show all of what a call would do, before its approval. Nothing is live until `show_decision`."""
         self._settle()
         self._paused = True
         self.screen.show_live(None)
         self._asked.add(request.call.id)
         self._put(tools.question(request))
 
-    def answer(self, request: AskRequest, decision: Decision | None) -> None:
+    def show_decision(self, request: AskRequest, decision: Decision | None) -> None:
         """The line that stays of an approval; None where it was broken off."""
         if decision is not None:
             self._answered = request.call.id
-            self.screen.print(tools.answered(request, decision, self.screen.linked))
+            self.screen.print(tools.answered(request, decision, self.screen.link_root))
         self._paused = False
         self.draw(now=True)
 
@@ -179,7 +179,7 @@ class Renderer:
         under = self._answered == event.call.id
         if not under:
             state, shown = tools.state_of(event.result), event.result.for_user
-            self._put(tools.head(event.summary, state, event.call, shown, self.screen.linked))
+            self._put(tools.head(event.summary, state, event.call, shown, self.screen.link_root))
         drawing = tools.outcome(event.summary, event.call, event.result, seen=asked, headless=under)
         self._answered = ""
         if drawing is not None:

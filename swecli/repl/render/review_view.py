@@ -7,9 +7,9 @@ from rich.text import Text
 
 from swecli.models.finding import Finding, counted
 from swecli.models.review_events import FindingsAccumulated, ReviewEvent, ReviewFinished, ReviewStarted
-from swecli.repl.render.formatting import clean, one_line
+from swecli.repl.render.formatting import one_line, sanitize
 from swecli.repl.render.markdown import indented, prefixed
-from swecli.repl.render.tools import draw_diff
+from swecli.repl.render.tools import render_diff
 from swecli.review.publish.view import FindingView, brief, event_lines
 
 _ENDS = {
@@ -37,15 +37,15 @@ def row(finding: Finding) -> RenderableType:
     return prefixed(_head(brief(finding), finding, 300), "  ")
 
 
-def card(finding: Finding, laid_out: FindingView) -> RenderableType:
+def render_finding(finding: Finding, laid_out: FindingView) -> RenderableType:
     """One finding with its code and its suggestion as a diff."""
     parts: list[RenderableType] = [_head(laid_out, finding, 4_000)]
     for label, text in laid_out.facts:
         fact = Text(f"{one_line(label)}: " if label else "", style="quiet").append(one_line(text, 1_000), "quiet")
         parts.append(prefixed(fact, "  "))
-    parts += [Text(clean(line), "" if line.startswith(">") else "quiet", tab_size=4) for line in laid_out.code]
+    parts += [Text(sanitize(line), "" if line.startswith(">") else "quiet", tab_size=4) for line in laid_out.code]
     if laid_out.diff:
-        parts += [Text("suggested:", style="quiet"), indented(draw_diff("\n".join(laid_out.diff)), 1)]
+        parts += [Text("suggested:", style="quiet"), indented(render_diff("\n".join(laid_out.diff)), 1)]
     return Group(*parts)
 
 

@@ -12,7 +12,7 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 from rich.theme import Theme
 
-from swecli.repl.render.formatting import clean
+from swecli.repl.render.formatting import sanitize
 from swecli.repl.render.markdown import draw, draw_all, draw_markdown, grid, groups, make_parser, prefixed
 
 _NARROWEST = 20
@@ -55,7 +55,7 @@ class _Surface(Protocol):
     def write(self, text: str) -> object:
         """Print whole lines."""
 
-    def live(self, lines: Sequence[str]) -> None:
+    def show_live(self, lines: Sequence[str]) -> None:
         """Show lines for as long as they are true; [] takes them away."""
 
 
@@ -63,8 +63,8 @@ class Screen:
     """Prints above `surface`, into the normal buffer; `color` allows escape codes. Paths of files that were changed
     become links, relative to `linked`, unless that is None."""
 
-    def __init__(self, surface: _Surface, color: bool, linked: Path | None = None) -> None:
-        self.color, self.linked = color, linked
+    def __init__(self, surface: _Surface, color: bool, link_root: Path | None = None) -> None:
+        self.color, self.link_root = color, link_root
         self._surface, self._paper = surface, io.StringIO()
         self._console = Console(
             file=self._paper,
@@ -92,7 +92,7 @@ class Screen:
 
     def line(self, text: str = "", style: str = "") -> None:
         """Foreign or own text, wrapped; `style` is one of the theme's names or a rich style."""
-        self.print(Text(clean(text), style=style))
+        self.print(Text(sanitize(text), style=style))
 
     def note(self, text: str) -> None:
         """A quiet line."""
@@ -100,17 +100,17 @@ class Screen:
 
     def detail(self, text: str) -> None:
         """A quiet line that explains the one above it, indented."""
-        self.print(prefixed(Text(clean(text), style="quiet"), "  "))
+        self.print(prefixed(Text(sanitize(text), style="quiet"), "  "))
 
     def warn(self, text: str) -> None:
         """A line that asks for attention."""
-        self.print(prefixed(Text(clean(text), style="warn"), "! ", "warn"))
+        self.print(prefixed(Text(sanitize(text), style="warn"), "! ", "warn"))
 
     def error(self, message: str, hint: str = "") -> None:
         """What went wrong, and what to do next."""
-        text = Text().append(clean(message).strip(), "error")
+        text = Text().append(sanitize(message).strip(), "error")
         if hint:
-            text.append(f" · {clean(hint).strip()}", "quiet")
+            text.append(f" · {sanitize(hint).strip()}", "quiet")
         self.print(prefixed(text, "✗ ", "error"))
 
     def markdown(self, text: str) -> None:
@@ -119,17 +119,17 @@ class Screen:
 
     def table(self, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Rows of plain text under headers."""
-        self.print(grid([[Text(clean(str(cell))) for cell in row] for row in (headers, *rows)]))
+        self.print(grid([[Text(sanitize(str(cell))) for cell in row] for row in (headers, *rows)]))
 
-    def pairs(self, pairs: Sequence[tuple[str, str]]) -> None:
+    def columns(self, pairs: Sequence[tuple[str, str]]) -> None:
         """Names with their values, long ones folded under themselves; on a narrow screen, under their name."""
         left = max(len(name) for name, _ in pairs) + _GAP
         for name, value in pairs:
             if left > self.width // 2:
                 self.line(name)
-                self.print(prefixed(Text(clean(value)), " " * _GAP))
+                self.print(prefixed(Text(sanitize(value)), " " * _GAP))
             else:
-                self.print(prefixed(Text(clean(value)), name.ljust(left)))
+                self.print(prefixed(Text(sanitize(value)), name.ljust(left)))
 
     def print(self, renderable: RenderableType) -> None:
         """Anything; a bare string is foreign text."""
@@ -143,7 +143,7 @@ class Screen:
     def drawn(self, renderable: RenderableType, width: int | None = None) -> str:
         """The lines a renderable becomes, each with its newline."""
         if isinstance(renderable, str):
-            renderable = Text(clean(renderable))
+            renderable = Text(sanitize(renderable))
         self._console.width = width or self.width
         self._console.print(renderable)
         text = self._paper.getvalue()
@@ -154,7 +154,7 @@ class Screen:
     def show_live(self, renderable: RenderableType | None, rows: int = 0) -> None:
         """Show the last `rows` lines of this at the bottom for as long as it is true; None takes it away."""
         lines = [] if renderable is None else self.drawn(renderable, self.width - 1).split("\n")[:-1]
-        self._surface.live(lines[-rows:])
+        self._surface.show_live(lines[-rows:])
 
 
 _DRAWN = 4_096  # characters of a tail that are worth parsing just to show it
@@ -176,14 +176,14 @@ class MarkdownStream:
 
     def feed(self, text: str) -> None:
         """Take a piece; print what it finishes."""
-        text = clean(self._newlines.decode(text))
+        text = sanitize(self._newlines.decode(text))
         self._rest += text
         if "\n" in text and (len(self._rest) <= _SMALL or len(self._rest) >= _GROWTH * self._tried or self._fenced()):
             self._print_blocks()
 
     def finish(self) -> None:
         """The text has ended: print the rest."""
-        self._rest += clean(self._newlines.decode("", final=True))
+        self._rest += sanitize(self._newlines.decode("", final=True))
         if self._rest.strip():
             self._print(draw_all(self._parser.parse(self._rest), self._screen.color))
         self._rest = ""

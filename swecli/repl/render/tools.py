@@ -13,7 +13,7 @@ from rich.text import Text
 
 from swecli.models.message import AskRequest, Decision, Display, ToolCall, ToolResult
 from swecli.repl.render.activity import duration
-from swecli.repl.render.formatting import REVEALED, clean, one_line, reveal
+from swecli.repl.render.formatting import ESCAPED, escape_invisible, one_line, sanitize
 from swecli.repl.render.markdown import Prefixed, indented, prefixed
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
@@ -22,10 +22,10 @@ _NOISE = ("index ", "old mode ", "new mode ", "new file mode ", "deleted file mo
 _Row = tuple[str, str, int | None]  # its style, its text, its number: in the old file where it was removed
 
 
-def draw_diff(diff: str, limit: int = 2000, room: int = 0) -> RenderableType:
+def render_diff(diff: str, limit: int = 2000, room: int = 0) -> RenderableType:
     """A unified diff with numbered lines, at most `room` of them unless that is 0; what is none is shown as it is. A
     line over `limit` characters is cut, visibly; 0 cuts none."""
-    rows = list(_walk(clean(diff).splitlines()))
+    rows = list(_walk(sanitize(diff).splitlines()))
     files = [row for row in rows if row[0] == "head"]
     if len(files) == 1:
         rows.remove(files[0])  # one file: whoever shows the diff has named it
@@ -79,10 +79,10 @@ def _draw_row(row: _Row, width: int, limit: int) -> RenderableType:
 
 
 def _text(text: str, limit: int, style: str, tab_size: int = 8) -> Text:
-    """Clean text, cut visibly after `limit` characters unless that is 0; what `reveal` wrote out stands out."""
+    """Return clean text, truncated visibly after `limit` characters (0: never), escaped characters highlighted."""
     cut = len(text) - limit if limit else 0
     drawn = Text(text[:limit] if cut > 0 else text, style=style, tab_size=tab_size)
-    drawn.highlight_regex(REVEALED, "revealed")
+    drawn.highlight_regex(ESCAPED, "revealed")
     if cut > 0:
         drawn.append(f" … {cut:,} more characters", "quiet")
     return drawn
@@ -133,7 +133,7 @@ def outcome(
     if result.for_user.kind != "diff" and not result.denied:
         lines += _folded(call, result)
     elif not result.denied and not seen:
-        lines.append(draw_diff(result.for_user.body, room=_DIFF_LINES))
+        lines.append(render_diff(result.for_user.body, room=_DIFF_LINES))
     if not lines and headless:
         lines.append(Text("done", style="quiet"))
     return _hung(lines)
@@ -142,25 +142,25 @@ def outcome(
 def whole(summary: str, call: ToolCall, result: ToolResult) -> RenderableType:
     """A call with all of its output: a change as its diff, anything else as the model got it."""
     if result.for_user.kind == "diff":
-        lines = [draw_diff(result.for_user.body)]
+        lines = [render_diff(result.for_user.body)]
     else:
-        lines = [_text(line, FULL_LIMIT, "") for line in clean(result.for_model).rstrip("\n").split("\n")]
+        lines = [_text(line, FULL_LIMIT, "") for line in sanitize(result.for_model).rstrip("\n").split("\n")]
     parts = [head(summary, state_of(result), call), _hung(lines)]
     return Group(*(part for part in parts if part is not None))
 
 
 def question(request: AskRequest) -> RenderableType:
     """A call that waits for a yes: all of what it would do, with nothing hidden in it."""
-    parts: list[RenderableType] = [head(reveal(request.summary), "asking")]
+    parts: list[RenderableType] = [head(escape_invisible(request.summary), "asking")]
     preview = request.preview
-    body = reveal(preview.body or json.dumps(request.call.parameters, ensure_ascii=False, indent=2))
+    body = escape_invisible(preview.body or json.dumps(request.call.parameters, ensure_ascii=False, indent=2))
     target = request.summary.partition(" ")[2]
     if preview.kind == "diff":
-        parts.append(indented(draw_diff(body, 0), 2))
+        parts.append(indented(render_diff(body, 0), 2))
     elif body.strip() != target:
         parts.append(indented(_text(body.rstrip("\n"), 0, ""), 4))
     notes = [note for note in (preview.title, request.why) if note and note not in target]
-    return Group(*parts, *(indented(_text(reveal(note), 0, "quiet"), 2) for note in notes))
+    return Group(*parts, *(indented(_text(escape_invisible(note), 0, "quiet"), 2) for note in notes))
 
 
 def answered(request: AskRequest, decision: Decision, root: Path | None = None) -> RenderableType:
@@ -168,7 +168,7 @@ def answered(request: AskRequest, decision: Decision, root: Path | None = None) 
     what = one_line(request.summary)
     if not decision.allow:
         text = Text(f"refused: {what}", style="denied")
-        text.append(f" · {clean(decision.reason)}" if decision.reason else "", "quiet")
+        text.append(f" · {sanitize(decision.reason)}" if decision.reason else "", "quiet")
         return prefixed(text, "✗ ", "denied")
     text = _linked(Text(f"allowed: {what}", style="quiet"), request.preview, root)
     if decision.scope == "session":
@@ -197,7 +197,7 @@ def _title(summary: str, call: ToolCall, result: ToolResult) -> str:
 
 def _body(result: ToolResult) -> list[str]:
     shown = result.for_user
-    text = clean(shown.body or ("" if shown.title else result.for_model))
+    text = sanitize(shown.body or ("" if shown.title else result.for_model))
     return text.strip("\n").split("\n") if text.strip() else []
 
 

@@ -117,7 +117,7 @@ async def test_the_editor_opens_at_the_line(monkeypatch: pytest.MonkeyPatch) -> 
 async def test_an_editor_that_cannot_be_started_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     desk, _ = await desk_with(monkeypatch)
     desk.runtime.start.environ["EDITOR"] = "/nowhere/ed"  # type: ignore[index]
-    monkeypatch.setattr(desk, "hand_over", partial(asyncio.to_thread, subprocess.call))
+    monkeypatch.setattr(desk, "run_program", partial(asyncio.to_thread, subprocess.call))
     desk.will_pick("o", "n")
     assert "The editor '/nowhere/ed' cannot be started: No such file" in await desk.type("/findings walk F-1")
 

@@ -12,7 +12,7 @@ from prompt_toolkit.document import Document
 
 from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.commands.registry import CommandTable, discover
-from swecli.repl.input.completer import LIMIT, FileIndex, LineCompleter, matching
+from swecli.repl.input.completer import LIMIT, FileIndex, LineCompleter, match_paths
 
 PATHS = ["src/app.py", "src/main.py", "tests/test_app.py", "docs/", "README.md"]
 
@@ -91,14 +91,14 @@ async def test_elsewhere_nothing_is_offered(text: str) -> None:
 
 
 def test_the_beginning_wins_over_the_middle_and_that_over_mere_letters() -> None:
-    assert matching("app", PATHS) == ["src/app.py", "tests/test_app.py"]
-    assert matching("src/", PATHS) == ["src/app.py", "src/main.py"]
-    assert matching("sapp", PATHS) == ["src/app.py", "tests/test_app.py"]
-    assert matching("readme", PATHS) == ["README.md"]
+    assert match_paths("app", PATHS) == ["src/app.py", "tests/test_app.py"]
+    assert match_paths("src/", PATHS) == ["src/app.py", "src/main.py"]
+    assert match_paths("sapp", PATHS) == ["src/app.py", "tests/test_app.py"]
+    assert match_paths("readme", PATHS) == ["README.md"]
 
 
 @given(st.text("abc/.", max_size=8), st.lists(st.text("abc/.", min_size=1), max_size=80))
 def test_only_known_paths_are_offered_and_not_too_many(typed: str, paths: list[str]) -> None:
-    found = matching(typed, paths)
+    found = match_paths(typed, paths)
     assert set(found) <= set(paths)
     assert len(found) <= LIMIT

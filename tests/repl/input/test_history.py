@@ -58,8 +58,8 @@ def test_a_history_that_cannot_be_written_states_it_once(tmp_path: Path) -> None
     history = LineHistory(tmp_path / "file" / "history")
     history.append_string("a")
     history.append_string("b")
-    assert "history cannot be written" in history.take_problem()
-    assert history.take_problem() == ""
+    assert "history cannot be written" in history.pop_error()
+    assert history.pop_error() == ""
 
 
 def test_the_editor_goes_back_through_it(tmp_path: Path) -> None:

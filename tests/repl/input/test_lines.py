@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.repl.input.lines import read_line
+from swecli.repl.input.lines import parse_line
 
 
 @pytest.mark.parametrize(
@@ -21,34 +21,34 @@ from swecli.repl.input.lines import read_line
     ],
 )
 def test_a_slash_word_is_a_command(typed: str, name: str, args: str) -> None:
-    line = read_line(typed)
+    line = parse_line(typed)
     assert (line.kind, line.name, line.text) == ("command", name, args)
 
 
 @pytest.mark.parametrize("typed", ["/usr/bin is full", "/usr/bin", "/* a note */", "what does /help do", "a\n/help"])
 def test_a_second_slash_or_another_beginning_is_plain_text(typed: str) -> None:
-    line = read_line(typed)
+    line = parse_line(typed)
     assert (line.kind, line.text) == ("text", typed)
 
 
 @pytest.mark.parametrize("typed", ["exit", "quit", ":q", " exit \n"])
 def test_a_bare_word_leaves(typed: str) -> None:
-    assert read_line(typed).kind == "leave"
+    assert parse_line(typed).kind == "leave"
 
 
 def test_one_mark_shares_the_output_and_two_keep_it() -> None:
-    assert (read_line("! git status").text, read_line("!git status").shared) == ("git status", True)
-    assert (read_line("!! git status").text, read_line("!!git status").shared) == ("git status", False)
+    assert (parse_line("! git status").text, parse_line("!git status").shared) == ("git status", True)
+    assert (parse_line("!! git status").text, parse_line("!!git status").shared) == ("git status", False)
 
 
 @pytest.mark.parametrize("typed", ["", "  ", "\n\t"])
 def test_nothing_is_nothing(typed: str) -> None:
-    assert read_line(typed).kind == "empty"
+    assert parse_line(typed).kind == "empty"
 
 
 @given(st.text())
 def test_every_line_has_a_place(typed: str) -> None:
-    line = read_line(typed)
+    line = parse_line(typed)
     assert (line.kind == "empty") == (not typed.strip())
     if line.kind == "text":
         assert line.text == typed.strip()

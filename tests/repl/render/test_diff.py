@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.repl.render.screen import Screen
-from swecli.repl.render.tools import draw_diff
+from swecli.repl.render.tools import render_diff
 from tests.screen.emulated import Paper
 
 DIFF = """--- a/x.py
@@ -28,7 +28,7 @@ DIFF = """--- a/x.py
 
 def drawn(diff: str, width: int = 60, limit: int = 2000, room: int = 0) -> str:
     out = io.StringIO()
-    Screen(Paper(out, width), False).print(draw_diff(diff, limit, room))
+    Screen(Paper(out, width), False).print(render_diff(diff, limit, room))
     return out.getvalue()
 
 

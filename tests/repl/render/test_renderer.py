@@ -198,20 +198,20 @@ def test_nothing_is_live_until_a_question_is_answered() -> None:
     stage = Stage()
     stage.renderer.begin()
     stage.show(TextDelta("So far."))
-    stage.renderer.ask(canned.ASK_RUN)
+    stage.renderer.show_approval(canned.ASK_RUN)
     stage.clock.now += 5
     stage.renderer.draw()
     assert stage.seen()[0] == "So far."
     assert "Working" not in stage.seen()[-1]
-    stage.renderer.answer(canned.ASK_RUN, None)
+    stage.renderer.show_decision(canned.ASK_RUN, None)
     assert "Working" in stage.seen()[-1]
 
 
 def test_a_call_that_was_approved_is_not_explained_twice() -> None:
     stage = Stage(80, 40)
     stage.renderer.begin()
-    stage.renderer.ask(canned.ASK_EDIT)
-    stage.renderer.answer(canned.ASK_EDIT, Decision(True))
+    stage.renderer.show_approval(canned.ASK_EDIT)
+    stage.renderer.show_decision(canned.ASK_EDIT, Decision(True))
     result = ToolResult(True, "ok", canned.ASK_EDIT.preview)
     seen = stage.show(ToolFinished(canned.EDIT, canned.ASK_EDIT.summary, result), FINISHED)
     assert sum("choose_model" in line for line in seen) == 1
@@ -223,8 +223,8 @@ def test_output_of_an_approved_call_hangs_under_its_approval_unless_something_ca
     for between in ((), (Notice("by the way"),)):
         stage = Stage(80, 40)
         stage.renderer.begin()
-        stage.renderer.ask(canned.ASK_RUN)
-        stage.renderer.answer(canned.ASK_RUN, Decision(True))
+        stage.renderer.show_approval(canned.ASK_RUN)
+        stage.renderer.show_decision(canned.ASK_RUN, Decision(True))
         result = ToolResult(True, "passed", Display(body="passed"), exit_code=0)
         seen = stage.show(*between, ToolFinished(canned.RUN, "Run pytest -q", result), FINISHED)
         assert ("● Run pytest -q · 3.2 s" in seen) is bool(between)
@@ -234,8 +234,8 @@ def test_output_of_an_approved_call_hangs_under_its_approval_unless_something_ca
 def test_a_refused_question_leaves_only_its_line() -> None:
     stage = Stage(80, 40)
     stage.renderer.begin()
-    stage.renderer.ask(canned.ASK_RUN)
-    stage.renderer.answer(canned.ASK_RUN, Decision(False, reason="no"))
+    stage.renderer.show_approval(canned.ASK_RUN)
+    stage.renderer.show_decision(canned.ASK_RUN, Decision(False, reason="no"))
     seen = stage.show(ToolFinished(canned.RUN, "Run pytest -q", ToolResult(False, "refused", denied=True)), FINISHED)
     assert sum("refused" in line for line in seen) == 1
 

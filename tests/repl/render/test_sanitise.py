@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.repl.render.formatting import clean, one_line, reveal
+from swecli.repl.render.formatting import escape_invisible, one_line, sanitize
 from tests.screen.hostile import HOSTILE
 
 text = st.text(st.characters(exclude_categories=[]), max_size=60) | st.lists(st.sampled_from(HOSTILE)).map("".join)
@@ -27,29 +27,29 @@ def drawable(letter: str) -> bool:
 
 @given(text)
 def test_nothing_that_steers_or_hides_is_left(foreign: str) -> None:
-    assert [letter for letter in clean(foreign) if not drawable(letter)] == []
+    assert [letter for letter in sanitize(foreign) if not drawable(letter)] == []
 
 
 @given(text)
 def test_cleaning_twice_changes_nothing(foreign: str) -> None:
-    assert clean(clean(foreign)) == clean(foreign)
+    assert sanitize(sanitize(foreign)) == sanitize(foreign)
 
 
 @given(text)
 def test_on_one_line_there_is_one_line(foreign: str) -> None:
-    assert len(clean(foreign, keep_newlines=False).splitlines()) <= 1
+    assert len(sanitize(foreign, keep_newlines=False).splitlines()) <= 1
     assert "\n" not in one_line(foreign)
 
 
 @given(st.text(st.sampled_from("abc äé日本語 🎉 [/]{}\n\t"), max_size=80))
 def test_ordinary_text_stays_as_it_is(ordinary: str) -> None:
-    assert clean(ordinary) == ordinary
-    assert reveal(ordinary) == ordinary
+    assert sanitize(ordinary) == ordinary
+    assert escape_invisible(ordinary) == ordinary
 
 
 @given(text)
 def test_what_is_revealed_holds_nothing_hidden_and_keeps_the_rest(foreign: str) -> None:
-    shown = reveal(foreign)
+    shown = escape_invisible(foreign)
     assert [letter for letter in shown if not drawable(letter) or letter in "\u200c\u200d"] == []
     for letter in foreign.replace("\r\n", "\n"):
         assert letter in shown or f"<U+{ord(letter):04X}>" in shown
@@ -67,7 +67,7 @@ def test_what_is_revealed_holds_nothing_hidden_and_keeps_the_rest(foreign: str) 
     ],
 )
 def test_sequences_go_whole_and_joiners_stay_only_where_they_shape(foreign: str, left: str) -> None:
-    assert clean(foreign) == left
+    assert sanitize(foreign) == left
 
 
 def test_a_line_that_is_too_long_is_cut_visibly() -> None:

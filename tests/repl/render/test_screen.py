@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from swecli.repl.render.screen import Screen
-from swecli.repl.render.tools import draw_diff
+from swecli.repl.render.tools import render_diff
 from tests.screen.emulated import Paper
 from tests.screen.hostile import HOSTILE
 
@@ -32,7 +32,7 @@ def everything(screen: Screen, text: str) -> None:
     screen.error(text, text)
     screen.markdown(text)
     screen.table([text, "b"], [[text, text]])
-    screen.print(draw_diff(f"--- a\n+++ b\n@@ -1 +1 @@\n+{text}\n"))
+    screen.print(render_diff(f"--- a\n+++ b\n@@ -1 +1 @@\n+{text}\n"))
     screen.print(text)
 
 

@@ -11,7 +11,7 @@ from swecli.config.settings import SETTINGS
 from swecli.models.errors import BadInput, UsageError
 from swecli.repl.background import spawn
 from swecli.repl.commands.base import CommandContext, Values, command
-from swecli.repl.render.formatting import tokens
+from swecli.repl.render.formatting import format_tokens
 
 if TYPE_CHECKING:
     from swecli.app import Runtime
@@ -94,7 +94,7 @@ async def model(ctx: CommandContext, args: str) -> None:
         # in a thread: looking a name up reads large tables, and the screen must not stand still
         await asyncio.shield(spawn(lambda: runtime.switch_model(args), "swecli-model"))
     used = runtime.agent.model
-    window = f"{tokens(used.profile.window)} tokens" if used.profile.window else "of unknown size"
+    window = f"{format_tokens(used.profile.window)} tokens" if used.profile.window else "of unknown size"
     ctx.screen.line(f"{used.name} ({runtime.choice.why}) · context {window}")
     if line := runtime.agent.too_small():
         ctx.screen.note(line)

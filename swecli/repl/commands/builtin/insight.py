@@ -8,7 +8,7 @@ from threading import Event
 from swecli.models.errors import UsageError
 from swecli.models.finding import counted
 from swecli.repl.commands.base import CommandContext, command
-from swecli.repl.render.formatting import money
+from swecli.repl.render.formatting import format_dollars
 
 _DAYS = 30
 _BUCKETS = (
@@ -29,9 +29,9 @@ async def cost(ctx: CommandContext, args: str) -> None:
 
     runtime, totals = ctx.runtime, ctx.runtime.sessions.totals()
     rows = [(words, f"{getattr(totals.usage, name):>12,}") for name, words in _BUCKETS]
-    ctx.screen.pairs([*rows, ("total tokens", f"{totals.usage.total:>12,}")])
+    ctx.screen.columns([*rows, ("total tokens", f"{totals.usage.total:>12,}")])
     why = "" if totals.cost is not None else " (the price of a request is unknown)"
-    ctx.screen.line(f"{counted(totals.requests, 'request')} · cost {money(totals.cost)}{why}")
+    ctx.screen.line(f"{counted(totals.requests, 'request')} · cost {format_dollars(totals.cost)}{why}")
     for line in tables(session_spending(runtime.sessions.database, runtime.session.id), ctx.screen.width):
         ctx.screen.line(line)
 

@@ -66,10 +66,10 @@ async def show_help(ctx: CommandContext, args: str) -> None:
         return
     for title, group in _grouped(ctx.commands):
         ctx.screen.line(title, "head")
-        ctx.screen.pairs([(" ".join(f"/{word}" for word in (c.name, *c.aliases[:1])), c.help) for c in group])
+        ctx.screen.columns([(" ".join(f"/{word}" for word in (c.name, *c.aliases[:1])), c.help) for c in group])
         ctx.screen.line()
     ctx.screen.line("Keys", "head")
-    ctx.screen.pairs(_KEYS)
+    ctx.screen.columns(_KEYS)
     ctx.screen.note("/help COMMAND for its arguments and aliases")
 
 
@@ -106,7 +106,7 @@ async def status(ctx: CommandContext, args: str) -> None:
         ("learning", "on" if runtime.learning.enabled else "off"),
         ("pending", f"{counted(pending, 'turn')} to reflect on" if pending else "nothing to reflect on"),
     ]
-    ctx.screen.pairs(rows)
+    ctx.screen.columns(rows)
 
 
 _QUERY = (

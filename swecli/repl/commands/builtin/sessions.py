@@ -17,7 +17,7 @@ from swecli.models.ids import turn_within
 from swecli.models.session import title_by_rule
 from swecli.redact import redact_value
 from swecli.repl.commands.base import CommandContext, Values, command
-from swecli.repl.render.formatting import age, money
+from swecli.repl.render.formatting import format_age, format_dollars
 from swecli.repl.startup_banner import session_name, short_path, show_session
 
 if TYPE_CHECKING:
@@ -67,14 +67,14 @@ async def fork(ctx: CommandContext, args: str) -> None:
 
 def _label(info: SessionInfo) -> str:
     words = info.title or title_by_rule(info.first_query) or info.id
-    return f"{words[:60]} · {counted(info.interactions, 'turn')} · {age(info.updated_at)}"
+    return f"{words[:60]} · {counted(info.interactions, 'turn')} · {format_age(info.updated_at)}"
 
 
 def _details(info: SessionInfo, ending: Mapping[str, str]) -> list[str]:
     """What a session is about: how it began, how it ended, with which model."""
     first, last = info.first_query, ending.get("user", "")
     asked = [f"> {first}", *([f"> {last}"] if last and not last.startswith(first[:40]) else [])]
-    return [*asked, ending.get("assistant", ""), f"{info.model} · {money(info.cost)} · {info.id}"]
+    return [*asked, ending.get("assistant", ""), f"{info.model} · {format_dollars(info.cost)} · {info.id}"]
 
 
 @command(aliases=("clear", "reset"), usage="[NAME]")
@@ -108,7 +108,7 @@ async def search(ctx: CommandContext, args: str) -> None:
         ctx.screen.note(f"no matches for {args!r}")
         return
     rows = [
-        (f"{hit.title or hit.session_id[:13]} T{hit.interaction}", age(hit.created_at), hit.role, hit.snippet)
+        (f"{hit.title or hit.session_id[:13]} T{hit.interaction}", format_age(hit.created_at), hit.role, hit.snippet)
         for hit in hits
     ]
     ctx.screen.table(("session", "when", "role", "text"), rows)
@@ -156,7 +156,7 @@ def _to_clipboard(ctx: CommandContext, text: str) -> str:
 async def export(ctx: CommandContext, args: str) -> None:
     """Write this session to a file: a page (html), Markdown or JSON, secrets redacted"""
     # late: templates and Markdown are loaded for this command alone
-    from swecli.pages.page import FORMATS, session_as, write_new  # noqa: PLC0415
+    from swecli.pages.page import FORMATS, format_session, write_new_file  # noqa: PLC0415
 
     form, _, name = (args or "html").partition(" ")
     if form not in FORMATS:
@@ -165,6 +165,6 @@ async def export(ctx: CommandContext, args: str) -> None:
     if not session.interactions:
         raise UsageError("There is nothing to export yet: this session has no turn.")
     path = ctx.runtime.cwd / (Path(name.strip()).expanduser() if name else f"swecli-{session.id[:8]}.{form}")
-    text = session_as(form, redact_value(ctx.runtime.sessions.export(session.id)))
-    write_new(path, text, "Name another file: /export html FILE")
+    text = format_session(form, redact_value(ctx.runtime.sessions.export(session.id)))
+    write_new_file(path, text, "Name another file: /export html FILE")
     ctx.screen.note(f"exported {counted(session.interactions, 'turn')} to {short_path(path)}")

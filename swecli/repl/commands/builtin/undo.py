@@ -120,7 +120,7 @@ def _history_of(ctx: CommandContext) -> TurnHistory:
 async def diff(ctx: CommandContext, args: str) -> None:
     """Show what the last turn, turn T7 or the session changed in files"""
     # late: rich is not needed to declare a command
-    from swecli.repl.render.tools import draw_diff  # noqa: PLC0415
+    from swecli.repl.render.tools import render_diff  # noqa: PLC0415
 
     turns, whole = ctx.runtime.session.interactions, args == "session"
     last = turn_within("" if whole else args, turns)
@@ -130,4 +130,4 @@ async def diff(ctx: CommandContext, args: str) -> None:
     for line, text in found:
         ctx.screen.line(line, "head")
         if text:
-            ctx.screen.print(draw_diff(text))
+            ctx.screen.print(render_diff(text))

@@ -7,7 +7,7 @@ import pytest
 from swecli.app import Runtime
 from swecli.models.errors import BadInput
 from swecli.repl.actions.context import ACTIONS
-from swecli.repl.render.formatting import tokens
+from swecli.repl.render.formatting import format_tokens
 from tests.support.desk import Desk
 from tests.support.runtime import run_turn
 
@@ -114,7 +114,7 @@ async def test_every_view_counts_the_same_tokens(runtime: Runtime, desk: Desk) -
     plan = control.plan()
     assert (plan.after if plan.when.startswith("with the next") else plan.before) == total
     assert f"--- {total:,} tokens" in await desk.type("/prompt")
-    assert tokens(total) in await desk.type("/window preview 5+3")
+    assert format_tokens(total) in await desk.type("/window preview 5+3")
 
 
 async def test_a_preview_of_nonsense_is_one_line(runtime: Runtime, desk: Desk) -> None:

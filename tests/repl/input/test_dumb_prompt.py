@@ -9,7 +9,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from swecli.repl.input.by_line import PromptByLine
+from swecli.repl.input.dumb_prompt import DumbPrompt
 from tests.support.runtime import make_start
 
 
@@ -19,11 +19,11 @@ async def test_what_is_typed_while_another_program_has_the_terminal_is_for_that_
     read, write = os.pipe()
     with os.fdopen(read) as keyboard, os.fdopen(write, "w") as typed:
         monkeypatch.setattr(sys, "stdin", keyboard)
-        prompt = PromptByLine(Mock(), make_start())
+        prompt = DumbPrompt(Mock(), make_start())
         asyncio.get_running_loop().add_reader(read, prompt._read)
         typed.write("for the editor\n")
         typed.flush()
-        await prompt.hand_over(["true"])
+        await prompt.run_program(["true"])
         left = os.read(read, 100)
         asyncio.get_running_loop().remove_reader(read)
     assert left == b"for the editor\n"

@@ -17,7 +17,7 @@ from prompt_toolkit.output.plain_text import PlainTextOutput
 from swecli.repl.input.history import LineHistory
 from swecli.repl.input.question import Option
 from swecli.repl.program import Program
-from swecli.repl.render.formatting import clean, one_line
+from swecli.repl.render.formatting import one_line, sanitize
 from swecli.repl.render.known_terminal import Theme
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 _MARK = "> "
 
 
-class PromptByLine:
+class DumbPrompt:
     """Has the methods of `PromptLine`. The terminal itself lets the line be edited, and sends it whole."""
 
-    color, linked, size, draft = False, None, (80, 24), ""
+    color, link_root, size, draft = False, None, (80, 24), ""
 
     def __init__(self, program: Program, start: Start) -> None:
         self.history, self.theme = LineHistory(start.paths.history), Theme("none", {})
@@ -79,7 +79,7 @@ class PromptByLine:
 
     def set_draft(self, text: str) -> None:
         """Print what was not done, to be copied: nothing can be put into such a terminal's line."""
-        self.write(f"not sent: {clean(text)}\n")
+        self.write(f"not sent: {sanitize(text)}\n")
 
     def write(self, text: str) -> None:
         """Print."""
@@ -96,7 +96,7 @@ class PromptByLine:
     def notify(self, words: str) -> None:
         """Nothing: such a terminal may print it."""
 
-    def live(self, lines: Sequence[str]) -> None:
+    def show_live(self, lines: Sequence[str]) -> None:
         """Nothing: it could not be taken away again."""
 
     def redraw(self) -> None:
@@ -108,7 +108,7 @@ class PromptByLine:
         """Let the user pick an option by its mark, number or letter; its place, or None for an empty line."""
         marks = [option.mark or str(number) for number, option in enumerate(options, 1)]
         shown = [f"{mark} {one_line(option.label)}" for mark, option in zip(marks, options, strict=True)]
-        self.write("\n".join([clean(title), *shown]) + "\n")
+        self.write("\n".join([sanitize(title), *shown]) + "\n")
         if guarded:  # what was typed before now is not an answer to what was not on the screen
             with suppress(termios.error):
                 termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
@@ -121,10 +121,10 @@ class PromptByLine:
 
     async def ask_text(self, label: str) -> str | None:
         """Let the user type one line for this; None for none."""
-        self.write(f"{clean(label)} ")
+        self.write(f"{sanitize(label)} ")
         return (await self._typed.get()).strip() or None
 
-    async def hand_over(self, argv: Sequence[str]) -> None:
+    async def run_program(self, argv: Sequence[str]) -> None:
         """Let another program have the terminal until it ends. Raises OSError: it cannot be started."""
         loop, keyboard = asyncio.get_running_loop(), sys.stdin.fileno()
         loop.remove_reader(keyboard)  # what is typed now is for that program
