@@ -29,7 +29,7 @@ from swecli.playbook.scoring.score import Reflector, expected, passes
 from swecli.playbook.selection.rank import SelectionRequest
 from swecli.playbook.selection.select import select
 from swecli.playbook.transfer.importing import plan_import
-from swecli.playbook.transfer.markdown import Carried
+from swecli.playbook.transfer.markdown import ImportedBullet
 from swecli.playbook.workspace import StaleStrategies, Workspaces
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
@@ -169,7 +169,7 @@ class Product:
         if self.arm == "product":
             turn = self.builder.prepare(Query(query), ScriptedModel(name=name), self.counter)
             return turn, turn.request.shown
-        self.sessions.playbook.renew(self.session)
+        self.sessions.playbook.refresh(self.session)
         allowed = {self.ids[key] for key in self._allowed(number)}
         bullets = {
             name: replace(bullet, state="pinned" if bullet.state == "pinned" else "active", belief=_PLAIN)
@@ -267,12 +267,12 @@ class Product:
         self.live |= {key for key in self.ids if (bullet := self.bullet(key)) is not None and bullet.live}
 
 
-def _carried(one: Proposal, number: int) -> Carried:
+def _carried(one: Proposal, number: int) -> ImportedBullet:
     named = {"content", "when", "kind", "trust", "scope", "state"} | ({"anchors"} if one.anchors else set())
     bullet = Bullet(
         f"P-{number}", one.content, kind=one.kind, scope="project", trust=one.source, when=one.when, anchors=one.anchors
     )
-    return Carried(bullet, line=number, named=frozenset(named))
+    return ImportedBullet(bullet, line=number, named=frozenset(named))
 
 
 def _with_adds(text: str, adds: Sequence[Proposal]) -> str:

@@ -29,7 +29,7 @@ from swecli.models.errors import BadInput
 from swecli.models.message import ApiMessage, Image
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
-from swecli.playbook.selection.select import Held, Selection, request_for, select
+from swecli.playbook.selection.select import HeldBullets, Selection, request_for, select
 from swecli.playbook.similarity import BulletIndex
 
 if TYPE_CHECKING:  # a first request is made before the store is loaded
@@ -91,7 +91,7 @@ class RequestBuilder:
         """The turn for a query. Nothing is stored; two calls in a row give equal turns. Raises BadInput for a picture
         that cannot be sent, or not to this model."""
         session = self.sessions.current_session or Session(id="", working_directory=str(self.root))
-        self.sessions.playbook.renew(session)  # another process may have changed it
+        self.sessions.playbook.refresh(session)  # another process may have changed it
         counter.remember(session.messages)
         was = Expansion(query.sent, images=list(query.images))
         allowed = self.moment(session, model).allowed
@@ -137,13 +137,15 @@ class RequestBuilder:
         while True:
             held = _held(session, epoch, past, counter) if past and epoch else None
             selection = self._choose(session, query, counter, held)
-            stale = self.stale.among(session, selection.bullets) if self.stale else None
+            stale = self.stale.find(session, selection.bullets) if self.stale else None
             if not stale:
                 return selection
             bullets = session.get_playbook().bullets
             bullets |= {name: replace(bullets[name], stale=why) for name, why in stale.items()}
 
-    def _choose(self, session: Session, query: str, counter: TokenCounter, held: Held | None = None) -> Selection:
+    def _choose(
+        self, session: Session, query: str, counter: TokenCounter, held: HeldBullets | None = None
+    ) -> Selection:
         tags = self.sessions.playbook.turns.reflectors().values() if session.get_playbook().bullets else ()
         return select(request_for(session, query, counter.count, self.index, self.settings, tags), held)
 
@@ -182,10 +184,10 @@ class RequestBuilder:
         return Moment(cold, allowed, reopen, settings.window_min, settings.window_max)
 
 
-def _held(session: Session, epoch: Epoch, past: list[ApiMessage], counter: TokenCounter) -> Held:
+def _held(session: Session, epoch: Epoch, past: list[ApiMessage], counter: TokenCounter) -> HeldBullets:
     """What a conversation holds of the playbook, with the notes on what has become of it."""
     playbook, (contents, tokens) = session.get_playbook(), known_strategies(epoch, past, counter)
     now = {bullet.id: bullet.content for bullet in playbook.live(contents)}
     lines = strategy_notes(contents, now, now)
     changes = counter.count("".join(f"- {line}\n" for line in lines)) if lines else 0
-    return Held(tuple(contents), tokens + changes, new_line)
+    return HeldBullets(tuple(contents), tokens + changes, new_line)

@@ -178,7 +178,7 @@ def _learn(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args) as sessions:
         learning = _open_learning(sessions, settings, model)
         wanted, gone = _wanted(sessions, args.sessions)
-        before = sessions.playbook.spent()
+        before = sessions.playbook.reflection_cost()
         for line in [] if args.json else gone:
             print_line(f"left out: {line}")
         done: list[tuple[str, int, list[LearningEvent]]] = []
@@ -190,7 +190,7 @@ def _learn(args: argparse.Namespace) -> ActionResult:
                     print_line(f"{name[:13]} T{number}: {line}")
 
         asyncio.run(backfill())
-        after = sessions.playbook.spent()
+        after = sessions.playbook.reflection_cost()
     changed = [event for *_, events in done for event in events if isinstance(event, PlaybookUpdated)]
     failures = [
         {"session": name, "turn": number, "reason": event.reason}

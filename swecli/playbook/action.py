@@ -49,9 +49,9 @@ class ActionContext:
     workspaces: Workspaces | None = None
     command: str = "/playbook"
 
-    def find(self, ref: str, *, gone_too: bool = False) -> Bullet:
+    def find(self, ref: str, *, include_deleted: bool = False) -> Bullet:
         """The strategy that is meant. Raises BadInput."""
-        return self.sessions.playbook.find(ref, self.session, gone_too=gone_too)
+        return self.sessions.playbook.find(ref, self.session, include_deleted=include_deleted)
 
     def bullets(self) -> list[Bullet]:
         """All that apply and are not removed, in order of minting."""
@@ -74,17 +74,17 @@ class Action:
     flags: tuple[str, ...] = ()
 
 
-def wrong(ctx: ActionContext, problem: str, usage: str) -> UsageError:
+def usage_error(ctx: ActionContext, problem: str, usage: str) -> UsageError:
     """The error for arguments that are missing or cannot be meant."""
     return UsageError(problem, f"Use {ctx.command} {usage}")
 
 
-def flags_of(args: Sequence[str], *known: str) -> tuple[set[str], list[str]]:
+def split_flags(args: Sequence[str], *known: str) -> tuple[set[str], list[str]]:
     """The flags among arguments, and the other words."""
     return {word for word in args if word in known}, [word for word in args if word not in known]
 
 
-def value_after(args: list[str], flag: str) -> str:
+def pop_option(args: list[str], flag: str) -> str:
     """Take a flag with its value, the words up to the next flag, out of arguments; "" where it is not there."""
     if flag not in args:
         return ""

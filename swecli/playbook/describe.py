@@ -44,7 +44,7 @@ def _reason_of(op: Op) -> str:
     return shorten(op.evidence[0].quote, 80) if op.evidence else ""
 
 
-def summary_of(applied: AppliedDelta) -> str:
+def summarize(applied: AppliedDelta) -> str:
     """A change in one line, with what was not taken and how much evidence came with it."""
     delta = applied.delta
     parts = [f"{delta.reason} T{delta.interaction}"] if delta.reason in MARKS else []

@@ -13,7 +13,7 @@ from swecli.redact import has_secret
 DOUBT = "doubt"  # the source of the evidence that says why a bullet waits
 PROVISIONAL = "seen in a result"  # the reason of one that a second turn may confirm
 _KNOWN = 0.75  # share of its words that one line of the instructions holds
-_UNSEEN = {"Cc", "Cf", "Co", "Cs", "Cn"}
+_INVISIBLE = {"Cc", "Cf", "Co", "Cs", "Cn"}
 _ID = re.compile(r"\[\s*(P-?\d+)\s*\]", re.IGNORECASE)
 # What reaches out, alike in every language: an address, a program that fetches, a flag that switches a check off.
 _REACHES = re.compile(
@@ -27,13 +27,13 @@ _ASKS = re.compile(r"\b(?:install|download|upload|eval|disable|skip|ignore|bypas
 
 def clean(content: str) -> str:
     """One line of visible text; ids in brackets lose them, so that a bullet cannot cite another one."""
-    text = "".join(c for c in " ".join(content.split()) if unicodedata.category(c) not in _UNSEEN)
+    text = "".join(c for c in " ".join(content.split()) if unicodedata.category(c) not in _INVISIBLE)
     while (found := _ID.sub(r"\1", text)) != text:
         text = found
     return " ".join(text.split())
 
 
-def objection(content: str, trust: Trust, instructions: str = "") -> str:
+def rejection_reason(content: str, trust: Trust, instructions: str = "") -> str:
     """Why a cleaned text may not become a bullet; "" when it may. What users teach is theirs to choose: for them only
     size and secrets are refused."""
     if not re.search(r"\w", content):
@@ -44,30 +44,30 @@ def objection(content: str, trust: Trust, instructions: str = "") -> str:
         return "it holds a secret"
     if trust == "user":
         return ""
-    return "the instructions contain it already" if _known(content, instructions) else ""
+    return "the instructions contain it already" if _is_in_instructions(content, instructions) else ""
 
 
-def _known(content: str, instructions: str) -> bool:
+def _is_in_instructions(content: str, instructions: str) -> bool:
     """Whether one line of the instructions has its words, in whatever order."""
     words = stems(content)
     lines = (stems(line) for line in instructions.splitlines() if line.strip())
     return any(len(words & line) >= _KNOWN * len(words) for line in lines)
 
 
-def asks(content: str) -> bool:
+def is_instruction(content: str) -> bool:
     """Whether a text asks for something that only the user may ask for: that is not a finding about a project."""
     return _REACHES.search(content) is not None or _ASKS.search(content) is not None
 
 
-def asks_more_than(content: str, query: str) -> bool:
+def requests_beyond(content: str, query: str) -> bool:
     """Whether a text names an address, a flag or a program that reaches out, of which the user's message has nothing:
     these are written alike in every language."""
     typed = query.casefold()
     return any(found[0].strip().casefold() not in typed for found in _REACHES.finditer(content))
 
 
-def confirmed(bullet: Bullet, sessions: Iterable[str], session_id: str, missing: str) -> bool:
+def is_confirmed(bullet: Bullet, sessions: Iterable[str], session_id: str, missing: str) -> bool:
     """Whether a bullet that waits becomes active because a second turn came to it: in none of the `sessions` where it
     was seen before, and with nothing `missing` from the workspace ("" where all is there)."""
     waits = bullet.state == "quarantined" and bullet.trust in OUTSIDE
-    return waits and not missing and session_id not in set(sessions) and not asks(bullet.content)
+    return waits and not missing and session_id not in set(sessions) and not is_instruction(bullet.content)

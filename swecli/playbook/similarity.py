@@ -21,7 +21,7 @@ _STOP_WORDS = """
 _STOP = frozenset(_STOP_WORDS.split())
 
 
-class _Letters(dict[int, str]):
+class _WordCharacters(dict[int, str]):
     """What becomes of each letter, by its code: one that stands in no word parts words, NUL parts texts."""
 
     def __missing__(self, code: int) -> str:
@@ -29,7 +29,7 @@ class _Letters(dict[int, str]):
         return self.setdefault(code, letter if letter.isalnum() else " ")
 
 
-_LETTERS = _Letters({0: "\0"})
+_LETTERS = _WordCharacters({0: "\0"})
 
 
 def _plain(text: str) -> str:
@@ -46,16 +46,16 @@ def _term(word: str) -> str:
     return "" if word in _STOP else stem(word)
 
 
-def alike(one: frozenset[str], other: frozenset[str]) -> float:
+def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
     """Shared stems over all, 0 to 1; 0 when both are empty."""
     union = one | other
     return len(one & other) / len(union) if union else 0.0
 
 
-def nearest(text: str, bullets: Iterable[Bullet]) -> Bullet | None:
+def most_similar(text: str, bullets: Iterable[Bullet]) -> Bullet | None:
     """The bullet that speaks of the same as a text; None when none is at least half alike."""
     words = stems(text)
-    scored = ((alike(words, stems(bullet.content)), -bullet.number, bullet) for bullet in bullets)
+    scored = ((jaccard(words, stems(bullet.content)), -bullet.number, bullet) for bullet in bullets)
     score, _, bullet = max(scored, key=lambda found: found[:2], default=(0.0, 0, None))
     return bullet if score >= _SIMILAR else None
 
@@ -84,7 +84,7 @@ class BulletIndex:
         self._names, self._texts, self._holders = names, texts, {}
         self._starts, self._spaces = [*accumulate(lengths, initial=0)], self._whole.count(" ")
 
-    def _held_by(self, term: str) -> set[int]:
+    def _places_of(self, term: str) -> set[int]:
         if term not in self._holders:
             # all but two letters of a stem are its word's, but in dying, lying and tying
             begin, found = f" {term[: max(2, len(term) - 2)]}", set[int]()
@@ -105,14 +105,14 @@ class BulletIndex:
         Lucene; each term counts once in a text, for these texts are a sentence or two. A word of the query that no
         bullet has carries the mass of the rarest."""
         wanted, total = stems(query), len(self._names)
-        counts = {term: len(self._held_by(term)) for term in sorted(wanted)}
+        counts = {term: len(self._places_of(term)) for term in sorted(wanted)}
         idf = {term: math.log(1 + (total - count + 0.5) / (count + 0.5)) for term, count in counts.items()}
         enough = least * sum(idf.values())
         sums: dict[int, float] = {}
         left = sum(idf.values())
         for term, weight in sorted(idf.items(), key=lambda pair: -pair[1]):
             # what the words from here on cannot carry together they need not be looked for
-            for place in self._held_by(term) if left >= enough else sums.keys() & self._held_by(term):
+            for place in self._places_of(term) if left >= enough else sums.keys() & self._places_of(term):
                 sums[place] = sums.get(place, 0.0) + weight
             left -= weight
         passed: dict[str, float] = {}

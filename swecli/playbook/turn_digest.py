@@ -129,14 +129,14 @@ _VARYING = re.compile(r"\b\d+(?:\.\d+)?\s*(?:ms|s|sec|seconds)\b|0x[0-9a-f]+|\b\
 _MOST_LINES = 50
 
 
-def _work_of(command: str) -> str:
+def _normalize_command(command: str) -> str:
     """A command line without assignments, wrappers, `cd` and the virtual environment's folder: equal for the same
     work."""
-    parts = (_bare(part) for part in _SPLIT.split(command.strip()))
+    parts = (_strip_wrappers(part) for part in _SPLIT.split(command.strip()))
     return " ".join(" && ".join(part for part in parts if part and not _CD.match(part)).split())
 
 
-def _bare(part: str) -> str:
+def _strip_wrappers(part: str) -> str:
     part, before = part.strip().strip("()"), None
     while before != part:
         before = part
@@ -144,16 +144,16 @@ def _bare(part: str) -> str:
     return re.sub(r"^\S*/bin/(?=\S)", "", part)
 
 
-def check_of(call: CallDigest) -> str:
+def check_key(call: CallDigest) -> str:
     """The check that a call runs, as a key; "" where it runs none, or its exit code may be another program's."""
     if not call.command or re.search(r"(?<!\|)\|(?!\|)|\|\||;|\n", call.command):
         return ""
-    key = _work_of(call.command)
+    key = _normalize_command(call.command)
     parts = key.split(" && ")
     return key if not _NO_CHECK.match(parts[-1]) and _CHECK.search(parts[-1].lower()) else ""
 
 
-def passed(call: CallDigest) -> bool | None:
+def has_passed(call: CallDigest) -> bool | None:
     """Whether a command ended well; None for one that did not end, and for other tools."""
     if not call.finished or call.denied or not call.command:
         return None

@@ -43,10 +43,12 @@ def anchors_of(content: str) -> tuple[str, ...]:
     named = [word for word in words if "/" in word.strip("./") and (word.endswith("/") or _FILE.fullmatch(word))]
     named += [word for span in spans for word in span.split() if "/" in word or _FILE.fullmatch(word)]
     paths = {f"path:{word.removeprefix('./')}" for word in named if _PATH.fullmatch(word)}
-    return tuple(sorted(paths | {f"command:{span}" for span in spans if any(p in _TARGETS for p, *_ in _parts(span))}))
+    return tuple(
+        sorted(paths | {f"command:{span}" for span in spans if any(p in _TARGETS for p, *_ in _split_commands(span))})
+    )
 
 
-def _parts(command: str) -> list[list[str]]:
+def _split_commands(command: str) -> list[list[str]]:
     """The words of each command of a line, that of the program first."""
     return [words for part in _PARTS.split(command) if (words := _ASSIGNED.sub("", part).split())]
 
@@ -58,14 +60,14 @@ class Workspaces:
 
     instructions: Callable[[], str] = lambda: ""
 
-    def lookup(self, session: Session, *, far: bool = True) -> WorkspaceLookup | None:
+    def lookup(self, session: Session, *, deep: bool = True) -> WorkspaceLookup | None:
         """A new look at where a session works; None where that directory is gone: then nothing is known. See
         `WorkspaceLookup` for `far`."""
         root = Path(session.working_directory)
         if not session.working_directory or not root.is_dir():
             return None
         above = Path(session.project) if session.project else root
-        return WorkspaceLookup(root, above, far)
+        return WorkspaceLookup(root, above, deep)
 
 
 async def check_anchors(sessions: SessionManager, session: Session, workspaces: Workspaces) -> tuple[str, ...]:
@@ -78,21 +80,21 @@ async def check_anchors(sessions: SessionManager, session: Session, workspaces: 
         return ()
     looked = await asyncio.to_thread(lambda: {bullet.id: lookup.missing(bullet) for bullet in wanted})
     stale = {name: missing for name, missing in looked.items() if missing}
-    sessions.playbook.verify(session, stale, [name for name, missing in looked.items() if missing == ""])
+    sessions.playbook.record_anchor_checks(session, stale, [name for name, missing in looked.items() if missing == ""])
     new = {name: why for name, why in stale.items() if not bullets[name].stale}
     pinned = {name: why for name, why in new.items() if bullets[name].state == "pinned"}
     others = {name: why for name, why in new.items() if name not in pinned}
     return (*stale_lines(others, "out of prompts"), *stale_lines(pinned, "in prompts all the same, being pinned"))
 
 
-def mark_missing(sessions: SessionManager, session: Session, workspaces: Workspaces | None, name: str) -> str:
+def check_new_anchors(sessions: SessionManager, session: Session, workspaces: Workspaces | None, name: str) -> str:
     """What a strategy in the user's words names that is not here, by which it is stale at once; "" where it is here."""
     bullets, lookup = session.playbook.bullets, workspaces.lookup(session) if workspaces else None
     bullet = bullets.get(name)
     if bullet is None or lookup is None or not bullet.live or bullet.scope == "user":
         return ""
     if missing := lookup.missing(bullet):
-        sessions.playbook.verify(session, {b.id: b.stale for b in bullets.values()} | {name: missing}, ())
+        sessions.playbook.record_anchor_checks(session, {b.id: b.stale for b in bullets.values()} | {name: missing}, ())
     return missing or ""
 
 
@@ -106,12 +108,12 @@ class StaleStrategies:
     _sessions: set[str] = field(default_factory=set)
     _fresh: set[str] = field(default_factory=set)
 
-    def among(self, session: Session, bullets: Iterable[Bullet]) -> dict[str, str]:
+    def find(self, session: Session, bullets: Iterable[Bullet]) -> dict[str, str]:
         """The stale ones by id, with what is gone: only what is quickly looked up, but for the first time in a session.
         What never was here was taught nevertheless, and is not found out by this."""
-        far = bool(self._sessions) and session.id not in self._sessions
+        deep = bool(self._sessions) and session.id not in self._sessions
         self._sessions.add(session.id)
-        lookup = self.workspaces.lookup(session, far=far) if self.workspaces else None
+        lookup = self.workspaces.lookup(session, deep=deep) if self.workspaces else None
         stale: dict[str, str] = {}
         for bullet in bullets if lookup else ():
             if lookup is None or bullet.scope == "user" or bullet.state == "pinned" or bullet.stale:
@@ -145,26 +147,26 @@ class WorkspaceLookup:
 
     root: Path
     above: Path | None = None
-    far: bool = True
+    deep: bool = True
 
     def missing(self, bullet: Bullet) -> str | None:
         """What a bullet names, in its anchors or else in its words, that is not here, where nothing of it is; "" where
         something is here, None where nothing can be looked up: reading one is not a verification."""
-        found = [self._look(anchor) for anchor in bullet.anchors or anchors_of(bullet.content)]
+        found = [self._check_anchor(anchor) for anchor in bullet.anchors or anchors_of(bullet.content)]
         return "" if "" in found else next((one for one in found if one), None)
 
-    def lacks(self, anchors: Iterable[str]) -> str:
+    def first_missing(self, anchors: Iterable[str]) -> str:
         """The first of the anchors that is not here; "" for none."""
-        return next((one for anchor in anchors if (one := self._look(anchor))), "")
+        return next((one for anchor in anchors if (one := self._check_anchor(anchor))), "")
 
-    def _look(self, anchor: str) -> str | None:
+    def _check_anchor(self, anchor: str) -> str | None:
         kind, _, value = anchor.partition(":")
         if kind == "command":
-            found = [self._part(words) for words in _parts(value)]
+            found = [self._check_command(words) for words in _split_commands(value)]
             return next((one for one in found if one), "" if "" in found else None)
-        return self._path(value) if kind == "path" and value.strip() else None
+        return self._check_path(value) if kind == "path" and value.strip() else None
 
-    def _path(self, value: str) -> str | None:
+    def _check_path(self, value: str) -> str | None:
         firm = re.split(r"[^/]*[*?\[]", value)[0]
         if not firm or value.startswith("~") or "$" in value:
             return None
@@ -182,7 +184,7 @@ class WorkspaceLookup:
                 return None if names is None else ""
         return f"{value} does not exist"
 
-    def _part(self, words: list[str]) -> str | None:
+    def _check_command(self, words: list[str]) -> str | None:
         look = _TARGETS.get(words[0])
         answers = [look(root, words) for root in self._roots] if look else [None]
         return "" if "" in answers else None if None in answers else answers[-1]
@@ -194,7 +196,7 @@ class WorkspaceLookup:
     @cached_property
     def _names(self) -> frozenset[str] | None:
         """The names of all files and folders; None when there are too many to look at, or none is to be."""
-        if not self.far:
+        if not self.deep:
             return None
         names = set[str]()
         for _, folders, files in os.walk(self._roots[-1]):
@@ -205,7 +207,7 @@ class WorkspaceLookup:
         return frozenset(names)
 
 
-def _of_make(root: Path, words: list[str]) -> str | None:
+def _missing_target(root: Path, words: list[str]) -> str | None:
     """The target that a Makefile lacks; None where it includes others, is run elsewhere, or has rules for any name."""
     files = [root / name for name in ("GNUmakefile", "makefile", "Makefile")]
     text = next((text for text in map(_read, files) if text is not None), None)
@@ -220,7 +222,7 @@ def _of_make(root: Path, words: list[str]) -> str | None:
     return missing and f"the Makefile has no target {missing}"
 
 
-def _of_package(root: Path, words: list[str]) -> str | None:
+def _missing_script(root: Path, words: list[str]) -> str | None:
     """The script that npm and its kin are to run and package.json lacks; None where they run none, or elsewhere."""
     named = [word for word in words[1:] if not word.startswith("-")]
     script = named[1] if named[:1] == ["run"] and len(named) > 1 else next(iter({"test", "start"} & {*named[:1]}), "")
@@ -236,7 +238,13 @@ def _of_package(root: Path, words: list[str]) -> str | None:
     return "" if script in scripts else f"package.json has no script {script}"
 
 
-_TARGETS = {"make": _of_make, "npm": _of_package, "pnpm": _of_package, "yarn": _of_package, "bun": _of_package}
+_TARGETS = {
+    "make": _missing_target,
+    "npm": _missing_script,
+    "pnpm": _missing_script,
+    "yarn": _missing_script,
+    "bun": _missing_script,
+}
 
 
 def _read(path: Path) -> str | None:

@@ -184,7 +184,7 @@ class TurnHistory:
         self._sessions.load_back_to(1)
         for change in self._store.changes(session, 1):
             changed.setdefault(change.interaction, []).append(self.shown(change.path))
-        for applied in reversed(self._sessions.playbook.made_of(session, 1, session.interactions)):
+        for applied in reversed(self._sessions.playbook.deltas_of_turns(session, 1, session.interactions)):
             if not applied.undone and applied.delta.interaction:
                 changed.setdefault(applied.delta.interaction, []).extend(applied.touched)
         asked = {message.interaction: message.content for message in reversed(session.messages) if message.opens}

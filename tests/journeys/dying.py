@@ -36,12 +36,12 @@ class Dying(PlaybookStore):
 
     stage = "never"
 
-    def conclude(self, *args: Any, **more: Any) -> Any:
+    def record_lessons(self, *args: Any, **more: Any) -> Any:
         """The rules' part seen, or applied, with no model asked; or the model's applied, and nobody told."""
         by_model = args[1].final
         if self.stage == ("apply" if by_model else "rules"):
             die()
-        applied = super().conclude(*args, **more)
+        applied = super().record_lessons(*args, **more)
         if self.stage == ("applied" if by_model else "ruled"):
             die()
         return applied

@@ -70,4 +70,4 @@ def mark(manager: SessionManager, interaction: int, word: str, why: str = "") ->
     session = manager.current_session
     assert session is not None
     delta = Delta(f"{word}-{session.id}-{interaction}", (), "rules", session.id, interaction, f"mark {word}")
-    manager.playbook.conclude(session, TurnLessons(interaction, delta, mark=word, why=why))
+    manager.playbook.record_lessons(session, TurnLessons(interaction, delta, mark=word, why=why))

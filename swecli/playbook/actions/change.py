@@ -8,14 +8,14 @@ from typing import Any
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.ids import uuid7
 from swecli.models.playbook import Bullet, Delta, Evidence, Op
-from swecli.playbook.action import ACTIONS, ActionContext, ActionResult, Question, flags_of, value_after, wrong
+from swecli.playbook.action import ACTIONS, ActionContext, ActionResult, Question, pop_option, split_flags, usage_error
 from swecli.playbook.actions.show import count_of, list_all, show, why
-from swecli.playbook.describe import summary_of
+from swecli.playbook.describe import summarize
 from swecli.playbook.quarantine import DOUBT
-from swecli.playbook.scoring.score import probably_harms
-from swecli.playbook.similarity import nearest
+from swecli.playbook.scoring.score import is_probably_harmful
+from swecli.playbook.similarity import most_similar
 from swecli.playbook.transfer.importing import import_file
-from swecli.playbook.workspace import anchors_of, mark_missing
+from swecli.playbook.workspace import anchors_of, check_new_anchors
 from swecli.redact import has_secret, redact
 
 _FROM, _TRUST, _REDO = "--from", "--trust", "--redo"
@@ -44,17 +44,17 @@ def _add(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     """Teach a strategy for this project, or take in an exported playbook."""
     words = list(args)
     if _FROM in words:
-        return import_file(ctx, value_after(words, _FROM), trusted=_TRUST in words)
+        return import_file(ctx, pop_option(words, _FROM), trusted=_TRUST in words)
     text = " ".join(words)
     content = _content(text)
     if not content:
-        raise wrong(ctx, "The strategy is empty.", "add TEXT")
+        raise usage_error(ctx, "The strategy is empty.", "add TEXT")
     known = [bullet for bullet in ctx.bullets() if bullet.content.casefold() == content.casefold()]
     if known:
         more: dict[str, Any] = {"trust": "user"} | ({} if known[0].live else {"state": "active"})
         ctx.apply(_delta(ctx, "taught", Op("UPDATE", known[0].id, fields=more, evidence=_decision(ctx, content))))
         return ActionResult({"added": [], "known": known[0].id}, (f"{known[0].id} already covers it and is active.",))
-    near = nearest(content, (bullet for bullet in ctx.bullets() if bullet.live))
+    near = most_similar(content, (bullet for bullet in ctx.bullets() if bullet.live))
     scope = "project" if ctx.session.project else "session"
     fields = {
         "content": content,
@@ -72,27 +72,31 @@ def _add(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
 
 
 def _missing(ctx: ActionContext, name: str) -> Iterator[str]:
-    if missing := mark_missing(ctx.sessions, ctx.session, ctx.workspaces, name):
+    if missing := check_new_anchors(ctx.sessions, ctx.session, ctx.workspaces, name):
         yield f"It is stale for now and stays out of prompts: {missing}."
 
 
 def _edit(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     """Put a strategy differently, or change what it is: pinned, off, on, for whom, when it matters."""
     words = list(args)
-    scope, when = value_after(words, _SCOPE), value_after(words, _WHEN)
-    flags, words = flags_of(words, _PIN, _ON, _OFF)
-    bullet = ctx.find(words[0] if words else "", gone_too=_ON in flags)
+    scope, when = pop_option(words, _SCOPE), pop_option(words, _WHEN)
+    flags, words = split_flags(words, _PIN, _ON, _OFF)
+    bullet = ctx.find(words[0] if words else "", include_deleted=_ON in flags)
     text = " ".join(words[1:])
     if not (text or flags or scope or when):
-        raise wrong(ctx, "There is nothing to change.", f"edit {bullet.id} TEXT, or --pin, --off, --on, --scope user")
+        raise usage_error(
+            ctx, "There is nothing to change.", f"edit {bullet.id} TEXT, or --pin, --off, --on, --scope user"
+        )
     if _SCOPE in args and scope not in _SCOPES:
-        raise wrong(ctx, f"Unknown scope {scope!r:.40} (choose: project, user).", f"edit {bullet.id} --scope user")
+        raise usage_error(
+            ctx, f"Unknown scope {scope!r:.40} (choose: project, user).", f"edit {bullet.id} --scope user"
+        )
     content = _content(text)
     fields: dict[str, Any] = {"when": when} if when else {}
     fields |= {"content": content, "trust": "user", "anchors": list(anchors_of(content))} if content else {}
     fields |= {"scope": scope} if scope else {}
     fields |= {"state": "disabled"} if _OFF in flags else {}
-    if _ON in flags and bullet.state == "active" and not probably_harms(bullet):
+    if _ON in flags and bullet.state == "active" and not is_probably_harmful(bullet):
         raise BadInput(f"{bullet.id} is active already.")
     evidence = _decision(ctx, text or " ".join([*flags, scope, when]).strip())
     ops = [Op("RESTORE", bullet.id, evidence=evidence)] if _ON in flags else []
@@ -122,7 +126,7 @@ def _remove(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
 
 def _undo(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     """Take the last change back, or the last N; with --redo bring back what an undo took."""
-    flags, words = flags_of(args, _REDO)
+    flags, words = split_flags(args, _REDO)
     n = count_of(words, 1, "changes")
     store = ctx.sessions.playbook
     changes = store.redo(ctx.session, n) if flags else store.undo(ctx.session, n)
@@ -131,13 +135,13 @@ def _undo(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     lines += [f"only {len(changes)} of {n}: there were no more"] if len(changes) < n else []
     many = f" {len(changes)}" if len(changes) > 1 else ""
     hint = "" if flags else f"`{ctx.command} undo{many} {_REDO}` brings it back."
-    value = [{"id": c.delta.id, "what": summary_of(c)} for c in changes]
+    value = [{"id": c.delta.id, "what": summarize(c)} for c in changes]
     return ActionResult(value, tuple(lines), note=hint)
 
 
 def _named(ctx: ActionContext, change: Any) -> str:
     """What a change did, with the words of a strategy that it does not name itself."""
-    text = summary_of(change)
+    text = summarize(change)
     for name, op in change.named():
         bullet = ctx.sessions.playbook.get(name)
         if bullet is not None and op.op != "ADD" and "content" not in op.fields:
@@ -154,7 +158,7 @@ def _review(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     if not args:
         return _questions(ctx, found, evidence)
     if len(args) != 2 or args[1] not in ("use", "remove"):
-        raise wrong(ctx, "Name a strategy and your decision.", "review P-7 use|remove")
+        raise usage_error(ctx, "Name a strategy and your decision.", "review P-7 use|remove")
     bullet = ctx.find(args[0])
     if bullet.id not in found:
         raise BadInput(f"{bullet.id} needs no decision: it is {bullet.state}.")
@@ -169,13 +173,13 @@ def _waits(bullet: Bullet) -> bool:
     """Whether there is something to decide: in quarantine, held to harm, or naming what is gone."""
     if bullet.state in ("disabled", "deleted"):
         return False
-    return bullet.state == "quarantined" or bool(bullet.stale) or probably_harms(bullet)
+    return bullet.state == "quarantined" or bool(bullet.stale) or is_probably_harmful(bullet)
 
 
 def _why(bullet: Bullet, evidence: Sequence[Evidence]) -> str:
     if bullet.stale:
         return f"stale: {bullet.stale}"
-    if probably_harms(bullet):
+    if is_probably_harmful(bullet):
         return f"it seems to harm ({bullet.odds[0]:.0%})"
     doubts = [item.quote for item in evidence if item.source in (DOUBT, "score")]
     return doubts[-1] if doubts else f"it comes from {bullet.trust}"

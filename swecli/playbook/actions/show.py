@@ -11,8 +11,8 @@ from typing import Any
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.ids import turn_within
 from swecli.models.playbook import AppliedDelta, Bullet, shorten
-from swecli.playbook.action import ActionContext, ActionResult, flags_of, value_after
-from swecli.playbook.describe import summary_of
+from swecli.playbook.action import ActionContext, ActionResult, pop_option, split_flags
+from swecli.playbook.describe import summarize
 from swecli.playbook.scoring.score import Reflector, effect_of, expected, passes
 from swecli.playbook.transfer.importing import write_file
 from swecli.playbook.transfer.markdown import to_markdown
@@ -31,8 +31,8 @@ def _when(moment: datetime | None) -> str:
 def list_all(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     """What is in the playbook; its changes, all that is known of it, or the whole as a file."""
     words = list(args)
-    file = value_after(words, _EXPORT) if _EXPORT in words else None
-    flags, rest = flags_of(words, _VERBOSE, _LOG, _FORCE)
+    file = pop_option(words, _EXPORT) if _EXPORT in words else None
+    flags, rest = split_flags(words, _VERBOSE, _LOG, _FORCE)
     if file is not None:
         return _export(ctx, file, force=_FORCE in flags)
     if _LOG in flags:
@@ -78,9 +78,9 @@ def _table(ctx: ActionContext, bullets: Sequence[Bullet], *, verbose: bool) -> A
 
 def _figures(ctx: ActionContext, turns: int) -> Iterator[str]:
     store = ctx.sessions.playbook
-    spent = store.spent()
+    spent = store.reflection_cost()
     cost = "at an unknown price" if spent.cost is None else f"for ${spent.cost:.4f}"
-    yield f"turns: {turns}, {store.waiting_in_project(ctx.session)} of them still to be reflected on"
+    yield f"turns: {turns}, {store.count_pending(ctx.session)} of them still to be reflected on"
     yield f"reflection took {spent.requests} requests, {spent.usage.total:,} tokens, {cost}, in all sessions"
     for name, known in store.turns.reflectors().items():
         reflector = Reflector.from_json(known)
@@ -131,7 +131,7 @@ def _log(ctx: ActionContext, rest: Sequence[str]) -> ActionResult:
 
 
 def _row(applied: AppliedDelta) -> str:
-    return summary_of(applied) + (" (taken back)" if applied.undone else "")
+    return summarize(applied) + (" (taken back)" if applied.undone else "")
 
 
 def _delta_json(applied: AppliedDelta) -> dict[str, Any]:
@@ -143,7 +143,7 @@ def _delta_json(applied: AppliedDelta) -> dict[str, Any]:
         "session": delta.session_id,
         "turn": delta.interaction,
         "undone": applied.undone,
-        "what": summary_of(applied),
+        "what": summarize(applied),
         "evidence": [{"id": name, "tag": tag} for name, tag in applied.verdicts],
         "refused": list(delta.refused),
     }
@@ -159,7 +159,7 @@ def count_of(args: Sequence[str], default: int, what: str) -> int:
 
 def show(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     """One strategy with its evidence, its changes and the prompts it stood in."""
-    bullet, store = ctx.find(" ".join(args), gone_too=True), ctx.sessions.playbook
+    bullet, store = ctx.find(" ".join(args), include_deleted=True), ctx.sessions.playbook
     evidence, verdicts = store.evidence(bullet.id), store.evidence(bullet.id, verdicts=True)
     changes, turns = store.changes(bullet.id), store.prompts(bullet.id, _PROMPTS)
     harmful, inert, helpful = bullet.odds

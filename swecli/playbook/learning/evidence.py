@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from swecli.models.playbook import Bullet, shorten
-from swecli.playbook.scoring.score import Shown
-from swecli.playbook.turn_digest import CallDigest, TurnDigest, check_of, failing_lines, passed
+from swecli.playbook.scoring.score import ShownBullet
+from swecli.playbook.turn_digest import CallDigest, TurnDigest, check_key, failing_lines, has_passed
 from swecli.store.records import Check
 
 _EDITS = frozenset({"edit_file", "write_file"})
@@ -59,7 +59,7 @@ class _Run:
 def observe(digest: TurnDigest, last: Mapping[str, Check]) -> TurnEvidence:
     """What a turn shows by itself; `last` is how its checks ended when they were last run in this workspace."""
     runs = _runs(digest.calls)
-    found = [one for name, own in runs.items() if (one := _changed(name, own, last.get(name))) is not None]
+    found = [one for name, own in runs.items() if (one := _state_change(name, own, last.get(name))) is not None]
     found += [_refused(call) for call in digest.calls if call.denied and call.decision in ("user", "")]
     checks = {name: own[-1].check for name, own in runs.items()}
     observed = _strongest(found)
@@ -75,7 +75,7 @@ def checks_of(digest: TurnDigest) -> list[str]:
     return [*_runs(digest.calls)]
 
 
-def corrects(query: str) -> bool:
+def is_correction(query: str) -> bool:
     """Whether a message says of the turn before it that it went wrong: it begins with "no,"."""
     return _NO.match(query) is not None
 
@@ -85,13 +85,13 @@ def _runs(calls: Sequence[CallDigest]) -> dict[str, list[_Run]]:
     edited = False
     for call in calls:
         edited = edited or (call.name in _EDITS and call.ok)
-        result, name = passed(call), check_of(call)
+        result, name = has_passed(call), check_key(call)
         if name and result is not None:
             runs.setdefault(name, []).append(_Run(call, result, edited))
     return runs
 
 
-def _changed(name: str, runs: Sequence[_Run], last: Check | None) -> Observation | None:
+def _state_change(name: str, runs: Sequence[_Run], last: Check | None) -> Observation | None:
     """What the last run of a check says against the state before the turn's edits."""
     end, start = runs[-1], runs[0]
     before = last if start.edited or len(runs) == 1 else start.check
@@ -127,17 +127,17 @@ def _friction(digest: TurnDigest) -> bool:
     asked: set[str] = set()
     for call in digest.calls:
         same = call.name + json.dumps(call.parameters, sort_keys=True, default=str)
-        if call.denied or (same in asked and not call.ok) or passed(call) is False:
+        if call.denied or (same in asked and not call.ok) or has_passed(call) is False:
             return True
         if not call.ok:
             asked.add(same)
     return digest.outcome == "loop"
 
 
-def roles(digest: TurnDigest, observed: Observation, bullets: Mapping[str, Bullet]) -> list[Shown]:
+def roles(digest: TurnDigest, observed: Observation, bullets: Mapping[str, Bullet]) -> list[ShownBullet]:
     """The bullets that stood in a turn's prompt, each with how far an observation touches it."""
     shown = (bullets[name] for name in digest.shown if name in bullets)
-    return [Shown(bullet, *_role_of(bullet, observed, digest)) for bullet in shown]
+    return [ShownBullet(bullet, *_role_of(bullet, observed, digest)) for bullet in shown]
 
 
 def _role_of(bullet: Bullet, observed: Observation, digest: TurnDigest) -> tuple[float, str]:

@@ -13,15 +13,23 @@ from swecli.models.errors import BadInput
 from swecli.models.ids import uuid7
 from swecli.models.playbook import MARKS, Delta, Evidence, Op, Scope, Verdict, render_bullets, shorten
 from swecli.models.session import Session
-from swecli.playbook.learning.curator import AddProposal, Curated, Ground, TagProposal, curate, make_delta, quotes
-from swecli.playbook.learning.evidence import Observation, TurnEvidence, checks_of, corrects, observe, roles
-from swecli.playbook.learning.reflector_model import Asked, read_answer
-from swecli.playbook.scoring.score import Reflector, by_outcome, by_tags
+from swecli.playbook.learning.curator import (
+    AddProposal,
+    Curated,
+    CuratorContext,
+    TagProposal,
+    build_delta,
+    contains_quote,
+    curate,
+)
+from swecli.playbook.learning.evidence import Observation, TurnEvidence, checks_of, is_correction, observe, roles
+from swecli.playbook.learning.reflector_model import ReflectorCall, read_answer
+from swecli.playbook.scoring.score import Reflector, outcome_verdicts, tag_verdicts
 from swecli.playbook.selection.rank import Count, SelectionRequest
 from swecli.playbook.selection.select import RECALLED, recall
 from swecli.playbook.similarity import BulletIndex
 from swecli.playbook.turn_digest import TurnDigest, digest_turn
-from swecli.playbook.workspace import Workspaces, mark_missing
+from swecli.playbook.workspace import Workspaces, check_new_anchors
 from swecli.redact import redact
 from swecli.store.playbook.bullets import project_of
 from swecli.store.records import TurnLessons
@@ -33,7 +41,7 @@ _TYPED = re.compile(r"(?:please\s+)?remember(?:\s+that\b|\s*:)\s*(\S.*)", re.IGN
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 
 
-def digest_of(sessions: SessionManager, session: Session, number: int) -> TurnDigest:
+def load_digest(sessions: SessionManager, session: Session, number: int) -> TurnDigest:
     """A stored turn. Raises BadInput when there is no such turn."""
     sessions.load_back_to(max(1, number))
     info = sessions.interaction_info(number)
@@ -43,12 +51,12 @@ def digest_of(sessions: SessionManager, session: Session, number: int) -> TurnDi
     return digest_turn(own, info.shown, session_id=session.id, outcome=info.status)
 
 
-def _ground_of(
+def _curator_context(
     sessions: SessionManager, session: Session, digest: TurnDigest, workspaces: Workspaces | None, author: str
-) -> Ground:
+) -> CuratorContext:
     """What there is, what the user does not want, what the prompt says anyway, and where the session works."""
     store = sessions.playbook
-    return Ground(
+    return CuratorContext(
         author,
         digest,
         tuple(session.playbook.bullets.values()),
@@ -59,7 +67,7 @@ def _ground_of(
     )
 
 
-def _typed(query: str) -> list[AddProposal]:
+def _parse_remember(query: str) -> list[AddProposal]:
     """What the user's message asks to be remembered, in so many words: `remember that ...`, `remember: ...`. Its first
     lines count, for further down it may hold a log or a page with such words; a question asks for nothing."""
     lines = takewhile(bool, map(_TYPED.match, query.strip().splitlines()))
@@ -69,73 +77,83 @@ def _typed(query: str) -> list[AddProposal]:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class InspectedTurn:
     """A turn with what it shows. `seen` says that its rules' part is applied, `corrected` that the user begins it with
     a "no," to the turn before, `user_next` is what the user wrote after it."""
 
     digest: TurnDigest
     evidence: TurnEvidence
-    seen: bool = False
-    corrected: bool = False
+    is_processed: bool = False
+    corrects_previous: bool = False
     user_next: str = ""
-    taught: bool = False
+    remembered: bool = False
 
 
-def look_at(sessions: SessionManager, session: Session, digest: TurnDigest) -> Look:
+def inspect_turn(sessions: SessionManager, session: Session, digest: TurnDigest) -> InspectedTurn:
     """Look at a turn; one whose rules' part is applied is as it was judged then."""
     store, number = sessions.playbook.turns, digest.interaction
     record = store.of(session.id, number)
     evidence = observe(digest, store.checks(session, checks_of(digest)))
-    seen = record is not None and bool(record.topic)
-    if record is not None and seen:
+    is_processed = record is not None and bool(record.topic)
+    if record is not None and is_processed:
         observed = Observation(record.good, record.weight, record.signal, "") if record.good is not None else None
         evidence = replace(evidence, observed=observed, friction=evidence.friction or record.good is False)
     later = digest_turn([message for message in session.messages if message.interaction == number + 1])
-    rows = [] if seen else sessions.playbook.made_of(session, number, number)
-    taught = any(row.delta.reason == _REMEMBERED and not row.undone for row in rows)
-    return Look(digest, evidence, seen, corrects(digest.query) and number > 1, later.query[:2_000], taught)
-
-
-def worth_asking(look: Look, *, every_turn: bool, offline: bool) -> bool:
-    """Whether a model is asked about a turn: each where that is cheap, else those with friction or a first success."""
-    return every_turn or look.evidence.friction or look.corrected or (look.evidence.first_success and not offline)
-
-
-def from_rules(sessions: SessionManager, session: Session, look: Look, workspaces: Workspaces | None) -> TurnLessons:
-    """What the rules see in a turn; nothing for one that they have seen."""
-    digest = look.digest
-    if look.seen:
-        return TurnLessons(digest.interaction)
-    verdicts, figures = _judged(sessions, session, digest, look.evidence.observed)
-    curated = Curated()
-    if adds := [] if look.taught else _typed(digest.query):
-        curated = curate(adds, [], _ground_of(sessions, session, digest, workspaces, "user"))
-    observed = look.evidence.observed
-    known: dict[str, Any] = {"topic": observed.kind if observed else _TURN}
-    if observed is not None:
-        known |= {"good": observed.good, "weight": observed.weight, "signal": observed.source}
-    delta = make_delta(digest, curated, "rules", _TURN) if curated.ops or curated.refused or verdicts else None
-    choice = sessions.playbook.turns.choice(session.id, digest.interaction) or {}
-    held_back = tuple(choice.get("held_back", ()))
-    return TurnLessons(
-        digest.interaction, delta, verdicts, (), figures, known, look.evidence.checks, digest.shown, held_back
+    rows = [] if is_processed else sessions.playbook.deltas_of_turns(session, number, number)
+    remembered = any(row.delta.reason == _REMEMBERED and not row.undone for row in rows)
+    return InspectedTurn(
+        digest, evidence, is_processed, is_correction(digest.query) and number > 1, later.query[:2_000], remembered
     )
 
 
-def _judged(
+def should_ask_model(turn: InspectedTurn, *, every_turn: bool, offline: bool) -> bool:
+    """Whether a model is asked about a turn: each where that is cheap, else those with friction or a first success."""
+    return (
+        every_turn or turn.evidence.friction or turn.corrects_previous or (turn.evidence.first_success and not offline)
+    )
+
+
+def lessons_from_rules(
+    sessions: SessionManager, session: Session, turn: InspectedTurn, workspaces: Workspaces | None
+) -> TurnLessons:
+    """What the rules see in a turn; nothing for one that they have seen."""
+    digest = turn.digest
+    if turn.is_processed:
+        return TurnLessons(digest.interaction)
+    verdicts, figures = _outcome_verdicts(sessions, session, digest, turn.evidence.observed)
+    curated = Curated()
+    if adds := [] if turn.remembered else _parse_remember(digest.query):
+        curated = curate(adds, [], _curator_context(sessions, session, digest, workspaces, "user"))
+    observed = turn.evidence.observed
+    known: dict[str, Any] = {"topic": observed.kind if observed else _TURN}
+    if observed is not None:
+        known |= {"good": observed.good, "weight": observed.weight, "signal": observed.source}
+    delta = build_delta(digest, curated, "rules", _TURN) if curated.ops or curated.refused or verdicts else None
+    choice = sessions.playbook.turns.choice(session.id, digest.interaction) or {}
+    held_back = tuple(choice.get("held_back", ()))
+    return TurnLessons(
+        digest.interaction, delta, verdicts, (), figures, known, turn.evidence.checks, digest.shown, held_back
+    )
+
+
+def _outcome_verdicts(
     sessions: SessionManager, session: Session, digest: TurnDigest, observed: Observation | None
 ) -> tuple[tuple[Verdict, ...], Mapping[str, Any]]:
     """The verdicts of an observation on what was shown, and the odds of that kind of turn afterwards."""
     if observed is None:
         return (), {}
     name = f"kind:{project_of(session)}:{observed.kind}"
-    base = sessions.playbook.turns.learned([name]).get(name, 0.0)
+    base = sessions.playbook.turns.figures([name]).get(name, 0.0)
     shown = roles(digest, observed, session.playbook.bullets)
-    verdicts, moved = by_outcome(shown, observed.good, observed.weight, float(base), (observed.source, observed.why))
+    verdicts, moved = outcome_verdicts(
+        shown, observed.good, observed.weight, float(base), (observed.source, observed.why)
+    )
     return verdicts, {name: moved}
 
 
-def from_mark(sessions: SessionManager, session: Session, digest: TurnDigest, *, good: bool, why: str) -> TurnLessons:
+def lessons_from_mark(
+    sessions: SessionManager, session: Session, digest: TurnDigest, *, good: bool, why: str
+) -> TurnLessons:
     """The user's word on a turn; an earlier one of theirs gives way to it."""
     info, store = sessions.interaction_info(digest.interaction), sessions.playbook
     assert info is not None, "its digest was made of it"
@@ -144,32 +162,32 @@ def from_mark(sessions: SessionManager, session: Session, digest: TurnDigest, *,
         return TurnLessons(digest.interaction, lines=(f"T{info.number} was marked {mark} before",))
     note = f": {shorten(words, 80)}" if words else ""
     observed = Observation(good, 1.0, "mark", f"you marked it {mark}{note}")
-    verdicts, figures = _judged(sessions, session, digest, observed)
+    verdicts, figures = _outcome_verdicts(sessions, session, digest, observed)
     earlier = [
         row.delta.id
-        for row in store.made_of(session, digest.interaction, digest.interaction)
+        for row in store.deltas_of_turns(session, digest.interaction, digest.interaction)
         if row.delta.reason in MARKS and not row.undone
     ]
     delta = Delta(uuid7(), (), "user", digest.session_id, digest.interaction, f"mark {mark}")  # a new word each time
     return TurnLessons(digest.interaction, delta, verdicts, (), figures, mark=mark, why=words, replaces=tuple(earlier))
 
 
-def from_answer(
-    sessions: SessionManager, session: Session, look: Look, asked: Asked, workspaces: Workspaces | None
+def lessons_from_answer(
+    sessions: SessionManager, session: Session, turn: InspectedTurn, asked: ReflectorCall, workspaces: Workspaces | None
 ) -> tuple[TurnLessons, tuple[str, ...]]:
     """What a model's answer comes to, and what of it was not taken."""
-    digest = look.digest
+    digest = turn.digest
     read = read_answer(asked.answer, digest.shown) if asked.answer else None
     curated = Curated()
     verdicts: tuple[Verdict, ...] = ()
     figures: dict[str, Any] = {}
     if read is not None:
-        verdicts, figures = _tagged(sessions, session, look, asked.model, read.tags)
+        verdicts, figures = _tag_verdicts(sessions, session, turn, asked.model, read.tags)
         if read.adds or read.updates:
-            ground = _ground_of(sessions, session, digest, workspaces, asked.model)
+            ground = _curator_context(sessions, session, digest, workspaces, asked.model)
             curated = curate(read.adds, read.updates, ground)
         curated.refused[:0] = read.losses
-    delta = make_delta(digest, curated, asked.model, _TURN, asked.answer) if curated.ops or verdicts else None
+    delta = build_delta(digest, curated, asked.model, _TURN, asked.answer) if curated.ops or verdicts else None
     lessons = TurnLessons(
         digest.interaction,
         delta,
@@ -184,22 +202,22 @@ def from_answer(
     return lessons, tuple(curated.refused)
 
 
-def _tagged(
-    sessions: SessionManager, session: Session, look: Look, author: str, tags: Sequence[TagProposal]
+def _tag_verdicts(
+    sessions: SessionManager, session: Session, turn: InspectedTurn, author: str, tags: Sequence[TagProposal]
 ) -> tuple[tuple[Verdict, ...], dict[str, Any]]:
     """The verdicts of a model's tags on what was shown, one a bullet and turn; and what is known of the model."""
-    store, digest = sessions.playbook.turns, look.digest
-    judged = store.judged(session.id, digest.interaction)
+    store, digest = sessions.playbook.turns, turn.digest
+    known = store.verdicts_on(session.id, digest.interaction)
     name = f"reflector:{author}"
-    reflector = Reflector.from_json(store.learned([name]).get(name))
+    reflector = Reflector.from_json(store.figures([name]).get(name))
     fresh = [
         (session.playbook.bullets[tag.bullet_id], tag.tag, redact(shorten(tag.why, 200)))
         for tag in tags
-        if tag.bullet_id in session.playbook.bullets and (tag.bullet_id, "tag") not in judged
+        if tag.bullet_id in session.playbook.bullets and (tag.bullet_id, "tag") not in known
     ]
-    first = {bullet.id: (bullet.id, "outcome") not in judged for bullet, _, _ in fresh}
-    observed = look.evidence.observed
-    verdicts, learned = by_tags(fresh, observed.good if observed else None, (author, reflector), first)
+    first = {bullet.id: (bullet.id, "outcome") not in known for bullet, _, _ in fresh}
+    observed = turn.evidence.observed
+    verdicts, learned = tag_verdicts(fresh, observed.good if observed else None, (author, reflector), first)
     return verdicts, {name: learned.to_json()} if verdicts else {}
 
 
@@ -216,26 +234,26 @@ class PlaybookMemory:
         """Keep what the user states, in the place of another bullet or of none; without a text only take that one out.
         Returns a line for the model. Raises BadInput when there is nothing to do, or it may not be done."""
         session = self._session()
-        self.sessions.playbook.renew(session)
-        digest = digest_of(self.sessions, session, session.interactions)
+        self.sessions.playbook.refresh(session)
+        digest = load_digest(self.sessions, session, session.interactions)
         curated = Curated()
         if text.strip():
             add = AddProposal(text, when, "preference", quote=quote, scope=scope)
-            curated = curate([add], [], _ground_of(self.sessions, session, digest, self.workspaces, _REMEMBERED))
+            curated = curate([add], [], _curator_context(self.sessions, session, digest, self.workspaces, _REMEMBERED))
         if replaces:
             self._replace(replaces, quote, digest, curated)
         if not curated.ops:
             raise BadInput("; ".join(curated.refused) or "There is nothing to remember.")
-        applied = self.sessions.playbook.apply(make_delta(digest, curated, _REMEMBERED, _REMEMBERED), session)
+        applied = self.sessions.playbook.apply(build_delta(digest, curated, _REMEMBERED, _REMEMBERED), session)
         for name in (*applied.added, *applied.touched):
-            mark_missing(self.sessions, session, self.workspaces, name)
-        lines = [*(self._line(op, name, session) for name, op in applied.named()), *curated.refused]
+            check_new_anchors(self.sessions, session, self.workspaces, name)
+        lines = [*(self._refusal_line(op, name, session) for name, op in applied.named()), *curated.refused]
         return "; ".join(lines)
 
     def _replace(self, replaces: str, quote: str, digest: TurnDigest, curated: Curated) -> None:
         """Take a bullet out in the user's words; where they are not the user's, it stays and that is reported."""
         bullet = self.sessions.playbook.find(replaces, self._session())
-        if not quotes(quote, digest.own_words):
+        if not contains_quote(quote, digest.own_words):
             curated.refused.append(f"{bullet.id} stays: the quote is not in the user's message")
             return
         if any(op.bullet_id == bullet.id for op in curated.ops):
@@ -243,7 +261,7 @@ class PlaybookMemory:
         quoted = Evidence(_REMEMBERED, shorten(redact(quote), 300), digest.session_id, digest.interaction, trust="user")
         curated.ops.append(Op("REMOVE", bullet.id, evidence=(quoted,)))
 
-    def _line(self, op: Op, name: str, session: Session) -> str:
+    def _refusal_line(self, op: Op, name: str, session: Session) -> str:
         if op.op == "REMOVE":
             return f"{name} is removed"
         bullet = session.playbook.bullets.get(name)
@@ -256,7 +274,7 @@ class PlaybookMemory:
         """The bullets that match a query, as prompt text, "" for none; they are recorded as shown in the running
         turn."""
         session = self._session()
-        self.sessions.playbook.renew(session)
+        self.sessions.playbook.refresh(session)
         playbook = session.get_playbook()
         request = SelectionRequest(playbook.bullets, query, self.count, self.index, RECALLED)
         found = recall(request).bullets

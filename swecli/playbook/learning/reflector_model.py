@@ -44,7 +44,7 @@ class ReflectorModel:
 
 
 @dataclass(slots=True)
-class Asked:
+class ReflectorCall:
     """What asking took and brought: right at any time while it goes on, so that what was spent can be recorded. `model`
     is its name. `cost` is None where a price is unknown; `failure` is why there is no answer, or no whole one."""
 
@@ -56,7 +56,9 @@ class Asked:
     failure: str | None = None
 
 
-async def ask(model: ChatModel, template: str, question: str, shown: Iterable[str], asked: Asked) -> None:
+async def ask_reflector(
+    model: ChatModel, template: str, question: str, shown: Iterable[str], asked: ReflectorCall
+) -> None:
     """Ask a model what a turn teaches; the second time with the first answer's fault named. Fills `asked`; raises
     nothing but CancelledError."""
     text, ids = question, list(shown)
@@ -79,7 +81,7 @@ async def ask(model: ChatModel, template: str, question: str, shown: Iterable[st
     asked.failure = redact(shorten(asked.failure, 300)) if asked.failure else None
 
 
-async def _request(model: ChatModel, template: str, text: str, asked: Asked) -> str:
+async def _request(model: ChatModel, template: str, text: str, asked: ReflectorCall) -> str:
     """The answer to one request; an endless one is left at the cap. The stream is closed, and what it took is added, on
     every way out; where the service did not report that, by our estimate."""
     messages = [{"role": "system", "content": template}, {"role": "user", "content": text}]
@@ -109,7 +111,9 @@ async def _request(model: ChatModel, template: str, text: str, asked: Asked) -> 
     return reply.text[:_ANSWER]
 
 
-def question_of(digest: TurnDigest, shown: Iterable[Bullet], observed: Observation | None, user_next: str = "") -> str:
+def build_question(
+    digest: TurnDigest, shown: Iterable[Bullet], observed: Observation | None, user_next: str = ""
+) -> str:
     """The request's user message: the digest, which has no secrets, as one fenced JSON object."""
     room = max(60, _OUTPUT // (2 * max(1, len(digest.calls))))
     value = {
@@ -171,50 +175,50 @@ def read_answer(text: str, shown: Collection[str]) -> Answer:
         return Answer(problem=f'"{wrong[0]}" is not a list')
     answer = Answer()
     for item in items["tags"]:
-        _take_tag(item, shown, answer)
+        _parse_tag(item, shown, answer)
     for item in items["add"]:
-        _take_add(item, answer, "", answer.adds, MAX_ADDS)
+        _parse_add(item, answer, "", answer.adds, MAX_ADDS)
     for item in items["update"]:
-        name = _named(item)
+        name = _item_id(item)
         if name not in shown:
-            answer.losses.append(f"not a change of a strategy that was shown: {_brief(item)}")
+            answer.losses.append(f"not a change of a strategy that was shown: {_preview(item)}")
         else:
-            _take_add(item, answer, name, answer.updates, MAX_UPDATES)
+            _parse_add(item, answer, name, answer.updates, MAX_UPDATES)
     if (items["add"] or items["update"]) and not (answer.tags or answer.adds or answer.updates):
         answer.problem = "none of its items has the right form"
     return answer
 
 
-def _named(item: Any) -> str:
+def _item_id(item: Any) -> str:
     """The strategy that an item names, as `P-7`; "" for none."""
     return short_id("P", str(item.get("id", "")).strip().strip("[]")) or "" if isinstance(item, dict) else ""
 
 
-def _take_tag(item: Any, shown: Collection[str], answer: Answer) -> None:
-    name, tag = _named(item), str(item.get("tag")).lower() if isinstance(item, dict) else ""
+def _parse_tag(item: Any, shown: Collection[str], answer: Answer) -> None:
+    name, tag = _item_id(item), str(item.get("tag")).lower() if isinstance(item, dict) else ""
     if name not in shown or tag not in get_args(Tag):
-        answer.losses.append(f"not a tag of a strategy that was shown: {_brief(item)}")
+        answer.losses.append(f"not a tag of a strategy that was shown: {_preview(item)}")
     elif all(earlier.bullet_id != name for earlier in answer.tags):  # the first of two counts
         why = item.get("why")
         answer.tags.append(TagProposal(name, cast(Tag, tag), why if isinstance(why, str) else ""))
 
 
-def _take_add(item: Any, answer: Answer, bullet_id: str, taken: list[AddProposal], most: int) -> None:
+def _parse_add(item: Any, answer: Answer, bullet_id: str, taken: list[AddProposal], most: int) -> None:
     words = item if isinstance(item, dict) else {}
     text, when, kind, quote, call_id = (
         value if isinstance(value := words.get(key), str) else ""
         for key in ("text", "when", "kind", "quote", "call_id")
     )
     if not text.strip():
-        answer.losses.append(f"not an addition: {_brief(item)}")
+        answer.losses.append(f"not an addition: {_preview(item)}")
     elif len(taken) >= most:
-        answer.losses.append(f"beyond {most} of them: {_brief(text)}")
+        answer.losses.append(f"beyond {most} of them: {_preview(text)}")
     else:
         known = cast(Kind, kind if kind in get_args(Kind) else "strategy")
         taken.append(AddProposal(text, when, known, quote, call_id, bullet_id))
 
 
-def _brief(item: Any) -> str:
+def _preview(item: Any) -> str:
     return shorten(item if isinstance(item, str) else json.dumps(item, default=str, ensure_ascii=False), _SHOW)
 
 
@@ -231,7 +235,7 @@ def _units(usage: Usage) -> float:
     return usage.input + usage.cache_read * _CACHED + usage.cache_write * _WRITTEN + usage.output * _ANSWERED
 
 
-def refusal(percent: int, totals: Spent, length: int, *, friction: bool) -> str:
+def budget_problem(percent: int, totals: Spent, length: int, *, friction: bool) -> str:
     """Why a model is not asked now; "" when it may be. Reflecting may take `percent` of the session's units (0: none),
     `length` is the question's in characters; turns with `friction` come first when the budget is short."""
     used = _units(totals.by_purpose.get(REFLECTING, Spent()).usage)

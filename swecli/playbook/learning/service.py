@@ -13,16 +13,24 @@ from swecli.models.message import RequestRecord
 from swecli.models.session import Session
 from swecli.playbook.action import ActionContext, ActionResult
 from swecli.playbook.describe import report
-from swecli.playbook.learning.lessons import Look, digest_of, from_answer, from_mark, from_rules, look_at, worth_asking
+from swecli.playbook.learning.lessons import (
+    InspectedTurn,
+    inspect_turn,
+    lessons_from_answer,
+    lessons_from_mark,
+    lessons_from_rules,
+    load_digest,
+    should_ask_model,
+)
 from swecli.playbook.learning.reflector_model import (
     REFLECTING,
-    Asked,
+    ReflectorCall,
     ReflectorModel,
-    ask,
-    question_of,
-    refusal,
+    ask_reflector,
+    budget_problem,
+    build_question,
 )
-from swecli.playbook.workspace import Workspaces, check_anchors, mark_missing, stale_lines
+from swecli.playbook.workspace import Workspaces, check_anchors, check_new_anchors, stale_lines
 from swecli.store.records import PendingReflection, TurnLessons
 from swecli.store.session_manager import SessionManager
 
@@ -69,7 +77,7 @@ class LearningService:
         session = self.sessions.current_session
         if session is None:
             raise BadInput("There is no session yet.", "Ask something first.")
-        self.sessions.playbook.renew(session)
+        self.sessions.playbook.refresh(session)
         return perform(ActionContext(self.sessions, session, self.workspaces, command), action, args)
 
     async def learn(self, interaction: int | None = None, *, asked: bool = False) -> list[LearningEvent]:
@@ -86,18 +94,18 @@ class LearningService:
             return RulesPart(0)
         number, store = interaction or session.interactions, self.sessions.playbook
         try:
-            store.renew(session)
-            look = look_at(self.sessions, session, digest_of(self.sessions, session, number))
-            wanted = self._wanted(session, look, asked)
-            lessons = from_rules(self.sessions, session, look, self.workspaces)
-            events = list(self._conclude(session, replace(lessons, final=not wanted)))
+            store.refresh(session)
+            turn = inspect_turn(self.sessions, session, load_digest(self.sessions, session, number))
+            needs_model = self._needs_model(session, turn, asked)
+            lessons = lessons_from_rules(self.sessions, session, turn, self.workspaces)
+            events = list(self._record(session, replace(lessons, final=not needs_model)))
             added = [name for event in events if isinstance(event, PlaybookUpdated) for name in event.added]
-            missing = {name: mark_missing(self.sessions, session, self.workspaces, name) for name in added}
+            missing = {name: check_new_anchors(self.sessions, session, self.workspaces, name) for name in added}
             if lines := (*stale_lines({name: why for name, why in missing.items() if why}, "out of prompts"),):
                 events.append(PlaybookUpdated(number, "", lines))
-            if look.corrected and not look.seen:
-                events += self._mark(session, number - 1, False, look.digest.query, (f"T{number - 1} counts as bad",))
-            return RulesPart(number, tuple(events), wanted)
+            if turn.corrects_previous and not turn.is_processed:
+                events += self._mark(session, number - 1, False, turn.digest.query, (f"T{number - 1} counts as bad",))
+            return RulesPart(number, tuple(events), needs_model)
         except SwecliError as error:
             return RulesPart(number, (ReflectionFailed(number, str(error), kept=True),))
 
@@ -108,22 +116,22 @@ class LearningService:
         if session is None:
             return []
         try:
-            self.sessions.playbook.renew(session)
-            look = look_at(self.sessions, session, digest_of(self.sessions, session, interaction))
-            if not self._wanted(session, look, asked):
-                return self._conclude(session, TurnLessons(interaction, final=True))
+            self.sessions.playbook.refresh(session)
+            turn = inspect_turn(self.sessions, session, load_digest(self.sessions, session, interaction))
+            if not self._needs_model(session, turn, asked):
+                return self._record(session, TurnLessons(interaction, final=True))
             bullets = session.playbook.bullets
-            shown = [bullets[name] for name in look.digest.shown if name in bullets]
-            question = question_of(look.digest, shown, look.evidence.observed, look.user_next)
-            if held := self._held(look, len(question)):
-                if (reason := held.partition(":")[0]) in self._reported:
+            shown = [bullets[name] for name in turn.digest.shown if name in bullets]
+            question = build_question(turn.digest, shown, turn.evidence.observed, turn.user_next)
+            if blocked := self._blocked_reason(turn, len(question)):
+                if (reason := blocked.partition(":")[0]) in self._reported:
                     return []
                 self.mark_reported(reason)
-                return [ReflectionFailed(interaction, held, kept=True, paused=True)]
-            answer = await self._ask(session, look, question)
-            self.sessions.playbook.renew(session)
-            lessons, refused = from_answer(self.sessions, session, look, answer, self.workspaces)
-            return self._conclude(session, lessons, refused)
+                return [ReflectionFailed(interaction, blocked, kept=True, paused=True)]
+            answer = await self._ask(session, turn, question)
+            self.sessions.playbook.refresh(session)
+            lessons, refused = lessons_from_answer(self.sessions, session, turn, answer, self.workspaces)
+            return self._record(session, lessons, refused)
         except SwecliError as error:
             return [ReflectionFailed(interaction, str(error), kept=True)]
 
@@ -133,7 +141,7 @@ class LearningService:
         if session is None or not self.enabled:
             return []
         own = self.sessions.playbook.pending(session.id)[::-1]
-        return [*own, *self.sessions.playbook.left_behind(session)[:_AT_ONCE]]
+        return [*own, *self.sessions.playbook.pending_elsewhere(session)[:_AT_ONCE]]
 
     async def resume(self, pending: PendingReflection) -> list[LearningEvent]:
         """Reflect on a turn of the queue, unless that was done meanwhile."""
@@ -145,7 +153,7 @@ class LearningService:
         others = SessionManager(self.sessions.database)
         others.resume(pending.session_id, "")
         events = await replace(self, sessions=others, enabled=True).learn(pending.interaction)
-        self.sessions.playbook.renew(session)
+        self.sessions.playbook.refresh(session)
         return events
 
     async def backfill(
@@ -158,7 +166,7 @@ class LearningService:
         for epoch in range(1, epochs + 1):
             for name in ids:
                 for number in range(1, self.sessions.resume(name, "").interactions + 1):
-                    if self.sessions.playbook.times(name, number) < epoch:
+                    if self.sessions.playbook.count_reflections(name, number) < epoch:
                         yield name, number, await self.learn(number)
 
     async def check_anchors(self) -> list[LearningEvent]:
@@ -175,12 +183,12 @@ class LearningService:
         session = self.sessions.current_session
         if session is None or not session.interactions:
             return []
-        self.sessions.playbook.renew(session)
+        self.sessions.playbook.refresh(session)
         return self._mark(session, session.interactions, good, why)
 
-    def mark_reported(self, held: str) -> None:
+    def mark_reported(self, blocked: str) -> None:
         """Do not report again why no model is asked: the user knows."""
-        self._reported.add(held)
+        self._reported.add(blocked)
 
     def _proposals(self, session: Session) -> list[PlaybookUpdated]:
         """That several proposals wait: once in the life of a program."""
@@ -194,33 +202,33 @@ class LearningService:
     def _mark(
         self, session: Session, number: int, good: bool, why: str, lines: tuple[str, ...] = ()
     ) -> list[LearningEvent]:
-        digest = digest_of(self.sessions, session, number)
-        lessons = from_mark(self.sessions, session, digest, good=good, why=why)
-        return self._conclude(session, replace(lessons, lines=(*lessons.lines, *lines)))
+        digest = load_digest(self.sessions, session, number)
+        lessons = lessons_from_mark(self.sessions, session, digest, good=good, why=why)
+        return self._record(session, replace(lessons, lines=(*lessons.lines, *lines)))
 
-    def _wanted(self, session: Session, look: Look, asked: bool) -> bool:
+    def _needs_model(self, session: Session, turn: InspectedTurn, asked: bool) -> bool:
         """Whether a model is to look at the turn, now or later: as was decided when the rules looked."""
         if self.reflector.model is None and not self.reflector.missing:
             return False
-        if look.seen and not asked:
-            waiting = PendingReflection(session.id, look.digest.interaction)
+        if turn.is_processed and not asked:
+            waiting = PendingReflection(session.id, turn.digest.interaction)
             return waiting in self.sessions.playbook.pending(session.id)
         offline = self.reflector.model is not None and self.reflector.model.profile.offline
-        return asked or worth_asking(look, every_turn=self.reflector.every_turn, offline=offline)
+        return asked or should_ask_model(turn, every_turn=self.reflector.every_turn, offline=offline)
 
-    def _held(self, look: Look, length: int) -> str:
+    def _blocked_reason(self, turn: InspectedTurn, length: int) -> str:
         """Why the model cannot be asked about this turn now; "" when it can."""
         if self.reflector.model is None:
             return self.reflector.missing
         length += len(self.reflector.template)
-        return refusal(self.percent, self.sessions.totals(), length, friction=look.evidence.friction)
+        return budget_problem(self.percent, self.sessions.totals(), length, friction=turn.evidence.friction)
 
-    async def _ask(self, session: Session, look: Look, question: str) -> Asked:
-        model, number = self.reflector.model, look.digest.interaction
+    async def _ask(self, session: Session, turn: InspectedTurn, question: str) -> ReflectorCall:
+        model, number = self.reflector.model, turn.digest.interaction
         assert model is not None, "see _held"
-        asked = Asked(model.name)
+        asked = ReflectorCall(model.name)
         try:
-            await ask(model, self.reflector.template, question, look.digest.shown, asked)
+            await ask_reflector(model, self.reflector.template, question, turn.digest.shown, asked)
         except asyncio.CancelledError:
             self.sessions.playbook.record_reflection(session.id, number, "cancelled")
             raise
@@ -230,16 +238,16 @@ class LearningService:
                 self.sessions.record_request(spent)
         return asked
 
-    def _conclude(self, session: Session, lessons: TurnLessons, refused: Sequence[str] = ()) -> list[LearningEvent]:
+    def _record(self, session: Session, lessons: TurnLessons, refused: Sequence[str] = ()) -> list[LearningEvent]:
         """Keep it and report what came of it. What cannot be applied is left out, and that is reported."""
         store = self.sessions.playbook
         try:
-            applied = store.conclude(session, lessons)
+            applied = store.record_lessons(session, lessons)
         except BadInput as error:
             failure = f"nothing of it was applied: {error}"
             took = {"usage": lessons.usage, "cost": lessons.cost}
             lessons = TurnLessons(lessons.interaction, final=lessons.final, failure=failure, **took)  # type: ignore[arg-type]
-            applied = store.conclude(session, lessons)
+            applied = store.record_lessons(session, lessons)
         events: list[LearningEvent] = [*report(lessons, applied, refused)]
         if applied is not None and applied.added:
             events += self._proposals(session)

@@ -46,13 +46,13 @@ def passes(bullet: Bullet, *, ignorant: bool = False) -> bool:
     if bullet.state == "pinned" or bullet.trust == "user":
         return True
     odds = bullet.odds
-    if probably_harms(bullet):
+    if is_probably_harmful(bullet):
         return False
     benefit = _NO_BENEFIT if ignorant and bullet.trust in ("reasoning", *OUTSIDE) else _BENEFIT
     return expected(odds) + benefit * deviation(odds) >= 0
 
 
-def probably_harms(bullet: Bullet) -> bool:
+def is_probably_harmful(bullet: Bullet) -> bool:
     """Whether it is believed to harm: the user is asked whether to remove it."""
     return bullet.odds[0] > _HARMS
 
@@ -85,7 +85,7 @@ class Reflector:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownBullet:
     """A bullet that was shown in a turn, and by how much of an outcome's weight it is touched: its role, 0 to 1."""
 
     bullet: Bullet
@@ -93,8 +93,8 @@ class Shown:
     call_id: str = ""
 
 
-def by_outcome(
-    shown: Sequence[Shown], good: bool, weight: float, base: float, why: tuple[str, str]
+def outcome_verdicts(
+    shown: Sequence[ShownBullet], good: bool, weight: float, base: float, why: tuple[str, str]
 ) -> tuple[tuple[Verdict, ...], float]:
     """The verdicts that an outcome of this weight (0 to 1) gives the bullets shown, those of role 0 left out, and the
     odds (`base`, a logit) of that kind of turn afterwards. `why` is what showed it, as a name and in words."""
@@ -114,7 +114,7 @@ def by_outcome(
     return tuple(verdicts), max(-_FURTHEST, min(_FURTHEST, moved))
 
 
-def by_tags(
+def tag_verdicts(
     tags: Sequence[tuple[Bullet, Tag, str]], good: bool | None, who: tuple[str, Reflector], first: Mapping[str, bool]
 ) -> tuple[tuple[Verdict, ...], Reflector]:
     """The verdicts that a reflector's tags, each with its reason, give after such an outcome (None: unknown), and what

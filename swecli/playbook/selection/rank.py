@@ -77,9 +77,9 @@ def rank(request: SelectionRequest) -> tuple[list[Candidate], bool]:
         if bullet.kind == "preference" or bullet.scope == "user" or bullet.state == "pinned" or name in request.new_ids
     ]
     first = [
-        Candidate(bullet, value=value_of(bullet), reason="it is pinned" if bullet.state == "pinned" else "")
+        Candidate(bullet, value=expected_value(bullet), reason="it is pinned" if bullet.state == "pinned" else "")
         for bullet in own
-        if not _unfit(bullet, request)
+        if not _exclusion_reason(bullet, request)
     ]
     first.sort(key=lambda c: (c.bullet.state != "pinned", c.bullet.id not in request.new_ids, -c.bullet.number))
     known = {candidate.bullet.id for candidate in first}
@@ -123,14 +123,14 @@ def matching(request: SelectionRequest, budget: int) -> list[Candidate]:
 
 
 def _candidate(bullet: Bullet, request: SelectionRequest, match: float = 0.0) -> Candidate:
-    return Candidate(bullet, match, value_of(bullet), reason=_unfit(bullet, request))
+    return Candidate(bullet, match, expected_value(bullet), reason=_exclusion_reason(bullet, request))
 
 
-def value_of(bullet: Bullet) -> float:
+def expected_value(bullet: Bullet) -> float:
     return (1 + expected(bullet.odds)) / 2
 
 
-def _unfit(bullet: Bullet, request: SelectionRequest) -> str:
+def _exclusion_reason(bullet: Bullet, request: SelectionRequest) -> str:
     """Why a bullet is out whatever else there is; "" when it is not."""
     if bullet.state == "pinned":
         return ""

@@ -13,7 +13,7 @@ from swecli.config.settings import Settings
 from swecli.models.playbook import Bullet, quoted, render_bullets
 from swecli.models.session import Session
 from swecli.playbook.scoring.score import Reflector
-from swecli.playbook.selection.rank import HELD_BACK, Candidate, Count, SelectionRequest, matching, rank, value_of
+from swecli.playbook.selection.rank import HELD_BACK, Candidate, Count, SelectionRequest, expected_value, matching, rank
 from swecli.playbook.similarity import BulletIndex
 
 RECALLED = 400  # tokens of what the model looks up for itself
@@ -25,7 +25,7 @@ _FULL = "there is no room"
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldBullets:
     """Bullets that the conversation holds already, by id, and the `tokens` that they take of the budget; `line` is how
     a further one is noted."""
 
@@ -94,7 +94,7 @@ def request_for(
     )
 
 
-def select(request: SelectionRequest, held: Held | None = None) -> Selection:
+def select(request: SelectionRequest, held: HeldBullets | None = None) -> Selection:
     """Select within the budget, the same for the same arguments. With `held`, what the conversation holds already, the
     text is of what comes to that; without it, or where `reopen` says why, it is for the head of an epoch."""
     ranked, fits = rank(request)
@@ -104,17 +104,19 @@ def select(request: SelectionRequest, held: Held | None = None) -> Selection:
     return replace(found, held_back=tuple(names))
 
 
-def _select(request: SelectionRequest, ranked: Sequence[Candidate], held: Held | None, *, fits: bool) -> Selection:
+def _select(
+    request: SelectionRequest, ranked: Sequence[Candidate], held: HeldBullets | None, *, fits: bool
+) -> Selection:
     if held is None:
         return _for_head(request, ranked, fits=fits)
-    why = _revoked(request, held)
+    why = _revocation_reason(request, held)
     found = _fill(request, ranked, request.budget, held)
     why = why or ("a turn that withholds a strategy" if found.withheld else "")
     why = why or ("the notes on strategies have grown too long" if held.tokens > request.budget else "")
     if not why and not found.missed:
         return replace(found, more=not fits)
     head = _for_head(request, ranked, fits=fits)
-    why = why or _cramped(request.new_ids, found, head)
+    why = why or _crowding_reason(request.new_ids, found, head)
     return replace(head, reopen=why) if why else replace(found, more=not fits)
 
 
@@ -132,15 +134,15 @@ def _for_head(request: SelectionRequest, ranked: Sequence[Candidate], *, fits: b
         return replace(whole, more=not fits)
     part = _fill(request, ranked, int(request.budget * _HEAD_SHARE))
     pinned = any(candidate.bullet.state == "pinned" for candidate in part.missed)
-    found = whole if pinned or _worth(part) < _MISSED * _worth(whole) else part
+    found = whole if pinned or _total_score(part) < _MISSED * _total_score(whole) else part
     return replace(found, more=True)
 
 
-def _worth(selection: Selection) -> float:
+def _total_score(selection: Selection) -> float:
     return sum(candidate.score for candidate in selection.candidates if candidate.chosen)
 
 
-def _revoked(request: SelectionRequest, held: Held) -> str:
+def _revocation_reason(request: SelectionRequest, held: HeldBullets) -> str:
     """That the user wants something held out of the prompt."""
     if request.off and held.ids:
         return "the playbook is off"
@@ -151,7 +153,7 @@ def _revoked(request: SelectionRequest, held: Held) -> str:
     return ""
 
 
-def _cramped(new: Collection[str], found: Selection, head: Selection) -> str:
+def _crowding_reason(new: Collection[str], found: Selection, head: Selection) -> str:
     """Why an epoch should begin for bullets that found no room in this one."""
     for candidate in found.missed:
         bullet = candidate.bullet
@@ -165,11 +167,13 @@ def _cramped(new: Collection[str], found: Selection, head: Selection) -> str:
     return "this query's strategies have no room else" if lost > _MISSED * sum(wanted.values()) else ""
 
 
-def _fill(request: SelectionRequest, ranked: Sequence[Candidate], budget: int, held: Held | None = None) -> Selection:
+def _fill(
+    request: SelectionRequest, ranked: Sequence[Candidate], budget: int, held: HeldBullets | None = None
+) -> Selection:
     line = held.line if held else _line
-    stays = {name for name in held.ids if _stays(request.bullets.get(name))} if held else set[str]()
+    stays = {name for name in held.ids if _is_still_valid(request.bullets.get(name))} if held else set[str]()
     chosen = [
-        Candidate(request.bullets[name], value=value_of(request.bullets[name]), chosen=True, reason=_HELD)
+        Candidate(request.bullets[name], value=expected_value(request.bullets[name]), chosen=True, reason=_HELD)
         for name in sorted(stays, key=lambda name: request.bullets[name].number)
     ]
     missed, out = list[Candidate](), list[Candidate]()
@@ -193,14 +197,14 @@ def _fill(request: SelectionRequest, ranked: Sequence[Candidate], budget: int, h
         left -= tokens
         reason = candidate.reason or ("it matches" if candidate.match else "all that there are fit")
         chosen.append(replace(candidate, tokens=tokens, chosen=True, reason=reason))
-    return _written(request, chosen, [*missed, *out], (budget, held, missed))
+    return _fit_text(request, chosen, [*missed, *out], (budget, held, missed))
 
 
-def _written(
+def _fit_text(
     request: SelectionRequest,
     chosen: list[Candidate],
     out: list[Candidate],
-    within: tuple[int, Held | None, list[Candidate]],
+    within: tuple[int, HeldBullets | None, list[Candidate]],
 ) -> Selection:
     """The selection, without the last ones where the text as a whole has more tokens than its lines promised."""
     budget, held, missed = within
@@ -218,7 +222,7 @@ def _written(
     return Selection(text, tokens, budget, kept, withheld=withheld, missed=tuple(missed))
 
 
-def _text(fresh: list[Bullet], held: Held | None) -> str:
+def _text(fresh: list[Bullet], held: HeldBullets | None) -> str:
     if held is None:
         return render_bullets(fresh)
     return "".join(held.line(bullet) for bullet in sorted(fresh, key=lambda b: b.number))
@@ -231,7 +235,7 @@ def _withheld(request: SelectionRequest, chosen: Sequence[Bullet]) -> tuple[str,
     return (luck.choice(free),) if free and luck.random() * 100 < request.holdout else ()
 
 
-def _stays(bullet: Bullet | None) -> bool:
+def _is_still_valid(bullet: Bullet | None) -> bool:
     """Whether what was noted of a bullet still stands."""
     return bullet is not None and bullet.live and (bullet.state == "pinned" or not bullet.stale)
 

@@ -10,9 +10,9 @@ from typing import Any
 from swecli.models.errors import BadInput
 from swecli.models.ids import uuid7
 from swecli.models.playbook import OUTSIDE, Bullet, Delta, Evidence, Op
-from swecli.playbook.action import ActionContext, ActionResult, wrong
+from swecli.playbook.action import ActionContext, ActionResult, usage_error
 from swecli.playbook.quarantine import DOUBT, clean
-from swecli.playbook.transfer.markdown import Carried, read_markdown
+from swecli.playbook.transfer.markdown import ImportedBullet, read_markdown
 from swecli.playbook.workspace import anchors_of
 from swecli.redact import has_secret
 
@@ -34,7 +34,9 @@ class _ImportPlan:
     left_out: list[str] = field(default_factory=list)
 
 
-def plan_import(carried: Sequence[Carried], present: Mapping[str, Bullet], *, trusted: bool = False) -> _ImportPlan:
+def plan_import(
+    carried: Sequence[ImportedBullet], present: Mapping[str, Bullet], *, trusted: bool = False
+) -> _ImportPlan:
     """Compare a file with every strategy `present`, removed ones too; `trusted` says that the user vouches for the
     file. A strategy is known when one of its id or words was made at the same moment, or its words are there."""
     plan = _ImportPlan()
@@ -53,7 +55,7 @@ def plan_import(carried: Sequence[Carried], present: Mapping[str, Bullet], *, tr
         elif alike:
             plan.same.append(alike)
         else:
-            _take_in(plan, item, trusted=trusted)
+            _plan_add(plan, item, trusted=trusted)
     return plan
 
 
@@ -61,7 +63,7 @@ def _words(bullet: Bullet) -> str:
     return " ".join(bullet.content.lower().split())
 
 
-def _update(plan: _ImportPlan, known: Bullet, item: Carried, *, trusted: bool) -> None:
+def _update(plan: _ImportPlan, known: Bullet, item: ImportedBullet, *, trusted: bool) -> None:
     named = [name for name in (*_EDITABLE, *(["trust"] if trusted else ())) if name in item.named]
     fields = {name: getattr(item.bullet, name) for name in named}
     asleep = known.state == "quarantined" or (known.state == "deleted" and known.trust in OUTSIDE)
@@ -81,7 +83,7 @@ def _update(plan: _ImportPlan, known: Bullet, item: Carried, *, trusted: bool) -
     plan.changed.append(known.id)
 
 
-def _take_in(plan: _ImportPlan, item: Carried, *, trusted: bool) -> None:
+def _plan_add(plan: _ImportPlan, item: ImportedBullet, *, trusted: bool) -> None:
     """Plan a new one; where nobody vouches for it no more trusted than a file, and out of prompts until it is seen."""
     bullet, evidence = item.bullet, item.evidence
     plan.new.append(bullet.id)
@@ -119,7 +121,7 @@ def import_file(ctx: ActionContext, file: str, *, trusted: bool) -> ActionResult
     """Take in an exported playbook. What does not come from this project waits for the user's yes, unless they vouch
     for the file. Raises BadInput."""
     if not file:
-        raise wrong(ctx, "No file was named.", "add --from FILE")
+        raise usage_error(ctx, "No file was named.", "add --from FILE")
     path = Path(file).expanduser()
     carried = read_markdown(_read(path))
     if not ctx.session.id and (own := [item.line for item in carried if item.bullet.scope == "session"]):

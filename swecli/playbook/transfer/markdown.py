@@ -87,7 +87,7 @@ _HINT = "Nothing was imported; put that line right and import it again."
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class ImportedBullet:
     """A strategy as a file has it. `named` are the fields that the file names; the others are a guess."""
 
     bullet: Bullet
@@ -101,7 +101,7 @@ class Carried:
         return "created_at" in self.named
 
 
-def read_markdown(text: str) -> list[Carried]:
+def read_markdown(text: str) -> list[ImportedBullet]:
     """The strategies of a file that `to_markdown` wrote, also after a person edited it. Raises BadInput with the first
     line that cannot be read, or that the file is no playbook, or a newer swecli's."""
     mark = _MARK.search(text)
@@ -115,7 +115,7 @@ def read_markdown(text: str) -> list[Carried]:
             f"The playbook was exported by a newer swecli (format {mark[1]}, this one knows {_FORMAT}).",
             "Update swecli to import it.",
         )
-    section, found = "", dict[str, Carried]()
+    section, found = "", dict[str, ImportedBullet]()
     for number, line in enumerate(text.split("\n"), 1):
         try:
             section = _read_line(line.rstrip("\r"), section, found, number)
@@ -128,7 +128,7 @@ def read_markdown(text: str) -> list[Carried]:
     return list(found.values())
 
 
-def _read_line(line: str, section: str, found: dict[str, Carried], number: int) -> str:
+def _read_line(line: str, section: str, found: dict[str, ImportedBullet], number: int) -> str:
     """Take in one line; returns the section that the next one belongs to. Raises ValueError with what is wrong with it.
     Before the first section and strategy anybody may write what they like, but no list."""
     if line.startswith("## "):
@@ -142,7 +142,7 @@ def _read_line(line: str, section: str, found: dict[str, Carried], number: int) 
             raise ValueError(f"{name} is there twice")
         if problem := f"{name} has no words" if not content.strip() else too_long(content):
             raise ValueError(problem)
-        found[name] = Carried(Bullet(name, content, section or "general", scope="project"), line=number)
+        found[name] = ImportedBullet(Bullet(name, content, section or "general", scope="project"), line=number)
     elif match := _FACT.fullmatch(line):
         if not found:
             raise ValueError("it stands before the first strategy")
@@ -153,7 +153,7 @@ def _read_line(line: str, section: str, found: dict[str, Carried], number: int) 
     return section
 
 
-def _with_fact(carried: Carried, name: str, value: str) -> Carried:
+def _with_fact(carried: ImportedBullet, name: str, value: str) -> ImportedBullet:
     """A strategy with one more of its facts. Raises ValueError, a time that no calendar has OverflowError."""
     carried = replace(carried, named=carried.named | {_TIMES.get(name, name)})
     fields: dict[str, Any] = {}

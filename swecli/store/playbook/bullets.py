@@ -39,7 +39,7 @@ _FIELDS = tuple(field.name for field in fields(Bullet) if field.name != "id")
 _TIMES = ("created_at", "updated_at", "last_used", "verified_at", "vouched_at")
 _COUNTED: tuple[Tag, ...] = ("helpful", "harmful", "neutral")
 # What evidence and looking leave of a bullet: no change of its words or its state sets it.
-_SEEN = ("belief", *_COUNTED, "uses", "last_used", "verified_at", "stale")
+_DERIVED = ("belief", *_COUNTED, "uses", "last_used", "verified_at", "stale")
 _FADED = "faded"  # the kind of a row that is not a verdict: how often a bullet was held back
 _NONE = (1.0, 1.0, 1.0)
 
@@ -50,7 +50,7 @@ def number_of(bullet_id: str) -> int:
     return int(digits) if bullet_id.startswith("P-") and digits.isdecimal() and len(digits) < 19 else 0
 
 
-def among(column: Any, numbers: Iterable[int | None]) -> ColumnElement[bool]:
+def number_in(column: Any, numbers: Iterable[int | None]) -> ColumnElement[bool]:
     """Whether a column's number is one of these, however many they are: SQLite takes 32,766 parameters."""
     return col(column).in_(text("SELECT value FROM json_each(:among)").bindparams(among=json.dumps([*numbers])))
 
@@ -58,7 +58,7 @@ def among(column: Any, numbers: Iterable[int | None]) -> ColumnElement[bool]:
 def bullet_rows(db: sqlmodel.Session, names: Iterable[str], *where: ColumnElement[bool]) -> dict[str, BulletRow]:
     """The rows of those bullets by their ids, within a transaction."""
     numbers = {number_of(name) for name in names}
-    which = select(BulletRow).where(among(BulletRow.number, numbers), *where)
+    which = select(BulletRow).where(number_in(BulletRow.number, numbers), *where)
     return {f"P-{row.number}": row for row in db.exec(which).all()} if numbers else {}
 
 
@@ -73,22 +73,22 @@ def columns_of(bullet: Bullet) -> dict[str, Any]:
     return values(bullet, _FIELDS) | {"belief": bullet.belief or None}
 
 
-def kept_form(row: BulletRow) -> dict[str, Any]:
+def snapshot(row: BulletRow) -> dict[str, Any]:
     """A row as JSON that `put_back` takes, without what evidence and looking leave of it."""
     whole = bullet_of(row).to_json() | {"session_id": row.session_id, "project": row.project}
-    return {name: value for name, value in whole.items() if name not in _SEEN}
+    return {name: value for name, value in whole.items() if name not in _DERIVED}
 
 
-def put_back(db: sqlmodel.Session, row: BulletRow | None, value: Mapping[str, Any]) -> None:
+def restore_row(db: sqlmodel.Session, row: BulletRow | None, value: Mapping[str, Any]) -> None:
     """Write a kept form into its row, a new one where it is gone; what evidence and looking left of it stays."""
     row = row or BulletRow(number=number_of(value["id"]), content=value["content"])
     for name in (*_FIELDS, "session_id", "project"):
-        if name in value and name not in _SEEN:  # kept by an older swecli, it may have more or fewer
+        if name in value and name not in _DERIVED:  # kept by an older swecli, it may have more or fewer
             setattr(row, name, datetime.fromisoformat(value[name]) if name in _TIMES and value[name] else value[name])
     db.add(row)
 
 
-def ops_of(row: DeltaRow) -> tuple[Op, ...]:
+def parse_ops(row: DeltaRow) -> tuple[Op, ...]:
     """The operations as a delta's row keeps them."""
     found = []
     for op in row.ops:
@@ -102,31 +102,31 @@ def _evidence(value: Mapping[str, Any]) -> Evidence:
     return Evidence(**{**value, "created_at": datetime.fromisoformat(at) if at else None})
 
 
-def applied_of(row: DeltaRow) -> AppliedDelta:
+def applied_delta(row: DeltaRow) -> AppliedDelta:
     """The delta as it is in the store."""
-    delta = Delta(ops=ops_of(row), refused=tuple(row.refused), **values(row, DELTA))
+    delta = Delta(ops=parse_ops(row), refused=tuple(row.refused), **values(row, DELTA))
     return AppliedDelta(delta, tuple(row.before), tuple(row.added), row.undone)
 
 
 def add_verdicts(db: sqlmodel.Session, delta: DeltaRow, verdicts: Sequence[Verdict]) -> None:
     """Keep verdicts with the change that brings them, and move the bullets' beliefs by them. Within a transaction."""
     rows, now = bullet_rows(db, [verdict.bullet_id for verdict in verdicts]), datetime.now(UTC)
-    made_of = values(delta, ("session_id", "interaction")) | {"delta": delta.number, "created_at": now}
+    deltas_of_turns = values(delta, ("session_id", "interaction")) | {"delta": delta.number, "created_at": now}
     for verdict in verdicts:
         if (bullet := rows.get(verdict.bullet_id)) is not None:
-            _move(bullet, verdict.factors, verdict.forget)
+            _update_belief(bullet, verdict.factors, verdict.forget)
             setattr(bullet, verdict.tag, getattr(bullet, verdict.tag) + 1)
             given = values(verdict, ("source", "quote", "call_id", "kind", "tag", "factors", "forget"))
-            db.add(EvidenceRow(bullet=bullet.number or 0, **made_of, **given))
+            db.add(EvidenceRow(bullet=bullet.number or 0, **deltas_of_turns, **given))
     db.flush()
 
 
-def let_fade(db: sqlmodel.Session, names: Sequence[str]) -> None:
+def fade_held_back(db: sqlmodel.Session, names: Sequence[str]) -> None:
     """Give bullets that their score kept out of a turn a share of their prior back; turns in a row are one row, which
     counts them. Within a transaction."""
     bullets = bullet_rows(db, names)
     last = sqlmodel.select(func.max(EvidenceRow.id)).where(col(EvidenceRow.kind) != "")
-    last = last.where(among(EvidenceRow.bullet, [bullet.number for bullet in bullets.values()]))
+    last = last.where(number_in(EvidenceRow.bullet, [bullet.number for bullet in bullets.values()]))
     which = select(EvidenceRow).where(col(EvidenceRow.id).in_(last.group_by(col(EvidenceRow.bullet))))
     fading = {row.bullet: row for row in db.exec(which).all() if row.kind == _FADED} if bullets else {}
     for bullet in bullets.values():
@@ -135,12 +135,12 @@ def let_fade(db: sqlmodel.Session, names: Sequence[str]) -> None:
         )
         row.quote = f"{int(row.quote.split()[0]) + 1} turns"
         row.forget += (1 - row.forget) * FORGET
-        _move(bullet, _NONE, FORGET)
+        _update_belief(bullet, _NONE, FORGET)
         db.add(row)
     db.flush()
 
 
-def _move(row: BulletRow, factors: Belief, forget: float) -> None:
+def _update_belief(row: BulletRow, factors: Belief, forget: float) -> None:
     prior = prior_of(row)
     row.belief = after_verdict(tuple(row.belief or prior), prior, factors, forget)
 
@@ -150,9 +150,9 @@ def prior_of(row: BulletRow) -> Belief:
     return PRIORS.get(row.trust, PRIORS["reasoning"])  # type: ignore[call-overload, no-any-return]
 
 
-def evidence_on(numbers: Iterable[int | None]) -> Any:
+def evidence_query(numbers: Iterable[int | None]) -> Any:
     """A query for the evidence on bullets that was not taken back, in the order it came."""
-    which = select(EvidenceRow).where(among(EvidenceRow.bullet, numbers)).order_by(col(EvidenceRow.id))
+    which = select(EvidenceRow).where(number_in(EvidenceRow.bullet, numbers)).order_by(col(EvidenceRow.id))
     which = which.join(DeltaRow, col(DeltaRow.number) == col(EvidenceRow.delta), isouter=True)
     return which.where(col(DeltaRow.undone).is_not(True))
 
@@ -160,7 +160,7 @@ def evidence_on(numbers: Iterable[int | None]) -> Any:
 def recompute(db: sqlmodel.Session, row: BulletRow) -> None:
     """Work a bullet's belief and counts out again from its own verdicts that stand; nothing else is read. What was held
     against it before the user took it in again counts no more."""
-    which = evidence_on((row.number,)).where(col(EvidenceRow.kind) != "")
+    which = evidence_query((row.number,)).where(col(EvidenceRow.kind) != "")
     if row.vouched_at is not None:
         which = which.where((col(EvidenceRow.created_at) > row.vouched_at) | (col(EvidenceRow.tag) != "harmful"))
     prior = belief = prior_of(row)
@@ -188,31 +188,31 @@ def applies(session: Session) -> ColumnElement[bool]:
     """Whether a bullet may be seen and changed from the session."""
     scope = col(BulletRow.scope)
     return or_(
-        and_(scope == "session", _of(session, col(BulletRow.session_id))),
+        and_(scope == "session", _owned_by(session, col(BulletRow.session_id))),
         and_(scope == "project", col(BulletRow.project) == project_of(session)),
         scope == "user",
     )
 
 
-def revocable(session: Session) -> ColumnElement[bool]:
+def is_undoable(session: Session) -> ColumnElement[bool]:
     """Whether a change was made in the session, or in its project with more reach: there it is listed and undone."""
-    own, wide = _of(session, col(DeltaRow.session_id)), col(DeltaRow.reach).in_(("project", "user"))
+    own, wide = _owned_by(session, col(DeltaRow.session_id)), col(DeltaRow.reach).in_(("project", "user"))
     return and_(col(DeltaRow.project) == project_of(session), or_(own, wide))
 
 
-def _of(session: Session, owner: Any) -> ColumnElement[bool]:
+def _owned_by(session: Session, owner: Any) -> ColumnElement[bool]:
     """Whether something is the session's own: before there is a session nothing is, though the ids are alike."""
     return owner == session.id if session.id else false()
 
 
 @event.listens_for(BulletRow, "after_insert")
 @event.listens_for(BulletRow, "after_update")
-def _note_change(mapper: Any, connection: Any, row: BulletRow) -> None:
+def _track_change(mapper: Any, connection: Any, row: BulletRow) -> None:
     if (db := object_session(row)) is not None:
-        note_changed(db, (row.number,))
+        mark_changed(db, (row.number,))
 
 
-def note_changed(db: Any, numbers: Iterable[int | None]) -> None:
+def mark_changed(db: Any, numbers: Iterable[int | None]) -> None:
     """Say which bullets a transaction changes, for `load_bullets`; those whose rows are loaded are known."""
     db.info.setdefault("changed", set()).update(numbers)
 
@@ -224,16 +224,16 @@ def load_bullets(db: sqlmodel.Session, session: Session, old: SessionPlaybook | 
     alive = sqlmodel.select(*columns).where(applies(session), col(BulletRow.state) != "deleted")
     changed = db.info.get("changed", set())
     if old is not None:
-        alive = alive.where(among(BulletRow.number, changed))
+        alive = alive.where(number_in(BulletRow.number, changed))
     rows = db.connection().execute(alive.order_by(col(BulletRow.number))).all()
     found = {f"P-{row.number}": bullet_of(row) for row in rows}
     bullets = (old.bullets if old else {}) | found
     for name in {f"P-{number}" for number in changed} - found.keys():
         bullets.pop(name, None)
-    return SessionPlaybook(bullets, playbook_now(db))
+    return SessionPlaybook(bullets, playbook_version(db))
 
 
-def playbook_now(db: sqlmodel.Session) -> int:
+def playbook_version(db: sqlmodel.Session) -> int:
     """A number that grows with every change, every one taken back and every one brought back: found without reading the
     changes."""
     which = "SELECT (SELECT coalesce(max(number), 0) FROM delta) + (SELECT coalesce(max(turned), 0) FROM delta)"

@@ -37,7 +37,7 @@ from swecli.models.session import Session
 from swecli.redact import redact
 from swecli.store.playbook import bullets
 from swecli.store.playbook.bullets import bullet_rows, project_of
-from swecli.store.playbook.turns import turn_mark
+from swecli.store.playbook.turns import revert_mark
 from swecli.store.tables.columns import clean_text, values
 from swecli.store.tables.learned import BulletRow, DeltaRow, EvidenceRow
 
@@ -58,35 +58,35 @@ def write(db: sqlmodel.Session, delta: Delta, session: Session, verdicts: Sequen
     delta = replace(delta, session_id=delta.session_id or session.id)
     _check_caps(db, delta, session)
     rows = bullet_rows(db, (op.bullet_id for op in delta.ops if op.bullet_id), bullets.applies(session))
-    outcome = _Outcome({name: bullets.bullet_of(row) for name, row in rows.items()})
+    result = _DeltaResult({name: bullets.bullet_of(row) for name, row in rows.items()})
     for op in delta.ops:
-        (_add if op.op == "ADD" else _change)(outcome, op, delta)
-    before: dict[str, Any] = {name: bullets.kept_form(rows[name]) for name in outcome.touched}
+        (_add if op.op == "ADD" else _change)(result, op, delta)
+    before: dict[str, Any] = {name: bullets.snapshot(rows[name]) for name in result.touched}
     scopes = [value["scope"] for value in before.values()]
     numbers = {name: row.number or 0 for name, row in rows.items()}
-    numbers |= _minted(db, {name: outcome.bullets[name] for name in outcome.added}, session)
-    added = [f"P-{numbers[name]}" for name in outcome.added]
-    scopes += [outcome.bullets[name].scope for name in (*outcome.touched, *outcome.added)]
+    numbers |= _insert_new(db, {name: result.bullets[name] for name in result.added}, session)
+    added = [f"P-{numbers[name]}" for name in result.added]
+    scopes += [result.bullets[name].scope for name in (*result.touched, *result.added)]
     reach = max(scopes, key=_SCOPES.index, default="project" if verdicts else "session")
     row = DeltaRow(project=project_of(session), reach=reach, **values(delta, bullets.DELTA))
     row.ops = [{name: value for name, value in asdict(op).items() if value} for op in delta.ops]
     row.refused, row.before, row.added = delta.refused, before | dict.fromkeys(added), added
-    for name in outcome.touched:
-        if outcome.bullets[name].scope != rows[name].scope:  # it moves in where the change is made
+    for name in result.touched:
+        if result.bullets[name].scope != rows[name].scope:  # it moves in where the change is made
             rows[name].session_id, rows[name].project = row.session_id, row.project
-        for column, value in bullets.columns_of(outcome.bullets[name]).items():
+        for column, value in bullets.columns_of(result.bullets[name]).items():
             setattr(rows[name], column, value)
     db.add(row)
     db.flush()
     evidence = [
         {"bullet": numbers[name], "delta": row.number, **values(item, bullets.EVIDENCE)}
         | {"created_at": item.created_at or delta.created_at}
-        for name, item in outcome.evidence
+        for name, item in result.evidence
     ]
     if evidence:
         db.connection().execute(insert(EvidenceRow), evidence)
-    for name in outcome.touched:
-        after = bullets.kept_form(rows[name])
+    for name in result.touched:
+        after = bullets.snapshot(rows[name])
         if any(before[name][field] != after[field] for field in ("trust", "vouched_at")):  # evidence counts otherwise
             bullets.recompute(db, rows[name])
     bullets.add_verdicts(db, row, verdicts)
@@ -94,7 +94,7 @@ def write(db: sqlmodel.Session, delta: Delta, session: Session, verdicts: Sequen
     return row
 
 
-def _minted(db: sqlmodel.Session, new: Mapping[str, Bullet], session: Session) -> dict[str, int]:
+def _insert_new(db: sqlmodel.Session, new: Mapping[str, Bullet], session: Session) -> dict[str, int]:
     """Give new ones the next numbers, in their order."""
     last = last_number(db) if new else 0
     made, rows, past = dict[str, int](), list[dict[str, Any]](), list[dict[str, Any]]()
@@ -112,7 +112,7 @@ def _minted(db: sqlmodel.Session, new: Mapping[str, Bullet], session: Session) -
     for table, found in ((BulletRow, rows), (EvidenceRow, past)):
         if found:
             db.connection().execute(insert(table), found)
-    bullets.note_changed(db, made.values())
+    bullets.mark_changed(db, made.values())
     return made
 
 
@@ -122,10 +122,10 @@ def last_number(db: sqlmodel.Session) -> int:
     return int(found.scalar() or 0)
 
 
-def newest(db: sqlmodel.Session, session: Session, n: int, *, undone: bool) -> list[DeltaRow]:
+def find_undoable(db: sqlmodel.Session, session: Session, n: int, *, undone: bool) -> list[DeltaRow]:
     """The newest `n` deltas that can be taken back and are more than the evidence of a turn; with `undone` those that
     the last undos took back, the last one first."""
-    theirs = select(DeltaRow).where(bullets.revocable(session), col(DeltaRow.undone).is_(undone))
+    theirs = select(DeltaRow).where(bullets.is_undoable(session), col(DeltaRow.undone).is_(undone))
     if undone:
         which = theirs.where(col(DeltaRow.turned) > 0).order_by(col(DeltaRow.turned).desc())
     else:
@@ -137,27 +137,27 @@ def newest(db: sqlmodel.Session, session: Session, n: int, *, undone: bool) -> l
 def turn(db: sqlmodel.Session, row: DeltaRow, *, back: bool) -> None:
     """Take a delta back, or with `back` bring one back that was taken: the same numbers, counts and evidence. Raises
     BadInput when a bullet it touched has been changed since."""
-    _refuse_if_changed(db, row)
+    _check_unchanged(db, row)
     rows = bullet_rows(db, row.before)
     forms = (row.kept or {}) if back else row.before
     if not back:
-        row.kept = {name: bullets.kept_form(found) for name, found in rows.items()}
+        row.kept = {name: bullets.snapshot(found) for name, found in rows.items()}
     for name, value in forms.items():
         if value is None:
             rows[name].state = "deleted"
         elif "content" in value:  # an older version kept less: what it had deleted stays so
-            bullets.put_back(db, rows.get(name), value)
-    turn_mark(db, row, back=back)
+            bullets.restore_row(db, rows.get(name), value)
+    revert_mark(db, row, back=back)
     row.undone = not back
     row.turned = 1 + int(db.exec(sqlmodel.select(func.coalesce(func.max(DeltaRow.turned), 0))).one())
     db.flush()
-    judged = db.exec(select(EvidenceRow.bullet).filter_by(delta=row.number)).all()
-    for found in bullet_rows(db, {*row.before, *(f"P-{number}" for number in judged)}).values():
+    verdicts_on = db.exec(select(EvidenceRow.bullet).filter_by(delta=row.number)).all()
+    for found in bullet_rows(db, {*row.before, *(f"P-{number}" for number in verdicts_on)}).values():
         bullets.recompute(db, found)
     db.flush()
 
 
-def _refuse_if_changed(db: sqlmodel.Session, row: DeltaRow) -> None:
+def _check_unchanged(db: sqlmodel.Session, row: DeltaRow) -> None:
     """Raises BadInput when a later delta that stands has touched one of its bullets too."""
     later = (col(DeltaRow.number) > row.number, cast(col(DeltaRow.before), Text) != "{}")
     for other in db.exec(select(DeltaRow).where(*later).filter_by(undone=False)).all() if row.before else ():
@@ -169,7 +169,7 @@ def _refuse_if_changed(db: sqlmodel.Session, row: DeltaRow) -> None:
 
 
 @dataclass(slots=True)
-class _Outcome:
+class _DeltaResult:
     """What a delta comes to. New bullets go by `new-0`, `new-1` … until they are given numbers; `evidence` names the
     bullet of each piece."""
 
@@ -188,46 +188,48 @@ def _check_caps(db: sqlmodel.Session, delta: Delta, session: Session) -> None:
     if delta.ops and delta.interaction is not None and delta.session_id:
         same = values(delta, ("session_id", "interaction")) | {"project": project_of(session), "undone": False}
         rows = db.exec(select(DeltaRow).filter_by(**same)).all()
-        earlier = [op for row in rows if row.author not in FREE for op in bullets.ops_of(row)]
+        earlier = [op for row in rows if row.author not in FREE for op in bullets.parse_ops(row)]
     for names, most, what in _CAPS:
         now, before = (sum(op.op in names and not op.in_users_words for op in ops) for ops in (delta.ops, earlier))
         if now and now + before > most:
             raise BadInput(f"{now + before} {what} in one turn, at most {most}: refused whole.")
 
 
-def _add(outcome: _Outcome, op: Op, delta: Delta) -> None:
+def _add(result: _DeltaResult, op: Op, delta: Delta) -> None:
     brought = delta.author == "import"  # only what comes back from an export has a past already
     if op.bullet_id:
         raise BadInput(f"ADD names {op.bullet_id}, but new strategies are given their number by the store.")
     past = {name: value for name, value in op.fields.items() if brought and name in _PAST}
-    values = _checked(replace(op, fields={name: value for name, value in op.fields.items() if name not in past}))
+    values = _validated_fields(
+        replace(op, fields={name: value for name, value in op.fields.items() if name not in past})
+    )
     if "content" not in values:
         raise BadInput("ADD has no content.")
-    _check_claim(op, delta, values, None)
+    _check_trust(op, delta, values, None)
     if not op.evidence and delta.author not in FREE:
         raise BadInput("ADD has no evidence: nothing says why it should be believed.")
-    name = f"new-{len(outcome.added)}"
+    name = f"new-{len(result.added)}"
     past |= {key: datetime.fromisoformat(past[key]) for key in past if key.endswith(("_at", "_used")) and past[key]}
     made: dict[str, Any] = {"id": name, "created_at": delta.created_at}
-    outcome.bullets[name] = Bullet(**made | past | values)
-    outcome.added.append(name)
+    result.bullets[name] = Bullet(**made | past | values)
+    result.added.append(name)
     # what is written by hand has its author as its evidence
     evidence = op.evidence or (Evidence(delta.author, values["content"], delta.session_id, trust="user"),)
-    outcome.evidence += [(name, item) for item in evidence]
+    result.evidence += [(name, item) for item in evidence]
 
 
-def _change(outcome: _Outcome, op: Op, delta: Delta) -> None:
-    bullet = outcome.bullets.get(op.bullet_id)
+def _change(result: _DeltaResult, op: Op, delta: Delta) -> None:
+    bullet = result.bullets.get(op.bullet_id)
     if bullet is None:
         name = op.bullet_id or "strategy without an id"
         raise BadInput(f"The playbook has no {name}.", "See /playbook for those it has.")
     if bullet.state == "deleted" and op.op != "RESTORE":
         raise BadInput(f"{bullet.id} was removed from the playbook.", "`/playbook undo` brings it back.")
     if op.op == "UPDATE":
-        values = _checked(op)
+        values = _validated_fields(op)
         if not values:
             raise BadInput(f"UPDATE of {bullet.id} changes nothing.")
-        _check_claim(op, delta, values, bullet)
+        _check_trust(op, delta, values, bullet)
         changed = replace(bullet, **values, updated_at=delta.created_at)
         if changed.content != bullet.content:  # what was found or missed of its old words says nothing of the new ones
             changed = replace(changed, stale="", verified_at=None)
@@ -238,12 +240,12 @@ def _change(outcome: _Outcome, op: Op, delta: Delta) -> None:
     taken_in = op.op == "RESTORE" or op.fields.get("state") == "active"
     if taken_in and changed.state == "active" and (delta.author in FREE or op.in_users_words):
         changed = replace(changed, vouched_at=delta.created_at)
-    outcome.bullets[bullet.id] = changed
-    outcome.touched[bullet.id] = None
-    outcome.evidence += [(bullet.id, item) for item in op.evidence]
+    result.bullets[bullet.id] = changed
+    result.touched[bullet.id] = None
+    result.evidence += [(bullet.id, item) for item in op.evidence]
 
 
-def _check_claim(op: Op, delta: Delta, values: dict[str, Any], bullet: Bullet | None) -> None:
+def _check_trust(op: Op, delta: Delta, values: dict[str, Any], bullet: Bullet | None) -> None:
     """Rules and models may record the user's words, and not speak for the user: trust follows who said it. Raises
     BadInput."""
     if delta.author in FREE or op.in_users_words:
@@ -257,7 +259,7 @@ def _check_claim(op: Op, delta: Delta, values: dict[str, Any], bullet: Bullet | 
         raise BadInput("ADD comes from outside and would be active: it needs the user's approval.")
 
 
-def _checked(op: Op) -> dict[str, Any]:
+def _validated_fields(op: Op) -> dict[str, Any]:
     """The fields of an operation, cleaned and of the right kinds."""
     values: dict[str, Any] = {}
     for name, value in op.fields.items():

@@ -45,7 +45,7 @@ class TurnRecords:
     def note(self, session_id: str, interaction: int, **known: Any) -> None:
         """Keep what is `known` of a turn now, columns of its row; the others stay as they were."""
         with self._database.transaction() as db:
-            note_turn(db, session_id, interaction, **known)
+            record_turn(db, session_id, interaction, **known)
 
     def of(self, session_id: str, interaction: int) -> TurnRecord | None:
         """The record of one turn; None while nothing is known of it."""
@@ -81,7 +81,7 @@ class TurnRecords:
             for row, turn in self._database.rows(which.order_by(col(InteractionRow.id)))
         ]  # fmt: skip
 
-    def judged(self, session_id: str, interaction: int) -> dict[tuple[str, str], list[tuple[str, str]]]:
+    def verdicts_on(self, session_id: str, interaction: int) -> dict[tuple[str, str], list[tuple[str, str]]]:
         """The verdicts on one turn that were not undone, oldest first: by (bullet, "outcome" or "tag") their (tag,
         source)."""
         which = sqlmodel.select(EvidenceRow.bullet, EvidenceRow.kind, EvidenceRow.tag, EvidenceRow.source)
@@ -98,7 +98,7 @@ class TurnRecords:
         rows = self._database.rows(which.where(col(CheckRow.command).in_(list(commands))))
         return {row.command: Check(row.passed, tuple(row.failing or ())) for row in rows}
 
-    def learned(self, names: Sequence[str]) -> dict[str, Any]:
+    def figures(self, names: Sequence[str]) -> dict[str, Any]:
         """The figures that scoring keeps under these names."""
         rows = self._database.rows(select(LearnedRow).where(col(LearnedRow.name).in_(names)))
         return {row.name: row.value for row in rows}
@@ -109,7 +109,7 @@ class TurnRecords:
         return {row.name.removeprefix(_REFLECTOR): row.value for row in rows}
 
 
-def note_turn(db: sqlmodel.Session, session_id: str, interaction: int, **known: Any) -> None:
+def record_turn(db: sqlmodel.Session, session_id: str, interaction: int, **known: Any) -> None:
     """See `TurnRecords.note`; within a transaction."""
     place: dict[str, Any] = {"session_id": session_id, "interaction": interaction}
     row = db.exec(select(TurnRow).filter_by(**place)).first() or TurnRow(**place)
@@ -118,49 +118,49 @@ def note_turn(db: sqlmodel.Session, session_id: str, interaction: int, **known: 
     db.add(row)
 
 
-def note_checks(db: sqlmodel.Session, session: Session, checks: Mapping[str, Check]) -> None:
+def record_checks(db: sqlmodel.Session, session: Session, checks: Mapping[str, Check]) -> None:
     """Keep how check commands ended; within a transaction."""
     for command, check in checks.items():
         row = CheckRow(project=project_of(session), command=command, passed=check.passed, failing=list(check.failing))
         db.merge(row)
 
 
-def put_mark(db: sqlmodel.Session, row: DeltaRow, mark: str, why: str) -> None:
+def store_mark(db: sqlmodel.Session, row: DeltaRow, mark: str, why: str) -> None:
     """Mark the turn that a delta was made of; the delta keeps how the turn was judged before. Within a transaction.
 
     Raises BadInput when there is no such turn.
     """
-    if (before := _judged(db, row)) is None:
+    if (before := _turn_outcome(db, row)) is None:
         raise BadInput(f"There is no turn T{row.interaction} in session {row.session_id} to mark.")
     after = {"good": mark == "good", "weight": 1.0, "signal": "mark"}
     row.judged = {"before": before, "after": after | {"mark": mark, "why": clean_text(why)}}
-    _judge(db, row, row.judged["after"])
+    _set_turn_outcome(db, row, row.judged["after"])
     db.add(row)
     db.flush()
 
 
-def turn_mark(db: sqlmodel.Session, row: DeltaRow, *, back: bool) -> None:
+def revert_mark(db: sqlmodel.Session, row: DeltaRow, *, back: bool) -> None:
     """Judge the turn of a mark as before it, unless it was judged again since: then that judgement stays. With `back`
     judge it by the mark again; raises BadInput where it was judged otherwise."""
     was, becomes = ("before", "after") if back else ("after", "before")
-    now = _judged(db, row) if row.judged else None  # None: no mark, or its session was deleted
+    now = _turn_outcome(db, row) if row.judged else None  # None: no mark, or its session was deleted
     if now is not None and now == row.judged[was]:
-        _judge(db, row, row.judged[becomes])
+        _set_turn_outcome(db, row, row.judged[becomes])
     elif now is not None and back:
         raise BadInput(f"T{row.interaction} has been judged again since its mark was taken back.", "Mark it again.")
 
 
-def _judged(db: sqlmodel.Session, row: DeltaRow) -> dict[str, Any] | None:
+def _turn_outcome(db: sqlmodel.Session, row: DeltaRow) -> dict[str, Any] | None:
     """How the turn of a delta is judged now, with the user's words; None where there is no such turn."""
     turn, of = find_turn(db, row.session_id, row.interaction), values(row, ("session_id", "interaction"))
-    outcome = db.exec(select(TurnRow).filter_by(**of)).first() or TurnRow(session_id="", interaction=0)
-    return None if turn is None else values(outcome, _OUTCOME) | values(turn, ("mark", "why"))
+    result = db.exec(select(TurnRow).filter_by(**of)).first() or TurnRow(session_id="", interaction=0)
+    return None if turn is None else values(result, _OUTCOME) | values(turn, ("mark", "why"))
 
 
-def _judge(db: sqlmodel.Session, row: DeltaRow, judged: dict[str, Any]) -> None:
+def _set_turn_outcome(db: sqlmodel.Session, row: DeltaRow, verdicts_on: dict[str, Any]) -> None:
     if (turn := find_turn(db, row.session_id, row.interaction)) is not None:
-        turn.mark, turn.why = judged["mark"], judged["why"]
-        note_turn(db, row.session_id, turn.number, **{name: judged[name] for name in _OUTCOME})
+        turn.mark, turn.why = verdicts_on["mark"], verdicts_on["why"]
+        record_turn(db, row.session_id, turn.number, **{name: verdicts_on[name] for name in _OUTCOME})
 
 
 class ReflectionQueue:
@@ -173,18 +173,18 @@ class ReflectionQueue:
         """Keep that an interaction was reflected upon, and how it went. It stays pending after "failed" (three times at
         most), "cancelled" and "started". Raises BadInput when there is no such interaction."""
         with self._database.transaction() as db:
-            note_reflection(db, session_id, interaction, status)
+            record_attempt(db, session_id, interaction, status)
 
     def pending(self, session_id: str | None = None) -> list[PendingReflection]:
         """Finished interactions that are still to be reflected upon, the oldest first; of one session, or of all."""
         of = () if session_id is None else (col(InteractionRow.session_id) == session_id,)
         return [PendingReflection(row.session_id, row.number) for row in self._pending(*of)]
 
-    def waiting_in_project(self, session: Session) -> int:
+    def count_pending(self, session: Session) -> int:
         """How many finished interactions of all the project's sessions are still to be reflected upon."""
         return len(self._pending(col(SessionRow.project) == project_of(session)))
 
-    def left_behind(self, session: Session) -> list[PendingReflection]:
+    def pending_elsewhere(self, session: Session) -> list[PendingReflection]:
         """What waits in the other sessions of a project whose programs have ended, the newest first."""
         others = (col(SessionRow.project) == project_of(session), col(InteractionRow.session_id) != session.id)
         found = [row for row in self._pending(*others) if not runs_elsewhere(row.pid)]
@@ -195,29 +195,29 @@ class ReflectionQueue:
         which = which.join(SessionRow, col(SessionRow.id) == col(InteractionRow.session_id))
         return self._database.rows(which.where(*where))
 
-    def spent(self) -> Spent:
+    def reflection_cost(self) -> Spent:
         """What the requests of reflections took."""
         with self._database.reading() as db:
             return spent_by_purpose(db, col(RequestRow.purpose) == "reflect").get("reflect", Spent())
 
-    def times(self, session_id: str, interaction: int) -> int:
+    def count_reflections(self, session_id: str, interaction: int) -> int:
         """How often an interaction was reflected on to the end."""
         with self._database.reading() as db:
-            return _tries(db, session_id, interaction, "done")
+            return _count_attempts(db, session_id, interaction, "done")
 
 
-def _tries(db: sqlmodel.Session, session_id: str, interaction: int, status: str) -> int:
+def _count_attempts(db: sqlmodel.Session, session_id: str, interaction: int, status: str) -> int:
     of = {"session_id": session_id, "interaction": interaction, "status": status}
     return db.exec(sqlmodel.select(func.count(col(ReflectionRow.id))).filter_by(**of)).one()
 
 
-def note_reflection(db: sqlmodel.Session, session_id: str, interaction: int, status: str) -> None:
+def record_attempt(db: sqlmodel.Session, session_id: str, interaction: int, status: str) -> None:
     """Keep a try at learning, within a transaction. Raises BadInput when there is no such interaction."""
     turn = find_turn(db, session_id, interaction)
     if turn is None:
         raise BadInput(f"There is no interaction {interaction} in session {session_id} to reflect upon.")
     final = status not in _NOT_FINAL
     if status == "failed":
-        final = _tries(db, session_id, interaction, "failed") + 1 >= _TRIES
+        final = _count_attempts(db, session_id, interaction, "failed") + 1 >= _TRIES
     db.add(ReflectionRow(session_id=session_id, interaction=interaction, status=status, final=final))
     turn.pending = turn.pending and not final

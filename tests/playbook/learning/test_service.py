@@ -197,7 +197,13 @@ async def test_a_budget_of_nothing_asks_nobody_and_states_it_once() -> None:
 
 
 async def test_proposals_that_wait_are_one_line_when_there_are_three_and_only_once() -> None:
-    quotes = ["alpha reads amber", "beta writes cedar", "gamma sorts delta", "kappa joins ember", "sigma splits fjord"]
+    quotes = [
+        "alpha reads amber",
+        "beta writes cedar",
+        "gamma sorts delta",
+        "kappa joins ember",
+        "sigma splits fjord",
+    ]
     adds = [{"text": quote, "quote": quote, "kind": "fact"} for quote in quotes]
     answers = [json.dumps({"add": [add]}) for add in adds]
     printing = [("run_command", {"command": f"echo '{quote}'"}) for quote in quotes]
@@ -242,5 +248,5 @@ async def test_two_programs_learn_in_one_project_and_each_sees_the_others() -> N
     await run_turn(first, "hello")
     assert bullet(first, "P-1").state == "pinned"
     await first.learning.mark(True)
-    second.playbook.renew(session)
+    second.playbook.refresh(session)
     assert session.playbook.bullets["P-1"] == bullet(first, "P-1")

@@ -11,12 +11,12 @@ from swecli.playbook.scoring.score import (
     TAGS,
     Effect,
     Reflector,
-    Shown,
-    by_outcome,
-    by_tags,
+    ShownBullet,
     deviation,
     expected,
+    outcome_verdicts,
     passes,
+    tag_verdicts,
 )
 
 ODDS = st.tuples(*[st.floats(0.01, 1)] * 3).map(lambda w: tuple(x / sum(w) for x in w))
@@ -34,7 +34,7 @@ def test_a_belief_stays_one_and_an_outcome_moves_it_its_way(
     odds: tuple[float, ...], good: bool, weight: float, base: float
 ) -> None:
     bullet = Bullet("P-1", "x", belief=odds)  # type: ignore[arg-type]
-    [verdict], odds_after = by_outcome([Shown(bullet, 1.0)], good, weight, base, ("check", "why"))
+    [verdict], odds_after = outcome_verdicts([ShownBullet(bullet, 1.0)], good, weight, base, ("check", "why"))
     after = after_verdict(bullet.odds, bullet.odds, verdict.factors, 0.0)
     assert sum(after) == pytest.approx(1)
     change = expected(after) - expected(bullet.odds)
@@ -43,8 +43,8 @@ def test_a_belief_stays_one_and_an_outcome_moves_it_its_way(
 
 
 def test_a_role_of_nothing_gets_no_verdict_and_only_what_is_linked_is_called_helpful() -> None:
-    shown = [Shown(Bullet(f"P-{n}", "x"), role) for n, role in enumerate((1.0, 0.3, 0.0), 1)]
-    verdicts, _ = by_outcome(shown, True, 1.0, 0.0, ("check", "why"))
+    shown = [ShownBullet(Bullet(f"P-{n}", "x"), role) for n, role in enumerate((1.0, 0.3, 0.0), 1)]
+    verdicts, _ = outcome_verdicts(shown, True, 1.0, 0.0, ("check", "why"))
     assert [(v.bullet_id, v.tag) for v in verdicts] == [("P-1", "helpful"), ("P-2", "neutral")]
 
 
@@ -53,7 +53,7 @@ def tagged(reflector: Reflector, truth: dict[str, Tag], tag_of: object, turns: i
     for turn in range(turns):
         good = turn % 2 == 0
         tags = [(bullets[name], tag_of(name, good), "") for name in truth]  # type: ignore[operator]
-        verdicts, reflector = by_tags(tags, good, ("m", reflector), {})
+        verdicts, reflector = tag_verdicts(tags, good, ("m", reflector), {})
         for verdict in verdicts:
             bullet = bullets[verdict.bullet_id]
             odds = after_verdict(bullet.odds, PRIORS[bullet.trust], verdict.factors, verdict.forget)
@@ -73,7 +73,7 @@ def test_insight_is_learned_from_who_knows_and_lost_by_who_echoes_the_outcome() 
 
 
 def test_a_turn_without_a_known_outcome_has_a_habit_of_its_own() -> None:
-    verdicts, after = by_tags([(Bullet("P-1", "x"), "helpful", "")], None, ("m", Reflector()), {})
+    verdicts, after = tag_verdicts([(Bullet("P-1", "x"), "helpful", "")], None, ("m", Reflector()), {})
     assert (after.unknown, after.good) == ((1.0, 1.0, 2.0), (1.0, 1.0, 1.0))
     assert verdicts[0].factors[2] > verdicts[0].factors[0]
 

@@ -54,7 +54,7 @@ def test_turns_of_no_session_are_nobodys(manager: SessionManager) -> None:
     nowhere, other = Session(id="", working_directory="/a"), Session(id="", working_directory="/b")
     delta = Delta("d1", adding("project", "project", "project"), "rules", interaction=1)
     manager.playbook.apply(delta, nowhere)
-    assert manager.playbook.made_of(nowhere, 0, 9) == manager.playbook.made_of(other, 0, 9) == []
+    assert manager.playbook.deltas_of_turns(nowhere, 0, 9) == manager.playbook.deltas_of_turns(other, 0, 9) == []
     manager.playbook.apply(Delta("d2", adding("project"), "rules", interaction=1), other)
 
 

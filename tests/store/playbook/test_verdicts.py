@@ -40,7 +40,7 @@ def look(manager: SessionManager, turn: int, *verdicts: Verdict, name: str = "",
     reason = f"mark {marked}" if marked else "turn"
     delta = Delta(name or f"look-{turn}", (), "rules", session.id, turn, reason)
     lessons = TurnLessons(turn, delta, verdicts, shown=("P-1", "P-2"), mark=marked, why="so" if marked else "")
-    manager.playbook.conclude(session, lessons)
+    manager.playbook.record_lessons(session, lessons)
 
 
 def test_a_verdict_moves_the_belief_and_counts_and_is_there_after_a_restart(
@@ -89,7 +89,7 @@ def test_turns_in_a_row_that_hold_a_bullet_back_are_one_row_and_what_came_before
 ) -> None:
     look(manager, 1, verdict("P-1", False), name="marked", marked="bad")
     for turn in range(2, 12):
-        manager.playbook.conclude(session, TurnLessons(turn, held_back=("P-1",)))
+        manager.playbook.record_lessons(session, TurnLessons(turn, held_back=("P-1",)))
     faded, prior = session.playbook.bullets["P-1"].odds, PRIORS["reasoning"]
     worst = after_verdict(prior, prior, BAD, 0.0)
     assert faded == pytest.approx(after_verdict(worst, prior, (1, 1, 1), 1 - 0.99**10))
@@ -125,11 +125,11 @@ def test_a_look_keeps_checks_figures_and_the_turns_record_in_one(manager: Sessio
         known={"topic": "make test", "good": False},
         checks={"make test": Check(False, ("x",))},
     )
-    manager.playbook.conclude(session, lessons)
+    manager.playbook.record_lessons(session, lessons)
     turns = manager.playbook.turns
     assert turns.checks(manager.start("/p", "m"), ["make test", "other"]) == {"make test": Check(False, ("x",))}
     assert turns.checks(manager.start("/q", "m"), ["make test"]) == {}
-    assert turns.learned(["kind:/p:turn"]) == {"kind:/p:turn": 0.5}
+    assert turns.figures(["kind:/p:turn"]) == {"kind:/p:turn": 0.5}
     record = turns.of(session.id, 1)
     assert record is not None
     assert (record.good, record.topic, record.shown) == (False, "make test", ("P-1", "P-2"))

@@ -84,7 +84,7 @@ def test_what_a_fork_took_along_is_not_learned_a_second_time() -> None:
     assert first is not None
     manager.playbook.record_reflection(first.id, 1, "done")
     fork = manager.fork()
-    assert [manager.playbook.times(fork.id, number) for number in (1, 2, 3)] == [1, 1, 0]
+    assert [manager.playbook.count_reflections(fork.id, number) for number in (1, 2, 3)] == [1, 1, 0]
 
 
 @pytest.mark.parametrize(("name", "value"), [("weight", 2), ("good", "perhaps"), ("withheld", "all")])
