@@ -1,4 +1,4 @@
-"""The door to a model, and what declares who makes it: the same for every provider, in the tree or installed."""
+"""The ChatModel protocol, and the `@provider` decorator that registers a model factory (built in or installed)."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from swecli.models.message import ModelChunk, ModelRequest
 
 
 class ChatModel(Protocol):
-    """A model that answers requests with a stream: its name (`provider/name`) and what it can do. It may have
-    `review_notice`, a line that a review by it begins with, and `warm()`, which loads in a background thread what a
-    first request needs."""
+    """A model with a streaming request. `name` is `provider/name`. Optional: `review_notice`, a line shown when it
+    starts a review, and `warm()`, which imports in a background thread what its first request needs."""
 
     name: str
     profile: Profile
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelChunk]:
-        """Answer one request, piece by piece; one attempt. The last chunk carries `stop`; a stream that ends without
-        one was cut off. Raises a kind of ProviderError (see `models/errors.py`) at any point."""
+        """Stream the answer to one request, without retries. The last chunk has `stop`; a stream that ends without it
+        was cut off. Raises a ProviderError (see `models/errors.py`) at any point."""
         ...
 
 
@@ -31,13 +30,13 @@ Make = Callable[[str, Settings, Mapping[str, str]], ChatModel]
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """Makes the models named `service.name/...`: `make` takes the whole name, the settings and the environment."""
+    """Creates the models named `service.name/...`: `make(name, settings, environ)`."""
 
     service: Service
     make: Make
 
 
 def provider(name: str, key_variables: tuple[str, ...] = (), default_model: str = "") -> Callable[[Make], Provider]:
-    """Declare that a function makes the models named `name/...`. `key_variables` may hold the key, the first that is
-    set counts; without one of them no model is made. `default_model` is meant by the provider's name alone."""
+    """Register a function as the factory of the models named `name/...`. One of `key_variables`, if given, must be set
+    in the environment. `default_model` is used when the user gives only the provider's name."""
     return lambda make: Provider(Service(name, key_variables, default_model=default_model), make)

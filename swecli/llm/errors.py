@@ -1,4 +1,4 @@
-"""What went wrong on the wire, in our own words: status, words and transport failures as one of our errors."""
+"""Map HTTP statuses, error bodies and transport failures to ProviderError classes with a hint for the user."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ _LIMITS = (
     re.compile(r"maximum number of tokens allowed \(?(\d+)", re.IGNORECASE),
     re.compile(r"context (?:window|limit|size|length)\D{0,20}(\d{4,})", re.IGNORECASE),
 )
-# How figures are written: 8,192 or 8_192 or 8.192, and 8k.
+# number formats: 8,192 or 8_192 or 8.192, and 8k
 _GROUPS = re.compile(r"(?<=\d)[,._'\u00a0\u202f](?=\d{3}(?!\d))")
 _THOUSANDS = re.compile(r"(?<=\d)k\b", re.IGNORECASE)
 _RETRY_DELAY = re.compile(r'(?:retry_?delay"?\s*:\s*"?|try again in )(?:(\d+)m)?(\d+(?:\.\d+)?)s', re.IGNORECASE)
 _NO_MONEY = ("insufficient_quota", "insufficient balance", "credit balance is too low", "insufficient credits")
 _HTML_TAGS = re.compile(r"<(script|style)\b.*?</\1>|<!--.*?-->|<[^>]*>", re.IGNORECASE | re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]+")
-# what an error object calls a failure, where it comes in the middle of a stream without a status
-_STATUS_OF_KIND = {
+# the status that an error object's type stands for, when it arrives inside a stream
+_STATUSES = {
     "overloaded_error": 529, "rate_limit_error": 429, "rate_limit_exceeded": 429, "insufficient_quota": 402,
     "api_error": 500, "server_error": 500, "timeout_error": 504, "billing_error": 402, "authentication_error": 401,
     "permission_error": 403, "not_found_error": 404, "request_too_large": 413,
@@ -49,7 +49,7 @@ _STATUS_OF_KIND = {
 
 
 def error_for_status(status: int, words: str, wait: float | None, endpoint: Endpoint) -> ProviderError:
-    """The error for an HTTP status, the words that came with it, and the seconds it asked us to wait."""
+    """Return the error for an HTTP status, the service's message and its Retry-After in seconds."""
     at, tail, other = endpoint.address, f": {words}" if words else ".", "or choose another model with -m."
     if status == 402 or any(mark in words.lower() for mark in _NO_MONEY):
         hint = f"Add credit there, {other}"
@@ -66,13 +66,13 @@ def error_for_status(status: int, words: str, wait: float | None, endpoint: Endp
         return ModelNotFound(f"{at} does not know the model {endpoint.model} (404){tail}", hint, status=404)
     if status == 413 or (status in (400, 422) and _OVERFLOW.search(words)):
         return context_overflow(words, endpoint, status)
-    if status == 429 and "request too large" in words.lower():  # more at once than the limit of a minute
+    if status == 429 and "request too large" in words.lower():  # above the per-minute limit even alone
         hint = f"Make the window smaller (/window), {other}"
         return ProviderError(f"{at} never accepts a request of this size (429){tail}", hint, status=status)
     if status == 429:
         hint = f"Wait {f'{wait:.0f} s' if wait else 'a little'} and try again, {other}"
         return RateLimited(f"{at} accepts no more requests for now (429){tail}", hint, retry_after=wait)
-    if "tool_use_failed" in words:  # the service could not read the call that the model wrote
+    if "tool_use_failed" in words:  # the service could not parse the model's tool call
         return Unavailable(f"{at} sent no answer ({status}){tail}", "Try again.", status=status, tries=EMPTY_TRIES)
     if status in _TRANSIENT_STATUSES or status >= 500:
         words = f"{at} {'is overloaded' if status in (503, 529) else 'failed'} ({status}){tail}"
@@ -84,7 +84,7 @@ def error_for_status(status: int, words: str, wait: float | None, endpoint: Endp
 
 
 def error_for_response(status: int, headers: Mapping[str, str], text: str, endpoint: Endpoint) -> ProviderError:
-    """The error for an answer that is not a stream: its status, or where it redirects to."""
+    """Return the error for a non-success response, redirects included."""
     if 300 <= status < 400:
         target = one_line(headers.get("location", "")) or "another address"
         hint = "Set that address as the base URL if you trust it: a key is never sent on to another host."
@@ -93,15 +93,13 @@ def error_for_response(status: int, headers: Mapping[str, str], text: str, endpo
 
 
 def error_for_event(event: Mapping[str, Any], endpoint: Endpoint) -> ProviderError | None:
-    """The error for an event that holds an error object, or is one; None for a part of an answer."""
-    error = event.get("error") or (
-        (event.get("object") == "error" or str(event.get("type")) in _STATUS_OF_KIND) and event
-    )
+    """Return the error for a stream event that is or contains an error object, else None."""
+    error = event.get("error") or ((event.get("object") == "error" or str(event.get("type")) in _STATUSES) and event)
     if not error:
         return None
     inner = error if isinstance(error, dict) else {"message": str(error)}
-    words = one_line(_message_with_code(inner, inner.get("message") or json.dumps(inner)))
-    named = [_STATUS_OF_KIND.get(str(inner.get(key)), str(inner.get(key))) for key in ("type", "code", "status")]
+    words = one_line(_with_details(inner, inner.get("message") or json.dumps(inner)))
+    named = [_STATUSES.get(str(inner.get(key)), str(inner.get(key))) for key in ("type", "code", "status")]
     if status := next((int(one) for one in named if re.fullmatch(r"[45]\d\d", str(one))), 0):
         return error_for_status(status, words, retry_after({}, json.dumps(error)), endpoint)
     if _OVERFLOW.search(words):
@@ -110,11 +108,11 @@ def error_for_event(event: Mapping[str, Any], endpoint: Endpoint) -> ProviderErr
 
 
 def error_for_transport(error: BaseException, endpoint: Endpoint, *, answering: bool) -> ProviderError:
-    """The error for a failure below HTTP; `answering` says that the answer had begun."""
+    """Return the error for a failure below HTTP; `answering` is True if the response had started."""
     at, chain = endpoint.address, list(exception_chain(error))
     names = {kind.__name__ for kind in type(error).__mro__}
     faults = [link for link in chain if isinstance(link, ssl.SSLError)]
-    if faults and not isinstance(faults[0], ssl.SSLWantReadError):  # that one is a handshake that takes too long
+    if faults and not isinstance(faults[0], ssl.SSLWantReadError):  # SSLWantReadError: the handshake timed out
         why = one_line(str(getattr(faults[0], "verify_message", "") or faults[0].reason or faults[0]))
         hint = "For a private authority set SSL_CERT_FILE to its certificate."
         return ProviderError(f"The certificate or TLS version of {at} is not accepted: {why}.", hint)
@@ -128,20 +126,20 @@ def error_for_transport(error: BaseException, endpoint: Endpoint, *, answering: 
         reason = one_line(str(error))
         hint = f"Check the address, and the key in {endpoint.key_name}."
         return ProviderError(f"{at} cannot be used: {reason}", hint)
-    if isinstance(error, OSError) and not isinstance(error, ConnectionError):  # certificates that cannot be read
+    if isinstance(error, OSError) and not isinstance(error, ConnectionError):  # unreadable certificate files
         return ProviderError(f"The certificates cannot be loaded: {one_line(str(error))}", "Check SSL_CERT_FILE.")
     hint = "Is it running, and is the address right?" if endpoint.local else "Check the network and the address."
     return Unavailable(f"{at} cannot be reached ({_reason(chain)}).", hint, tries=CUT_TRIES)
 
 
 def stalled(at: str, seconds: float, what: str) -> Unavailable:
-    """A service that took the request and keeps silent: it is not asked again, that would be paid twice."""
+    """Return the error for a stalled answer; not retried, since the first request may be billed."""
     hint = "It may have been billed. Try again, or choose another model with -m."
     return Unavailable(f"{at} {what} for {seconds:g} s.", hint, tries=1)
 
 
 def context_overflow(words: str, endpoint: Endpoint, status: int | None) -> ContextOverflow:
-    """The request is too long; with the limit where the words name it."""
+    """Return the error for a request above the context window, with the limit if the message names it."""
     plain = _THOUSANDS.sub("000", _GROUPS.sub("", words))
     limit = next((int(found[1]) for pattern in _LIMITS if (found := pattern.search(plain))), None)
     room = f" ({limit:,} tokens)" if limit else ""
@@ -152,12 +150,12 @@ def context_overflow(words: str, endpoint: Endpoint, status: int | None) -> Cont
 
 
 def retry_after(headers: Mapping[str, str], text: str = "") -> float | None:
-    """Seconds, out of `retry-after-ms`, `retry-after` (seconds or a date, RFC 9110) or the body; None for none."""
+    """Return the seconds of `retry-after-ms`, `retry-after` (seconds or a date, RFC 9110) or the body, else None."""
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name, "").strip()
         if re.fullmatch(r"\d+(\.\d+)?", value):
             return float(value) * scale
-    with suppress(ValueError, OverflowError):  # a year that no clock has
+    with suppress(ValueError, OverflowError):  # a date out of range
         if then := parsedate_tz(headers.get("retry-after", "")):
             return max(0.0, mktime_tz(then) - time.time())
     found = _RETRY_DELAY.search(text)
@@ -165,7 +163,7 @@ def retry_after(headers: Mapping[str, str], text: str = "") -> float | None:
 
 
 def parse_error_body(text: str) -> tuple[str, str]:
-    """The service's own words in an error's body, on one line, and the field that it names ("" for none)."""
+    """Parse an error body: the service's message on one line, and the request field that it names ("" for none)."""
     start = text.find("{")
     try:
         value, _ = json.JSONDecoder().raw_decode(text[start:]) if start >= 0 else (None, 0)
@@ -177,15 +175,13 @@ def parse_error_body(text: str) -> tuple[str, str]:
         return one_line(_HTML_TAGS.sub(" ", plain) if plain.lstrip().startswith("<") else plain), ""
     words = next((inner[key] for key in ("message", "detail", "error") if inner.get(key)), None)
     param = inner.get("param")
-    return one_line(text if words is None else _message_with_code(inner, words)), param if isinstance(
-        param, str
-    ) else ""
+    return one_line(text if words is None else _with_details(inner, words)), param if isinstance(param, str) else ""
 
 
-def _message_with_code(error: Mapping[str, Any], message: Any) -> str:
-    """The message, with the error's code and the size of the context where the message does not name them."""
+def _with_details(error: Mapping[str, Any], message: Any) -> str:
+    """Return the message, extended by the error's code, context size and upstream message if it lacks them."""
     code, size, metadata = error.get("code"), str(error.get("n_ctx") or ""), error.get("metadata")
-    raw = metadata.get("raw") if isinstance(metadata, dict) else None  # of the service behind a router
+    raw = metadata.get("raw") if isinstance(metadata, dict) else None  # the upstream error of a router
     words: str = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
     code, behind = (code if isinstance(code, str) else ""), (parse_error_body(raw)[0] if isinstance(raw, str) else "")
     beside = {"" if code.isdigit() else code: code, size: f"context size {size}", behind: behind}
@@ -193,14 +189,14 @@ def _message_with_code(error: Mapping[str, Any], message: Any) -> str:
 
 
 def one_line(text: str, longest: int = _LONGEST) -> str:
-    """Foreign words on one line, without control characters and tracebacks, cut to a readable length."""
+    """Sanitize foreign text: one line, no control characters or tracebacks, truncated."""
     text = text.partition("Traceback (most recent call last)")[0]
     text = " ".join(_CONTROL.sub(" ", text[: 20 * longest]).split())
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def exception_chain(error: BaseException) -> Iterator[BaseException]:
-    """The error and everything it was made from, each once."""
+    """Yield an exception and all its causes, contexts and grouped exceptions, each once."""
     todo: list[BaseException | None] = [error]
     seen: set[int] = set()
     while todo:
@@ -215,7 +211,7 @@ def exception_chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _reason(chain: list[BaseException]) -> str:
-    """Why no connection came about, in a few words."""
+    """Describe in a few words why no connection was made."""
     for link in chain:
         if isinstance(link, ConnectionRefusedError):
             return "connection refused"

@@ -1,4 +1,4 @@
-"""One HTTP client a process and event loop, over turns, the only import of httpx; and keys that a command prints."""
+"""The HTTP client, one per event loop and kept across turns, and API keys printed by commands. Only import of httpx."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ _SKIPPED_MODULES = ("httpx._main", "h2")
 _KEEPALIVE_SECONDS = 300.0
 _MAX_ERROR_BYTES = 1 << 16
 
-# by event loop: http and https apart, because the certificates of an https client take 80 ms to load
+# by event loop, then https or not: loading the certificates of an https client takes 80 ms
 _clients: WeakKeyDictionary[Any, dict[bool, tuple[AsyncGenerator[httpx.AsyncClient], httpx.AsyncClient]]]
 _clients = WeakKeyDictionary()
 
 
 def load_httpx() -> Any:
-    """The module without its command line, which would bring click, rich and pygments (80 ms), and without HTTP/2
-    (30 ms), which brings nothing to one stream."""
+    """Import httpx without its command line (click, rich and pygments: 80 ms) and without HTTP/2 (30 ms, no gain for a
+    single stream)."""
     left_out = [name for name in _SKIPPED_MODULES if name not in sys.modules] if "httpx" not in sys.modules else []
     for name in left_out:
-        sys.modules[name] = None  # type: ignore[assignment]  # what Python takes for "cannot be imported"
+        sys.modules[name] = None  # type: ignore[assignment]  # makes an import of it fail
     try:
-        # late: 100 ms that only a request needs
-        import httpcore  # noqa: F401, PLC0415  # httpx itself does so with its first client
+        # late: 100 ms, only needed for a request
+        import httpcore  # noqa: F401, PLC0415  # httpx imports it with its first client
         import httpx  # noqa: PLC0415
     finally:
         for name in left_out:
@@ -47,19 +47,18 @@ def load_httpx() -> Any:
 
 
 def warm_up() -> None:
-    """Load, in a thread without a loop, what a first request would: httpx, and what httpcore connects with."""
+    """Import, in a thread without an event loop, what the first request needs: httpx and httpcore's backend."""
     load_httpx()
     # late: as above
     from anyio import connect_tcp, run, sleep  # noqa: F401, PLC0415
 
-    run(sleep, 0)  # its side for asyncio is loaded as it first runs
+    run(sleep, 0)  # imports its asyncio backend
 
 
 @asynccontextmanager
 async def open_post(url: str, body: bytes, headers: Mapping[str, str], sent: asyncio.Event) -> AsyncIterator[Any]:
-    """The response to a POST, its body not read yet; closed on the way out. Redirects are not followed. `sent` is set
-    when the request's last byte was written. Raises what httpx raises, and OSError for certificates that cannot be
-    loaded."""
+    """POST a body and yield the response, its body unread; redirects are not followed. `sent` is set once the last byte
+    of the request is written. Raises httpx errors, and OSError if certificates cannot be loaded."""
     httpx = load_httpx()
     client = await _client(httpx, url)
     limits = httpx.Timeout(_CONNECT_SECONDS, write=_WRITE_SECONDS, read=None)
@@ -76,7 +75,7 @@ async def open_post(url: str, body: bytes, headers: Mapping[str, str], sent: asy
 
 
 async def read_error_body(response: Any) -> bytes:
-    """The beginning of an error's body."""
+    """Read the start of an error response's body."""
     read = b""
     async for piece in response.aiter_bytes():
         read += piece
@@ -86,16 +85,16 @@ async def read_error_body(response: Any) -> bytes:
 
 
 async def _client(httpx: Any, url: str) -> httpx.AsyncClient:
-    """The running loop's client for such an address; the end of the loop closes it."""
+    """Return the running loop's client for a URL's scheme, creating it if needed."""
     clients = _clients.setdefault(asyncio.get_running_loop(), {})
-    # a look-up runs in a thread that the end of the process waits for: it ends about when the connection is given up
+    # the process waits at exit for the thread of a DNS lookup: bound it near the connect timeout
     os.environ.setdefault("RES_OPTIONS", "timeout:3")
-    # reads the environment: httpx takes proxies and certificates (SSL_CERT_FILE, SSL_CERT_DIR) from there itself
+    # reads the environment: httpx takes proxies and certificates (SSL_CERT_FILE, SSL_CERT_DIR) from it
     proxies = [value for name, value in os.environ.items() if name.lower().endswith("_proxy")]
     secure = url[:5].lower() != "http:" or any(proxy.lower().startswith("https") for proxy in proxies)
     if secure not in clients:
         verify = await asyncio.to_thread(httpx.create_ssl_context) if secure else False
-        if secure not in clients:  # another request may have made it meanwhile
+        if secure not in clients:  # another request may have created it meanwhile
             holder = _client_until_loop_ends(httpx, verify)
             try:
                 clients[secure] = (holder, await anext(holder))
@@ -106,8 +105,8 @@ async def _client(httpx: Any, url: str) -> httpx.AsyncClient:
 
 
 async def _client_until_loop_ends(httpx: Any, verify: ssl.SSLContext | bool) -> AsyncGenerator[httpx.AsyncClient]:
-    """A client that is closed with its event loop: a loop that ends closes its open generators."""
-    # late: not on the way of a start that asks no model
+    """Yield a client that closes with its event loop, which closes its open generators when it ends."""
+    # late: only needed for a request
     from swecli import __version__  # noqa: PLC0415
 
     agent, kept = {"user-agent": f"swecli/{__version__}"}, httpx.Limits(keepalive_expiry=_KEEPALIVE_SECONDS)
@@ -116,8 +115,8 @@ async def _client_until_loop_ends(httpx: Any, verify: ssl.SSLContext | bool) -> 
 
 
 async def run_key_command(command: Sequence[str]) -> str:
-    """The key that a command prints; it and all it started are ended after 10 s, or when nobody waits any more. Raises
-    AuthFailed, without what it printed, where it gives none."""
+    """Run a command and return the key it prints. Its process group is killed after 10 s or on cancellation. Raises
+    AuthFailed, which never contains its output."""
 
     def failed(what: str) -> AuthFailed:
         return AuthFailed(f"The key_command {command[0]} {what}.", "Run it in a shell: it has to print the key alone.")

@@ -1,5 +1,5 @@
-"""JSON out of what a model wrote: in prose, in a code block, with the usual mistakes, or cut off in the middle. What is
-not valid is measured by one scan (its end, its depth, whether it is whole) and handed to json-repair."""
+"""Extract JSON values from model output: surrounded by prose or code fences, with syntax errors, or truncated. Invalid
+values are delimited by one scan and passed to json-repair."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-_MOST_TRIES = 2_000  # brackets of one text that are looked at
+_MOST_TRIES = 2_000  # opening brackets tried per text
 _DEEPEST = 60
 _OPENS = re.compile(r"[\[{]")
 _CLOSES = {"{": "}", "[": "]"}
-# A quote ends a text only where something may follow it, since models forget to escape those inside. The end of a code
-# block ends everything, unless the block began within the text.
+# A quote closes a string only before a delimiter, since models forget to escape quotes inside. A closing code fence
+# ends the value, unless the fence was opened inside a string.
 _MARKS = re.compile(
     r"""
     (?P<fence>^[ \t]*```) | //[^\n]* | /\*.*?\*/ | (?P<mark>[\[\]{},])
@@ -27,7 +27,7 @@ _MARKS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A value found in a text, from `start` to `end`. `repaired`: it was no valid JSON; `cut`: its end is missing."""
+    """A JSON value found at `start` to `end`. `repaired` if it was not valid JSON, `cut` if its end is missing."""
 
     value: Any
     repaired: bool = False
@@ -37,7 +37,7 @@ class Found:
 
 
 def find_json_values(text: str) -> list[Found]:
-    """Every object and array that stands in a text, in order; what lies inside another is not found twice. Total."""
+    """Return all outermost objects and arrays in a text, in order. Never raises."""
     found: list[Found] = []
     at = 0
     for _ in range(_MOST_TRIES):
@@ -56,8 +56,8 @@ def find_json_values(text: str) -> list[Found]:
 
 
 def _repaired(text: str, at: int) -> Found | None:
-    """The value that begins there, mended; an unfinished one as far as its last whole part."""
-    # late: 0.1 s, and most answers need no repair
+    """Repair the value that starts at `at`; a truncated one is cut after its last complete element."""
+    # late: 0.1 s, rarely needed
     import json_repair  # noqa: PLC0415
 
     end, whole, open_ones = _scan(text, at)
@@ -72,13 +72,13 @@ def _repaired(text: str, at: int) -> Found | None:
 
 
 def _scan(text: str, at: int) -> tuple[int, int, str]:
-    """How far the value that begins there goes, where its last whole part ends, and the brackets open there."""
+    """Return the end of the value at `at`, the end of its last complete element, and the brackets open there."""
     open_ones = whole_open = ""
     whole = at
     for match in _MARKS.finditer(text, at):
         fence = _MARKS.match(text, match.end() + 1) if match["quote"] and not match["end"] else match
         if fence and fence["fence"]:
-            return fence.end(), whole, whole_open  # the block around it ends first
+            return fence.end(), whole, whole_open  # the surrounding code block ends first
         if fence is not match:
             break
         mark = match["mark"]

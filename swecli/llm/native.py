@@ -1,4 +1,4 @@
-"""A model on a wire of our own: one request, its stream read, joined and ended. The wires fill in the protocol."""
+"""Base class of the native wires: send one request, stream its answer, classify how it ended."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from swecli.models.message import IMAGES, ApiMessage, ModelChunk, ModelRequest, 
 
 _NO_TOOLS = "You have no tools in this conversation: answer in text only."
 _JOIN_SECONDS = 0.03
-_END_SECONDS = 1.0  # for the connection to end, so that it is used again
-_COUNT_SECONDS = 5.0  # for what comes behind an answer's ending: what it took
+_END_SECONDS = 1.0  # wait for the response to close, so that its connection is reused
+_COUNT_SECONDS = 5.0  # wait after the finish reason for the usage that may follow it
 _PLAIN_ENDINGS = ("stop", "end_turn", "stop_sequence", "eos", "eos_token")
 _ID, _NINE = re.compile(r"[A-Za-z0-9_-]{1,40}"), re.compile(r"[A-Za-z0-9]{9}")
-_PendingAnswer = tuple[dict[str, Any], Answer, asyncio.Task[None]]  # the body that was sent, and what reads its answer
+_PendingAnswer = tuple[dict[str, Any], Answer, asyncio.Task[None]]  # request body, answer, and the task that reads it
 
 
 class NativeModel(ABC):
@@ -41,33 +41,33 @@ class NativeModel(ABC):
     def __init__(self, endpoint: Endpoint, profile: Profile, facts: LearnedFacts | None = None) -> None:
         self.name, self.endpoint, self.profile = endpoint.name, endpoint, profile
         self._facts = facts
-        self._unconfirmed: list[tuple[str, Any, str]] = []  # learned, and not yet borne out by an answer
-        self._key_renewed = False  # whether the key's command was run again without an answer since
-        self._rejected_blocks: set[bytes] = set()  # opaque parts that the service did not take back
+        self._unconfirmed: list[tuple[str, Any, str]] = []  # learned facts not yet confirmed by a successful answer
+        self._key_renewed = False  # the key command was rerun, and no answer succeeded since
+        self._rejected_blocks: set[bytes] = set()  # opaque blocks that the service refused
         self._prefetched: _PendingAnswer | None = None
 
     @abstractmethod
     def headers(self) -> dict[str, str]:
-        """What the service wants beside the body: its key."""
+        """Return the service's own headers, its key included."""
 
     @abstractmethod
     def fields(self, request: ModelRequest, limit: int) -> dict[str, Any]:
-        """The request as the service takes it, for an answer of at most `limit` tokens."""
+        """Return the request in the service's format, for an answer of at most `limit` tokens."""
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
-        """What is sent: the same request gives the same bytes."""
+        """Return the request body; equal requests give equal bytes (prompt caching depends on it)."""
         tokens = request.max_tokens or self.profile.reserve(self.endpoint.max_tokens)
         fields = self.fields(self._adapt_request(request), min(tokens, self.profile.max_output or tokens))
         return {name: value for name, value in fields.items() if name not in self.profile.off}
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelChunk]:
-        """Answer one request, piece by piece; one attempt. The last chunk carries usage, cost and `stop`. Raises
-        ProviderError at any point: Unavailable also for an answer that has no end, or nothing in it."""
+        """Stream the answer to one request, without retries. The last chunk has usage, cost and `stop`. Raises
+        ProviderError at any point; Unavailable also for an empty or incomplete answer."""
         return with_timeouts(self._chunks(request), self.endpoint)
 
     async def send_ahead(self, request: ModelRequest) -> None:
-        """Send a request before anybody reads its answer, and come back when its last byte is written, or when it
-        failed: the next `stream` goes on with it if it is asked for the same, and drops it if not."""
+        """Send a request now and return when its last byte is written or it failed. The next `stream` call reads this
+        answer if it is given the same request, and cancels it otherwise."""
         self._prefetched = self._start_request(request)
         await self._prefetched[1].request_sent.wait()
 
@@ -79,7 +79,7 @@ class NativeModel(ABC):
         return body, answer, task
 
     async def _chunks(self, request: ModelRequest) -> AsyncGenerator[ModelChunk]:
-        """The first piece is handed on at once, later ones joined: at most one chunk in 30 ms."""
+        """Yield the first piece at once and later ones merged, at most one chunk every 30 ms."""
         ahead, self._prefetched = self._prefetched, None
         if ahead is not None and ahead[0] != self.body(request):
             ahead[2].cancel()
@@ -87,7 +87,7 @@ class NativeModel(ABC):
         body, answer, asking = ahead or self._start_request(request)
         try:
             await answer.request_sent.wait()
-            yield ModelChunk()  # from here on the clocks run
+            yield ModelChunk()  # starts the timeouts
             last = None
             while not (asking.done() or answer.finished):
                 if answer.finish_reason and last is None:
@@ -119,11 +119,11 @@ class NativeModel(ABC):
         except AnswerTooLong as error:
             at = self.endpoint.address
             raise ProviderError(f"{at} sent {error}.", "Ask for less, or choose another model.") from None
-        except Exception as error:  # noqa: BLE001  # whatever the transport raises becomes a line for the user
+        except Exception as error:  # noqa: BLE001  # any transport failure becomes one line for the user
             raise self.to_provider_error(error, answering=answer.response_started) from error
 
     async def exchange(self, request: ModelRequest, body: dict[str, Any], answer: Answer) -> None:
-        """Send the body and read what comes. Raises ProviderError, TooLong, and whatever the transport raises."""
+        """Send the body and read the response into `answer`. Raises ProviderError, AnswerTooLong, transport errors."""
         at = self.endpoint
         url = f"{at.address.rstrip('/')}{self.path}"
         async with open_post(url, _to_bytes(body), self.headers(), answer.request_sent) as response:
@@ -137,13 +137,13 @@ class NativeModel(ABC):
                 found += self._read_events(events.feed(piece), answer)
                 answer.data_arrived.set()
             if not found + self._read_events(events.end(), answer):
-                data_arrived = b"\n".join(events.non_event_lines)
+                received = b"\n".join(events.non_event_lines)
                 packed = response.headers.get("content-encoding")
                 problem = f"sent no answer (content-encoding {packed})" if packed else "sent no answer"
-                answer.read_complete(self._parse_object(data_arrived, problem, errors.EMPTY_TRIES))
+                answer.read_complete(self._parse_object(received, problem, errors.EMPTY_TRIES))
 
     def to_provider_error(self, error: Exception, *, answering: bool) -> ProviderError:
-        """One of our errors for what the transport raised; `answering`: the answer had begun."""
+        """Convert a transport error; `answering` is True if the response had started."""
         return errors.error_for_transport(error, self.endpoint, answering=answering)
 
     def _read_events(self, found: list[bytes], answer: Answer) -> int:
@@ -155,23 +155,22 @@ class NativeModel(ABC):
         return len(found)
 
     def _parse_object(self, data: bytes, problem: str, tries: int) -> dict[str, Any]:
-        """The JSON object that came. Raises ProviderError where it is none, or holds an error."""
+        """Parse a JSON object. Raises ProviderError if it is not one, or contains an error."""
         try:
             value = json.loads(data.decode("utf-8", "replace"))
         except (ValueError, RecursionError):
             value = None
         if not isinstance(value, dict):
-            data_arrived = (
-                f": {errors.one_line(data[:1000].decode('utf-8', 'replace'), EXCERPT_CHARS)}" if data else "."
-            )
+            excerpt = errors.one_line(data[:1000].decode("utf-8", "replace"), EXCERPT_CHARS)
+            received = f": {excerpt}" if data else "."
             hint = "Try again; is the address that of a model's service?"
-            raise Unavailable(f"{self.endpoint.address} {problem}{data_arrived}", hint, tries=tries)
+            raise Unavailable(f"{self.endpoint.address} {problem}{received}", hint, tries=tries)
         if failed := errors.error_for_event(value, self.endpoint):
             raise failed
         return value
 
     def _final_chunk(self, body: dict[str, Any], answer: Answer) -> ModelChunk:
-        """The last chunk. Raises ProviderError where the answer did not end, or holds nothing."""
+        """Build the last chunk. Raises ProviderError if the answer is incomplete or empty."""
         at = self.endpoint.address
         if answer.finish_reason in (None, "error"):
             what, tries = (
@@ -187,9 +186,9 @@ class NativeModel(ABC):
             raise AnswerUsedUp(f"{at} reached the length limit before it began to answer.", "Raise max_tokens.")
         if not answer.has_content and stop in ("stop", "tool_calls"):
             reasoning_start = errors.one_line(answer.reasoning_start, EXCERPT_CHARS)
-            data_arrived = f" with reasoning only: {reasoning_start}" if reasoning_start else "."
-            raise Unavailable(f"{at} sent an empty answer{data_arrived}", "Try again.", tries=errors.EMPTY_TRIES)
-        self._key_renewed = False  # the key is good, and what was learned on the way to the answer is true
+            detail = f" with reasoning only: {reasoning_start}" if reasoning_start else "."
+            raise Unavailable(f"{at} sent an empty answer{detail}", "Try again.", tries=errors.EMPTY_TRIES)
+        self._key_renewed = False  # a success confirms the key and the learned facts
         while self._unconfirmed:
             fact = self._unconfirmed.pop(0)
             if self._facts is not None:
@@ -202,19 +201,18 @@ class NativeModel(ABC):
         return ModelChunk(usage=answer.usage, cost=cost, stop=stop, blocks=kept, note=note)
 
     def prefix(self, body: Mapping[str, Any]) -> str:
-        """A hash of what an answer was made from: opaque parts may be bound to it. "" where nothing is bound."""
+        """Return a hash of the request's prefix that signed blocks are bound to, "" if they are not."""
         return ""
 
     def opaque(self, message: ApiMessage) -> list[Any]:
-        """What an assistant message must come back with, as it came; nothing where it is of another origin."""
+        """Return the opaque blocks to send back with an assistant message, [] if they are of another origin."""
         blocks = message.get("blocks")
         if not blocks or self.profile.think_back == "never" or blocks.get("origin") != self.endpoint.origin:
             return []
         return [] if self._rejected_blocks and _to_bytes(blocks) in self._rejected_blocks else list(blocks["content"])
 
     def _adapt_request(self, request: ModelRequest) -> ModelRequest:
-        """The request as a model takes it that takes no pictures: they are left out; and as one takes it that takes no
-        tools: what was called and what came of it is text then."""
+        """Remove images for a model without vision, and turn tool calls and results into text for one without tools."""
         if not self.profile.images:
             request = replace(request, messages=[m | {IMAGES: ()} if IMAGES in m else m for m in request.messages])
         if self.profile.tools or not request.tools:
@@ -225,15 +223,15 @@ class NativeModel(ABC):
         return replace(request, messages=messages, tools=[])
 
     def _refusal_error(self, request: ModelRequest, body: dict[str, Any], response: Any, text: str) -> ProviderError:
-        """The error for a status that is none of success; what it teaches of the model is taken at once."""
+        """Return the error for a non-success status, and apply what it reveals about the model to the profile."""
         at, status = self.endpoint, int(response.status_code)
         error = self.with_renewed_key(errors.error_for_response(status, response.headers, text, at))
-        if status not in (400, 422, 500):  # llama.cpp's own word for what a chat template does not take
+        if status not in (400, 422, 500):  # llama.cpp answers 500 where its chat template fails
             return error
         words, param = errors.parse_error_body(text)
         lesson = fact_from_refusal(at.model, body, self.profile.limit_name, param, words, at.extra_body)
         if lesson is None or lesson.field in [field for field, _, _ in self._unconfirmed]:
-            return error  # also where both names of the answer's length are refused in turn
+            return error  # learned already: switching it again would not end
         if getattr(self.profile, lesson.field, None) == lesson.value is not None:
             return error
         if lesson.field == "blocks":
@@ -246,7 +244,7 @@ class NativeModel(ABC):
         return FeatureRefused(lesson.notice, error.message, status=status)
 
     def with_renewed_key(self, error: ProviderError) -> ProviderError:
-        """The error, or after the first 401 one that asks again: the key's command prints another key then."""
+        """Return `error`, or for the first 401 one that makes the request run again with a newly printed key."""
         if error.status != 401 or not self.endpoint.key_command or self._key_renewed:
             return error
         self.endpoint, self._key_renewed = replace(self.endpoint, key=None), True
@@ -254,12 +252,12 @@ class NativeModel(ABC):
 
 
 def _to_bytes(body: Mapping[str, Any]) -> bytes:
-    """A body as it is sent: compact JSON in UTF-8."""
+    """Serialize a body as compact UTF-8 JSON."""
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
 def _flatten_tool_message(message: ApiMessage) -> ApiMessage:
-    """A message of a model that calls tools, for one that takes none."""
+    """Return a message with its tool calls or result written as text."""
     if message["role"] == "tool":
         return {"role": "user", "content": f"(Result:)\n{message['content']}"}
     calls = message.get("tool_calls") or ()
@@ -270,8 +268,7 @@ def _flatten_tool_message(message: ApiMessage) -> ApiMessage:
 
 
 def safe_call_id(call_id: str, *, nine: bool = False) -> str:
-    """The id itself where every provider takes it, else a short one that is always the same for it; `nine`: one of
-    nine letters and digits."""
+    """Return the id if every provider accepts it, else a short hash of it; with `nine`, nine letters and digits."""
     if (_NINE if nine else _ID).fullmatch(call_id):
         return call_id
     short = hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:24]

@@ -1,4 +1,4 @@
-"""litellm's installed tables, read as files without importing it: prices and limits of models, names of providers."""
+"""Read litellm's data files without importing it: model prices and limits, provider names, token tables."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _PRICES = "model_prices_and_context_window_backup.json"
 _PROVIDERS = "provider_endpoints_support_backup.json"
 _MAX_ROW_BYTES = 100_000  # bytes
 _ABOVE = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
-# for names that the two tables spell differently
+# prefixes of `litellm_provider` in the price table for a provider spelled differently
 _PROVIDER_PREFIXES = {"vertex_ai": ("vertex_ai-",), "bedrock": ("bedrock_",), "cohere": ("cohere_",)}
-# each of these is a table litellm would otherwise fetch over the network
+# makes litellm use its local copies instead of fetching these tables
 _LOCAL_TABLES = (
     "LITELLM_LOCAL_MODEL_COST_MAP",
     "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS",
@@ -30,7 +30,7 @@ _LOCAL_TABLES = (
 
 
 def prepare_environment(environ: MutableMapping[str, str]) -> None:
-    """Set what keeps litellm and tiktoken off the network; values the user gave for the token tables are kept."""
+    """Set the variables that keep litellm and tiktoken offline; a TIKTOKEN_CACHE_DIR of the user is kept."""
     for name in _LOCAL_TABLES:
         environ[name] = "True"
     environ["LITELLM_MODE"] = "PRODUCTION"
@@ -39,25 +39,25 @@ def prepare_environment(environ: MutableMapping[str, str]) -> None:
 
 
 def tokenizer_folder() -> Path | None:
-    """The token tables litellm brings along, in tiktoken's cache layout; None when they are not there."""
+    """Return litellm's folder of token tables, in tiktoken's cache layout, or None."""
     tables = _litellm_folder() / "litellm_core_utils" / "tokenizers"
     return tables if tables.is_dir() else None
 
 
 def model_table() -> dict[str, dict[str, Any]]:
-    """Prices and limits by model name, as litellm ships them; empty when they cannot be read (50 ms)."""
+    """Return prices and limits by model name; empty if the file cannot be read. Takes 50 ms."""
     table: dict[str, dict[str, Any]] = json.loads(_read_table(_PRICES) or b"{}")
     return table
 
 
 def provider_names() -> set[str]:
-    """Every provider litellm can talk to; empty when that cannot be read."""
+    """Return all provider names litellm knows; empty if its file cannot be read."""
     listed = json.loads(_read_table(_PROVIDERS) or b"{}").get("providers", ())
     return {*listed} | {str(row["litellm_provider"]) for row in model_table().values() if "litellm_provider" in row}
 
 
 def find_row(provider: str, model: str) -> Row | None:
-    """The row of one provider's model, found by searching the table's bytes (2 ms); None where it is not there."""
+    """Return one model's row, or None, by searching the table's bytes (2 ms instead of 50)."""
     table = _read_table(_PRICES)
     if row := _row_named(table, f"{provider}/{model}"):
         return row
@@ -67,14 +67,14 @@ def find_row(provider: str, model: str) -> Row | None:
 
 
 def provider_of(model: str) -> str | None:
-    """The provider of a model named without one (`gpt-4.1`), where the table knows it."""
+    """Return the provider of a model named without one (`gpt-4.1`), None if the table lacks it."""
     row = _row_named(_read_table(_PRICES), model)
     owner = row.get("litellm_provider") if row else None
     return str(owner) if owner else None
 
 
 def chat_models(models: Mapping[str, Row], provider: str) -> dict[str, Row]:
-    """The rows of one provider's chat models by `provider/name`, sorted."""
+    """Return the rows of a provider's chat models by `provider/name`, sorted."""
     rows = {
         name if name.startswith(f"{provider}/") else f"{provider}/{name}": row
         for name, row in models.items()
@@ -84,8 +84,8 @@ def chat_models(models: Mapping[str, Row], provider: str) -> dict[str, Row]:
 
 
 def did_you_mean(word: str, known: Collection[str]) -> str:
-    """The question whether something similar was meant; "" where nothing is, or the word itself is known."""
-    # late: only for what was mistyped
+    """Return "Did you mean ...?" with similar known words; "" if there are none or the word is known."""
+    # late: only for a mistyped name
     from difflib import get_close_matches  # noqa: PLC0415
 
     near = [] if word in known else get_close_matches(word, dict.fromkeys(known), n=3, cutoff=0.5)
@@ -93,9 +93,9 @@ def did_you_mean(word: str, known: Collection[str]) -> str:
 
 
 def cost_of(usage: Usage, row: Row | None) -> float | None:
-    """US dollars for the tokens of one request; None where the table has no price. Long prompts take the dearer prices
-    (`…_above_200k_tokens`) for the whole request; without prices of their own the cache costs what input does, and
-    reasoning what output does."""
+    """Return the cost of one request in US dollars, None if a price is unknown. Long prompts use the higher rates
+    (`…_above_200k_tokens`) for the whole request; cache and reasoning without rates of their own use those of input
+    and output."""
     if not row:
         return None
     sizes = [int(found[1]) for key in row if (found := _ABOVE.fullmatch(key))]
@@ -118,7 +118,7 @@ def cost_of(usage: Usage, row: Row | None) -> float | None:
 
 
 def limit(row: Row | None, *keys: str) -> int | None:
-    """The first of the keys that holds a number of tokens; None for none."""
+    """Return the first of these keys that has a valid number of tokens, else None."""
     for key in keys:
         value = (row or {}).get(key)
         if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e12:
@@ -134,15 +134,15 @@ def _row_named(table: bytes, name: str) -> Row | None:
 
 
 def _litellm_folder() -> Path:
-    """Where litellm is installed, found without importing it; where the table is not, it is unknown."""
+    """Return litellm's install folder without importing it; an empty path if it is not installed."""
     spec = importlib.util.find_spec("litellm")
     return Path(spec.origin).parent if spec and spec.origin else Path()
 
 
 def _read_table(name: str) -> bytes:
-    """A table's bytes; none where it cannot be read: prices and limits are unknown then, and shown as unknown."""
+    """Return a table's bytes, b"" if it cannot be read: prices and limits are then shown as unknown."""
     with suppress(OSError, UnicodeDecodeError):
         table = (_litellm_folder() / name).read_bytes()
-        if table.isascii() or table.decode():  # to decode three megabytes would hold up the first request
+        if table.isascii() or table.decode():  # isascii is fast; decoding 3 MB would delay the first request
             return table
     return b""

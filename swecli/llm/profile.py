@@ -1,5 +1,5 @@
-"""The capability record of a model at an address, each field with the layer it comes from; what a refusal teaches of
-it, by its words and by what was sent; and the file in which two processes and the next day know that."""
+"""The capability record of a model at an address, each field with its layer; facts learned from refusals; and the file
+that keeps these facts for other processes and later runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from swecli.llm.price_table import Row, limit
 from swecli.models.errors import BadInput
 
 _Thinking = Literal["none", "budget", "adaptive", "always", "effort"]
-# never · in the field they came in · also empty, on each of its messages · signed · signed and bound to the prefix
+# how reasoning is sent back: never · in its own field · on every message, also empty · signed · bound to the prefix
 _ThinkBack = Literal["never", "as it came", "with calls", "signed", "bound"]
 _SMALL_WINDOW_CAP = 8_192
 _FLAGS = {
@@ -37,11 +37,11 @@ _PRICES = {
     "cache_write": "cache_creation_input_token_cost",
 }
 _VERSION = 1
-_EXPIRY_SECONDS = 30 * 86_400  # seconds: a feature that was switched off is tried again after that
+_EXPIRY_SECONDS = 30 * 86_400  # a switched-off feature is tried again after 30 days
 _EXPIRING = ("tools", "system_role", "off", "think_back")
-# what a refusal teaches: the kind of its value
+# the type of each fact's value
 _FACT_TYPES = {"max_output": int, "limit_name": str, "think_back": str, "tools": bool, "system_role": bool, "off": bool}
-# what may be left out of a body, as services call it
+# request fields that can be left out
 _FIELDS = (
     "stream_options", "parallel_tool_calls", "temperature", "top_p", "top_k", "cache_control", "prompt_cache_key",
     "reasoning_effort", "thinking", "output_config", "tool_choice", "stream",
@@ -63,19 +63,16 @@ _AT_MOST = re.compile(
     r"\s*`?(\d{2,8})",
     re.IGNORECASE,
 )
-_BLOCKS_REFUSED = re.compile(
-    r"signature|thinking`? blocks?|bound to a different conversation|reasoning_details", re.IGNORECASE
-)
+_BOUND = re.compile(r"signature|thinking`? blocks?|bound to a different conversation|reasoning_details", re.IGNORECASE)
 _FIELD_REQUIRED = re.compile(r"missing|required|must be (passed|provided|included)|(?<!un)expected", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What is known of a model; sizes in tokens, None where unknown. `limit_name` is what the body calls the answer's
-    length. `efforts` are the words that its thinking takes. `off` are fields of the body that it does not take. `price`
-    holds the keys of litellm's table, in US dollars a token. `encoding` names the tiktoken table that counts best for
-    it. `offline` is set for models that use no network, `estimates` where its usage is an estimate. `origins` maps a
-    field to its layer."""
+    """A model's capabilities; sizes in tokens, None if unknown. `limit_name` is the field of the answer's length,
+    `efforts` are its thinking levels. `off` are request fields that it refuses. `price` has the keys of
+    litellm's table, in US dollars per token. `encoding` names its closest tiktoken encoding. `offline` models use no
+    network; with `estimates` its usage is estimated. `origins` maps each field to its layer."""
 
     window: int | None = None
     max_output: int | None = None
@@ -95,7 +92,7 @@ class Profile:
     origins: Mapping[str, str] = field(default_factory=dict)
 
     def reserve(self, max_tokens: int | None = None) -> int:
-        """Tokens kept for an answer, and asked for: what the user set, else at most a quarter of the window."""
+        """Return the tokens reserved for an answer: the user's setting, else a cap, at most a quarter of the window."""
         if max_tokens:
             return max_tokens
         window = self.window or 0
@@ -103,7 +100,7 @@ class Profile:
         return max(1, min(self.max_output or cap, cap, window // 4 if window else cap))
 
     def effort(self, wish: str) -> str:
-        """The word for a wish among those that the model takes."""
+        """Map a requested thinking level or token budget to one that the model accepts."""
         if wish.isdecimal():
             wish = "low" if int(wish) <= 2_048 else "medium" if int(wish) <= 8_192 else "high"
         if wish == "off":
@@ -113,7 +110,7 @@ class Profile:
         return wish
 
     def layered(self, values: Mapping[str, Any], layer: str) -> Profile:
-        """The record with the values of a higher layer; what is not a field of it is left out."""
+        """Return a copy with the values of a higher layer; unknown fields and None are skipped."""
         known = {name: value for name, value in values.items() if name in self.__slots__ and value is not None}
         if "off" in known:
             known["off"] = self.off | known["off"]
@@ -121,16 +118,16 @@ class Profile:
 
 
 def sizes_from_row(row: Row | None) -> dict[str, int]:
-    """Window and longest answer in tokens, as far as a row of litellm's table names them."""
+    """Return window and maximum output in tokens, as far as a row of litellm's table has them."""
     return {name: size for name, keys in _SIZES.items() if (size := limit(row, *keys))}
 
 
 def from_table(row: Row | None, at: Endpoint) -> Profile:
-    """The record as litellm's table has it; what it does not name is the default of the provider."""
+    """Build the record from a row of litellm's table, with the provider's defaults for missing fields."""
     row, anthropic, openai = row or {}, at.api == "anthropic", at.provider == "openai"
     known: dict[str, Any] = {name: row[key] for name, key in _FLAGS.items() if isinstance(row.get(key), bool)}
     known |= sizes_from_row(row)
-    if at.local and not known.get("tools", True):  # the server's version of a model may well take them: it is asked
+    if at.local and not known.get("tools", True):  # the server's build of the model may: ask it
         del known["tools"]
     thinks, always = bool(row.get("supports_reasoning")), bool(row.get("thinking_always_on"))
     newest: _Thinking = "always" if always else "adaptive" if row.get("supports_adaptive_thinking") else "budget"
@@ -141,7 +138,7 @@ def from_table(row: Row | None, at: Endpoint) -> Profile:
         back = "bound" if always else "signed"
     elif openai and at.base is None:
         back = "never"
-    old = at.model in ("gpt-4", "gpt-4-32k") or at.model.startswith(("gpt-3.5", "gpt-4-"))  # the smaller token table
+    old = at.model in ("gpt-4", "gpt-4-32k") or at.model.startswith(("gpt-3.5", "gpt-4-"))
     return Profile(
         **known,
         limit_name="max_completion_tokens" if openai and (at.base is None or thinks) else "max_tokens",
@@ -156,7 +153,7 @@ def from_table(row: Row | None, at: Endpoint) -> Profile:
 
 
 def from_entry(entry: ModelEntry) -> dict[str, Any]:
-    """What the user's table says of the record."""
+    """Return the record's fields that the user's `[models]` entry sets."""
     price = {_PRICES[name]: dollars / 1e6 for name, dollars in (entry.price or {}).items()}
     same = {name: getattr(entry, name) for name in ("max_output", "tools", "system_role", "images", "cache")}
     return {"window": entry.context_window, "price": price or None, **same}
@@ -164,8 +161,8 @@ def from_entry(entry: ModelEntry) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _RefusalFact:
-    """One field of a model's record that a refusal changes. `notice` is for the user, "" for none. Field `blocks` is
-    not of the record: opaque parts are left out of this conversation."""
+    """A profile field to change after a refusal, with a notice for the user ("" for none). The pseudo-field `blocks`
+    drops the opaque blocks of this conversation."""
 
     field: str
     value: Any
@@ -175,8 +172,8 @@ class _RefusalFact:
 def fact_from_refusal(
     name: str, body: Mapping[str, Any], limit_name: str, param: str, words: str, own: Collection[str] = ()
 ) -> _RefusalFact | None:
-    """What a refusal teaches of the model `name`; None where it names nothing that can be left out. `param` is the
-    field that the error object names, `own` are fields that the user's configuration put in."""
+    """Return the fact that a refusal reveals about model `name`, None if it names nothing that can be left out. `param`
+    is the field named by the error object, `own` are fields from the user's `extra_body`."""
     lower = words.lower()
 
     def about(field: str) -> bool:
@@ -192,12 +189,12 @@ def fact_from_refusal(
         other = "max_completion_tokens" if limit_name == "max_tokens" else "max_tokens"
         return _RefusalFact("max_output", max(figures)) if figures else _RefusalFact("limit_name", other)
     sent = json.dumps(body.get("messages", []))
-    thoughts = "reasoning_content" in f"{param} {lower}"  # also within a path: messages.2.reasoning_content
+    thoughts = "reasoning_content" in f"{param} {lower}"  # also in a path: messages.2.reasoning_content
     missing = thoughts and _FIELD_REQUIRED.search(lower)
     if missing or (thoughts and '"reasoning_content"' in sent):
         return _RefusalFact("think_back", "with calls" if missing else "never")
     opaque = any(f'"{kind}"' in sent for kind in ("signature", "redacted_thinking", "reasoning_details"))
-    if opaque and _BLOCKS_REFUSED.search(words):
+    if opaque and _BOUND.search(words):
         return _RefusalFact("blocks", None, f"{name} rejected its own reasoning: left out of this request")
     for left in (*_FIELDS, *own):
         there = left in body or (left == "cache_control" and '"cache_control"' in json.dumps(body))
@@ -210,14 +207,14 @@ def fact_from_refusal(
 
 
 class LearnedFacts:
-    """The facts in one file, by the origin of a model. A file that is damaged or of a newer version is not used, and
-    a newer one is never written."""
+    """Learned facts in one JSON file, by model origin. A damaged file counts as empty; one of a newer version is not
+    used or changed."""
 
     def __init__(self, path: Path, today: float | None = None) -> None:
         self._path, self._now = path, time.time() if today is None else today
 
     def of(self, origin: str) -> dict[str, Any]:
-        """The fields of a model's record that were learned; `off` as a set."""
+        """Return the learned profile fields of a model, without expired ones; `off` as a set."""
         oldest, known = _iso_date(self._now - _EXPIRY_SECONDS), {}
         for name, fact in (self._read() or {}).get(origin, {}).items():
             kind, value = name.partition(".")[0], fact.get("value") if isinstance(fact, dict) else None
@@ -227,13 +224,13 @@ class LearnedFacts:
         return {name: value for name, value in known.items() if "." not in name} | ({"off": off} if off else {})
 
     def learn(self, origin: str, field: str, value: Any, words: str) -> None:
-        """Keep one fact with its date and the words that taught it. A file that cannot be written is left alone."""
+        """Store one fact with its date and the refusal's message; silently skipped if the file cannot be written."""
         with contextlib.suppress(OSError), self._locked_update() as models:
             models.setdefault(origin, {})[field] = {"value": value, "on": _iso_date(self._now), "words": words}
 
     def forget(self, name: str) -> int:
-        """Drop what was learned of the models with that word as their name or origin; how many there were. Raises
-        BadInput for a file of a newer version."""
+        """Delete all facts of models with this name or origin; return how many models. Raises BadInput for a file of a
+        newer version."""
         if self._read() is None:
             raise BadInput(f"{self._path} was written by a newer swecli: it is neither used nor changed.")
         with self._locked_update() as models:
@@ -243,7 +240,7 @@ class LearnedFacts:
         return len(gone)
 
     def _read(self) -> dict[str, dict[str, Any]] | None:
-        """The facts by origin, none where the file is missing or damaged; None for one from a newer swecli."""
+        """Return the facts by origin, {} if the file is missing or damaged, None if it is of a newer version."""
         try:
             whole = json.loads(self._path.read_bytes())
             models, newer = whole["models"], whole["version"] > _VERSION
@@ -255,7 +252,7 @@ class LearnedFacts:
 
     @contextlib.contextmanager
     def _locked_update(self) -> Iterator[dict[str, dict[str, Any]]]:
-        """The facts, alone among all processes; what was changed is written."""
+        """Yield the facts under an exclusive file lock, and write them back."""
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = os.open(self._path.with_name(f"{self._path.name}.lock"), os.O_WRONLY | os.O_CREAT, 0o600)
         try:

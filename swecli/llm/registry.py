@@ -1,4 +1,4 @@
-"""From a model's name to the model: providers of this tree or installed, services with a wire here or in litellm."""
+"""Create a model from its name: built-in and installed providers, native wires, litellm as the fallback."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _MAX_LISTED = 20  # models of one server
 
 
 def make_model(name: str, settings: Settings, environ: Mapping[str, str]) -> ChatModel:
-    """The model `provider/name`, or the default one of `provider`; nothing is sent. Raises ModelNotFound with near
-    names, AuthFailed with the variable of a key that is not set, or BadInput."""
+    """Create the model `provider/name`, or the default model of `provider`, without sending a request. Raises
+    ModelNotFound with similar names, AuthFailed naming the unset key variable, or BadInput."""
     name = name.strip()
     head, slash, _ = name.partition("/")
     found = None if settings.entry(name) else _find_provider(head)
@@ -49,7 +49,7 @@ def make_model(name: str, settings: Settings, environ: Mapping[str, str]) -> Cha
 
 @dataclass(slots=True)
 class _UnavailableModel:
-    """A model that is only measured for: whoever asks it gets the `reason` as an error."""
+    """A model that requests can be measured for but not sent to: `stream` raises `reason`."""
 
     name: str
     profile: Profile
@@ -61,8 +61,8 @@ class _UnavailableModel:
 
 
 def make_model_to_measure(name: str, settings: Settings, environ: Mapping[str, str]) -> ChatModel:
-    """The model of that name, to measure requests for; one that cannot be made (no key, a script that is gone) has the
-    sizes of litellm's local table, where that names it."""
+    """Create the model to measure requests for. If it cannot be created (no key, no such script), return a placeholder
+    with the limits of litellm's table."""
     try:
         return make_model(name, settings, environ)
     except SwecliError as error:
@@ -72,9 +72,9 @@ def make_model_to_measure(name: str, settings: Settings, environ: Mapping[str, s
 
 
 def _find_provider(name: str) -> Provider | None:
-    """Who makes the models of that name, of this tree or of an installed package; None where a service does. Raises
-    ModelNotFound for an installed one that cannot be loaded."""
-    if name in SERVICES:  # a first request waits for it: nothing else is looked at
+    """Return the built-in or installed provider of this name, None for a service. Raises ModelNotFound for an installed
+    one that cannot be loaded."""
+    if name in SERVICES:  # on the path of the first request: skip the other look-ups
         return None
     if found := next((own for own in built_in_providers() if name == own.service.name), None):
         return found
@@ -89,17 +89,17 @@ def _find_provider(name: str) -> Provider | None:
 
 @cache
 def built_in_providers() -> tuple[Provider, ...]:
-    """Those that modules of `swecli/llm/providers` declare. Raises NameClash."""
+    """Return the providers that modules of `swecli/llm/providers` declare. Raises NameClash."""
     return tuple(index_by_name([(own.service.name, own) for own in find_declared(providers, Provider)]).values())
 
 
 def load_entry_point(entry: EntryPoint) -> Provider:
-    """The provider of an entry point. Raises ModelNotFound where it cannot be loaded."""
+    """Load the provider of an entry point. Raises ModelNotFound if that fails."""
     try:
         value = entry.load()
         if not isinstance(value, Provider):
             raise TypeError(f"{entry.value} is a {type(value).__name__} and declares no provider")
-    except Exception as error:  # noqa: BLE001  # foreign code: whatever it raises is a line for the user
+    except Exception as error:  # noqa: BLE001  # third-party code: any error becomes one line for the user
         raise ModelNotFound(
             f"The provider {entry.name!r} cannot be loaded: {type(error).__name__}: {error}.",
             f"Update or remove the package that brings {entry.module}.",
@@ -108,7 +108,7 @@ def load_entry_point(entry: EntryPoint) -> Provider:
 
 
 def _make_service_model(name: str, settings: Settings, environ: Mapping[str, str]) -> ChatModel:
-    """The model at its service. A name without provider (`gpt-4.1`) is looked up in litellm's table. Raises as
+    """Create a service's model. A name without provider (`gpt-4.1`) is looked up in litellm's table. Raises like
     `make_model`."""
     entry = settings.entry(name)
     called, name = name, name if entry is None else entry.model or entry.name
@@ -137,7 +137,7 @@ def _make_service_model(name: str, settings: Settings, environ: Mapping[str, str
 def model_at(
     endpoint: Endpoint, row: Row | None, facts: LearnedFacts | None = None, entry: ModelEntry | None = None
 ) -> ChatModel:
-    """The model on its wire, with its record: table, then the server itself, then what it taught, then the user."""
+    """Create the model for an endpoint; its profile layers are table, probe, learned facts and configuration."""
     profile = from_table(row, endpoint).layered(probe(endpoint), "probe")
     if facts is not None:
         profile = profile.layered(facts.of(endpoint.origin), "learned")
@@ -145,10 +145,10 @@ def model_at(
         profile = profile.layered(from_entry(entry), "config")
     responses = (row or {}).get("mode") == "responses" and not (entry and entry.api)
     if endpoint.api == "litellm" or responses:
-        # late: a start loads the wire that it needs
+        # late: only the wire in use is imported
         from swecli.llm.providers.litellm import LiteLLMModel  # noqa: PLC0415
 
-        return LiteLLMModel(endpoint, replace(profile, think_back="never"))  # what it makes of thoughts is its own
+        return LiteLLMModel(endpoint, replace(profile, think_back="never"))  # litellm converts reasoning itself
     if endpoint.api == "anthropic":
         # late: as above
         from swecli.llm.providers.anthropic import Anthropic  # noqa: PLC0415
@@ -161,10 +161,9 @@ def model_at(
 
 
 def live_models(environ: Mapping[str, str]) -> Iterator[tuple[str, int]]:
-    """The models that servers on this machine list, each asked at its usual port or at the one its variable names: the
-    model's name and that port."""
+    """Yield the name and port of each model that local servers list, at their usual or configured ports."""
     for service in LOCAL:
-        with suppress(AuthFailed, ConfigError):  # what is wrong with a variable is reported when its server is named
+        with suppress(AuthFailed, ConfigError):  # a bad variable is reported when its server is used
             at = resolve(f"{service.name}/*", environ)
             place = urlsplit(at.address)
             for model in list_server_models(at)[:_MAX_LISTED] if place.hostname in LOOPBACK else ():
@@ -172,12 +171,12 @@ def live_models(environ: Mapping[str, str]) -> Iterator[tuple[str, int]]:
 
 
 def choose_model(settings: Settings, environ: Mapping[str, str]) -> Choice:
-    """The model to start with: the setting, a key in the environment, a local server, or the demo."""
+    """Choose the model to start with: the setting, a key in the environment, a local server, or the demo."""
     if settings.model:
         layer = settings.origins.get("model", "the settings")
         return Choice(settings.model, _LAYERS.get(layer, f"set in {layer}"))
     services = [*KEYED]
-    # to load the providers of the tree would hold up the first prompt: `acme.py` counts where ACME_API_KEY is set
+    # importing all providers would delay the first prompt: `acme.py` is only loaded if ACME_API_KEY is set
     files = Path(providers.__path__[0]).glob("*.py")
     if any(environ.get(f"{file.stem.upper()}_API_KEY", "").strip() for file in files):
         services += [own.service for own in built_in_providers()]

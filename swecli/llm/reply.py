@@ -1,5 +1,4 @@
-"""From a model's stream to one reply: tried again where a failure may pass, ended where it is silent for too long, its
-pieces joined."""
+"""Turn a model's stream into one reply: retries, stall timeouts, and merging of chunks."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ LONGEST_WAIT, ALL_WAITS = 60.0, 120.0
 _TRIES = 5
 _FEATURES = 4
 _FIRST_WAIT = 1.0
-pause = asyncio.sleep  # between two tries
+pause = asyncio.sleep  # between attempts; replaced in tests
 _NO_TEXT = "sent no text of an answer"
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _EXCERPT = 80
@@ -32,9 +31,8 @@ _EXCERPT = 80
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """A request failed and is sent again after `wait` seconds; `attempt` counts the failures from 1. With `restart` set
-    the pieces that came already must be thrown away. A `notice` is not a failure: the request goes out once more
-    without what the model does not take."""
+    """A request is sent again after `wait` seconds; `attempt` counts from 1. With `restart` the chunks received so far
+    must be discarded. A `notice` is not a failure: the request is repeated without a feature the model refused."""
 
     attempt: int
     wait: float
@@ -50,10 +48,10 @@ async def stream_with_retry(
     attempts: int = _TRIES,
     jitter: Callable[[], float] = random.random,
 ) -> AsyncGenerator[ModelChunk | Retry]:
-    """The model's stream, begun again on failures that may pass, at most `attempts` times in all, with a `Retry` before
-    each wait. Each kind of failure has its own number of tries; all waits together are at most ALL_WAITS. A stream that
-    ends without a `stop` was cut off. Raises the last ProviderError, or the first that cannot pass or asks for a wait
-    above LONGEST_WAIT."""
+    """Stream an answer, retrying transient failures with exponential backoff and jitter: at most `attempts` requests,
+    the error's own limit for each kind of failure, and ALL_WAITS seconds of waiting in total. Yields a `Retry` before
+    each wait. A stream that ends without `stop` counts as cut off. Raises the last ProviderError, or the first that is
+    not transient or asks for a wait above LONGEST_WAIT."""
     failed: Counter[int] = Counter()
     waited, features, doubled = 0.0, 0, False
     for attempt in range(1, attempts + 1):
@@ -92,7 +90,7 @@ async def stream_with_retry(
 
 
 def _backoff(failure: Unavailable, attempt: int, chance: float) -> float | None:
-    """Seconds until the next try; None when there must be none."""
+    """Return the seconds until the next attempt, None if the service asks for too long a wait."""
     if (asked := failure.retry_after) is not None:
         return asked if asked <= LONGEST_WAIT else None
     full = min(LONGEST_WAIT, _FIRST_WAIT * 2.0 ** (attempt - 1))
@@ -100,11 +98,11 @@ def _backoff(failure: Unavailable, attempt: int, chance: float) -> float | None:
 
 
 async def with_timeouts(chunks: AsyncGenerator[ModelChunk], at: Endpoint) -> AsyncGenerator[ModelChunk]:
-    """The same chunks; the stream is closed when nothing comes for too long. The first chunk marks that the request was
-    sent: the clocks of `at` begin with it. Keep-alives (empty chunks) are signs of life, not tokens. Raises
-    Unavailable on a stall; it is not tried again, the answer may have been paid."""
+    """Yield the same chunks, enforcing the timeouts of `at`. They start with the first chunk: the request was
+    sent. Empty chunks are keep-alives, not tokens. Raises Unavailable on a stall, which is not retried: the answer
+    may have been billed."""
     clock = asyncio.get_running_loop().time
-    limit: float | None = None  # the transport watches how long sending takes
+    limit: float | None = None  # sending has a timeout of its own in the transport
     sent, began, what = 0.0, False, ""
     async with aclosing(chunks):
         while True:
@@ -126,7 +124,7 @@ async def with_timeouts(chunks: AsyncGenerator[ModelChunk], at: Endpoint) -> Asy
 
 @dataclass(slots=True)
 class _CallSlot:
-    """A call in the making."""
+    """A tool call under construction."""
 
     index: int
     id: str = ""
@@ -134,32 +132,32 @@ class _CallSlot:
     arguments: list[str] = field(default_factory=list)
 
     def accepts(self, delta: CallDelta) -> bool:
-        """Whether a piece under its index is part of it: some servers give every parallel call the index 0."""
+        """Return True if a delta of this index continues this call; some servers send every call as index 0."""
         if delta.id and self.id and delta.id != self.id:
             return False
         return (
             not (delta.name and self.arguments)
             or delta.id == self.id != ""
-            or not _is_complete_json("".join(self.arguments))
+            or not _is_complete("".join(self.arguments))
         )
 
 
 class ReplyBuilder:
-    """Collects chunks; `build` may be called at any time, also for what there is of a stream that was cut. A call that
-    comes with an id in `taken`, with one used in this reply already, or with none, gets a new one."""
+    """Accumulates chunks; `build` may be called at any time, also after a stream was cut off. A call without an id, or
+    with one in `taken` or used before in this reply, gets a new one."""
 
     def __init__(self, taken: Collection[str] = ()) -> None:
         self._taken = set(taken)
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything that came: the answer begins again."""
+        """Discard all chunks: the answer starts again."""
         self._texts: dict[str, list[str]] = {"text": [], "reasoning": [], "refusal": []}
         self._last: dict[str, Any] = {}
         self._slots: list[_CallSlot] = []
 
     def add(self, chunk: ModelChunk) -> None:
-        """Take one more piece."""
+        """Append one chunk."""
         for name, pieces in self._texts.items():
             pieces.append(getattr(chunk, name))
         for name in ("usage", "cost", "stop", "blocks", "note"):
@@ -169,7 +167,7 @@ class ReplyBuilder:
             self._add_call(chunk.call)
 
     def build(self) -> ModelReply:
-        """The reply so far. Nothing in a call is repaired: what cannot be read stands in `malformed`."""
+        """Return the reply so far. Calls are not repaired: `malformed` has the problem of unreadable ones."""
         texts: dict[str, Any] = {name: _join_surrogates("".join(pieces)) for name, pieces in self._texts.items()}
         reply = ModelReply(**texts, **self._last)
         used = set(self._taken)
@@ -180,7 +178,7 @@ class ReplyBuilder:
             arguments = "".join(slot.arguments)
             parameters, problem = parse_arguments(arguments)
             name = slot.name
-            if not _NAME.fullmatch(name):  # no provider would take it back
+            if not _NAME.fullmatch(name):  # every provider would refuse it in the next request
                 problem = f"{name!r} is not a tool name"
                 name = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64] or "unnamed"
             reply.calls.append(ToolCall(id=call_id, name=name, parameters=parameters))
@@ -194,18 +192,18 @@ class ReplyBuilder:
             slot = _CallSlot(delta.index)
             self._slots.append(slot)
         slot.id = slot.id or delta.id
-        if delta.name != slot.name and not slot.arguments:  # a name may come in two pieces, or whole in each
+        if delta.name != slot.name and not slot.arguments:  # the name may be split over two deltas, or repeated in each
             slot.name += delta.name
         if delta.arguments:
             slot.arguments.append(delta.arguments)
 
 
 def parse_arguments(text: str) -> tuple[dict[str, Any], str]:
-    """The arguments of a call, and what is wrong with them ("" for nothing). No text at all means no arguments."""
+    """Parse a call's arguments; return them and the problem ("" for none). An empty text means no arguments."""
     excerpt = text if len(text) <= _EXCERPT else f"{text[: _EXCERPT // 2]} … {text[-_EXCERPT // 2 :]}"
     try:
         value = json.loads(text, parse_constant=_reject_constant) if text.strip() not in ("", "null") else {}
-        if isinstance(value, str):  # some servers quote the object once more
+        if isinstance(value, str):  # some servers encode the object twice
             value = json.loads(value, parse_constant=_reject_constant)
     except (ValueError, RecursionError) as error:
         return {}, f"the arguments are not valid JSON ({error}): {excerpt}"
@@ -217,7 +215,7 @@ def parse_arguments(text: str) -> tuple[dict[str, Any], str]:
         return {}, str(error)
 
 
-def _is_complete_json(arguments: str) -> bool:
+def _is_complete(arguments: str) -> bool:
     return arguments.rstrip().endswith("}") and not parse_arguments(arguments)[1]
 
 
@@ -226,8 +224,7 @@ def _reject_constant(name: str) -> None:
 
 
 def _clean_value(value: Any) -> Any:
-    """The same JSON value with whole characters only. Raises ValueError for a NUL: the store would replace it, and
-    another thing would be done."""
+    """Join surrogates in all strings. Raises ValueError for a NUL, which the store would replace."""
     if isinstance(value, str):
         if "\0" in value:
             raise ValueError("they hold a NUL character, which no path, command or text file can hold")
@@ -240,5 +237,5 @@ def _clean_value(value: Any) -> Any:
 
 
 def _join_surrogates(text: str) -> str:
-    """Surrogate pairs that came in two pieces joined, lone halves replaced by U+FFFD."""
+    """Join surrogate pairs that were split over chunks; replace lone surrogates by U+FFFD."""
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -1,4 +1,4 @@
-"""Anthropic's messages."""
+"""The wire of Anthropic's Messages API."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _VERSION = "2023-06-01"
 _MARK = {"cache_control": {"type": "ephemeral"}}
 _BUDGETS = {"low": 4_096, "medium": 10_000, "high": 24_000}
 _INNER = {"message_start": "message", "content_block_start": "content_block"}
-_DELTAS = {  # where a piece stands, and of which field of its block it is one
+_DELTAS = {  # by delta type: its field, and the block field that it extends
     "text_delta": ("text", "text"), "thinking_delta": ("thinking", "thinking"),
     "signature_delta": ("signature", "signature"), "input_json_delta": ("partial_json", "input"),
     "compaction_delta": ("content", "content"),
 }  # fmt: skip
-_PLAIN = ("text", "tool_use")  # what else an answer holds goes back as it came
+_PLAIN = ("text", "tool_use")  # all other block types are opaque
 
 
 class _MessageAnswer(Answer):
-    """The events of a message."""
+    """An answer in message events."""
 
     def __init__(self) -> None:
         super().__init__()
         self._counts: dict[str, Any] = {}
         self._content: dict[int, dict[str, Any]] = {}
-        self._pieces: dict[tuple[int, str], list[str]] = {}  # of one field of one block
+        self._pieces: dict[tuple[int, str], list[str]] = {}  # deltas by block and field
 
     def read(self, event: dict[str, Any]) -> None:
         kind, index = event.get("type"), event.get("index")
@@ -60,7 +60,7 @@ class _MessageAnswer(Answer):
         self._end(event)
 
     def blocks(self) -> list[Any]:
-        """All blocks in their order, when one of them is opaque and every call can be read."""
+        """Return all blocks in order if one is opaque and all tool inputs can be parsed, else []."""
         for (index, name), pieces in self._pieces.items():
             text, block = "".join(pieces), self._content.get(index, {})
             try:
@@ -83,10 +83,10 @@ class _MessageAnswer(Answer):
             self._pieces.setdefault((index, name), []).append(piece)
             self.add(text=piece if name == "text" else "", reasoning=piece if name == "thinking" else "")
             if name == "input" and self._content.get(index, {}).get("type", "tool_use") == "tool_use":
-                self.add_call(index, "", "", piece)  # the others are tools that the service runs itself
+                self.add_call(index, "", "", piece)  # other types are tools run by the service
 
     def _finish(self, index: int) -> None:
-        """A block is over; the input of a call may have come whole with its beginning."""
+        """End a block; a call's input may have been complete in its start event."""
         block = self._content.get(index, {})
         if block.get("type") == "tool_use" and block.get("input") and (index, "input") not in self._pieces:
             self._delta(index, {"type": "input_json_delta", "partial_json": json.dumps(block["input"])})
@@ -139,13 +139,13 @@ class Anthropic(NativeModel):
         return body
 
     def prefix(self, body: Mapping[str, Any]) -> str:
-        """A hash of system, tools and messages, without the marks of the cache."""
+        """Return a hash of system, tools and messages, without cache marks; "" if blocks are not bound to it."""
         if self.profile.think_back != "bound":
             return ""
         return _Prefix(body).with_turns(body["messages"])
 
     def _thinking(self, wish: str, limit: int) -> dict[str, Any]:
-        """How much is thought; a budget of tokens only for models that know nothing newer."""
+        """Return the fields for a thinking level; a token budget only for models without adaptive thinking."""
         way = self.profile.thinking
         if not wish or (wish == "off" and way != "always"):
             return {}
@@ -155,8 +155,8 @@ class Anthropic(NativeModel):
         return {"thinking": {"type": "adaptive"}, "output_config": {"effort": self.profile.effort(wish)}}
 
     def _turns(self, messages: Iterable[ApiMessage], prefix: _Prefix) -> list[dict[str, Any]]:
-        """The messages; results stand in the user's message behind their calls. Opaque parts that are bound to what
-        stood before them go back only while it stands there unchanged."""
+        """Convert messages; tool results become user messages. Blocks bound to their prefix are sent only while that
+        prefix is unchanged."""
         turns: list[dict[str, Any]] = []
         for message in messages:
             content = message.get("content")
@@ -177,14 +177,14 @@ class Anthropic(NativeModel):
 
 
 class _Prefix:
-    """A growing hash of what a request begins with."""
+    """An incremental hash of a request's prefix."""
 
     def __init__(self, body: Mapping[str, Any]) -> None:
         self._hash = hashlib.sha256(_unmarked([body.get("system"), body.get("tools")]))
         self._turns = 0
 
     def with_turns(self, turns: Sequence[Mapping[str, Any]]) -> str:
-        """The hash with all these turns, of which the first were seen before."""
+        """Return the hash extended to all these turns, which start with those hashed before."""
         for turn in turns[self._turns :]:
             self._hash.update(_unmarked(turn))
         self._turns = len(turns)
@@ -201,7 +201,7 @@ def _unmarked(value: Any) -> bytes:
 
 
 def _open(blocks: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """What of an answer is not opaque, as a message is built from text and calls."""
+    """Return the text and calls of an answer's blocks, in the form that `_turns` builds from a stored message."""
     shown: list[dict[str, Any]] = []
     for block in blocks:
         if block.get("type") == "text" and text_field(block, "text").strip():
@@ -215,7 +215,7 @@ def _open(blocks: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _system(request: ModelRequest) -> list[dict[str, Any]]:
-    """The system text, in its parts where the request names their ends."""
+    """Return the system text, split at the request's cache marks."""
     text = "\n\n".join(m["content"] for m in request.messages if m["role"] == "system")
     ends = [0, *(mark for mark in request.marks if 0 < mark < len(text)), len(text)]
     parts = [text[start:end] for start, end in pairwise(ends)]
@@ -250,8 +250,8 @@ def _result(message: ApiMessage) -> dict[str, Any]:
 
 
 def _mark(body: dict[str, Any]) -> None:
-    """Mark the static system text, the epoch's head and the last message: all before a mark may be read from the
-    cache next time. The tools stand before the system text and are marked with it."""
+    """Set cache marks on the static system text, the epoch's head and the last message. A mark caches everything before
+    it, the tools included."""
     for block in body.get("system", ()):
         block |= _MARK
     if "system" not in body:

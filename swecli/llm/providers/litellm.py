@@ -1,4 +1,4 @@
-"""The fallback: litellm, kept quiet and kept honest, for services without a wire of our own. Its only import."""
+"""The fallback wire: litellm, for services without a native wire. Only this module imports it."""
 
 from __future__ import annotations
 
@@ -24,54 +24,54 @@ from swecli.models.errors import AuthFailed, ProviderError, Unavailable
 from swecli.models.message import ApiMessage, ModelRequest
 
 _LOGGERS = ("LiteLLM", "LiteLLM Proxy", "LiteLLM Router", "litellm", "openai", "httpx", "httpcore")
-# the time is a backstop only: our own clocks end a wait before; what is not allowed for a service is left out
+# our own timeouts end a wait earlier; parameters that are not allowed for a service are dropped
 _ONE_TRY = {"max_retries": 0, "num_retries": 0, "timeout": 900.0, "allowed_openai_params": ["max_retries", "tools"]}
-# these put a signature into their call ids that must come back unchanged, and mark every piece as a last one
+# their call ids contain a signature that must be sent back unchanged, and each chunk has a finish reason
 _GOOGLE = ("gemini", "vertex_ai", "vertex_ai_beta")
 
 
 def load_litellm() -> Any:
-    """The litellm module, silent and local; 2 to 4 s at the first call, so call it behind the prompt."""
-    # reads the environment: litellm looks at the process's own while it is imported
+    """Import and configure litellm: no output, no network. The first call takes 2 to 4 s: run it in background."""
+    # reads the environment: litellm does while it is imported
     prepare_environment(os.environ)
     load_httpx()
-    gc.disable()  # it would look at 2,600 new modules again and again: a second
+    gc.disable()  # saves a second while 2,600 modules are loaded
     try:
-        # late: seconds of start-up; one that another thread is loading is waited for
+        # late: takes seconds; the import lock waits for another thread that is loading it
         import litellm  # noqa: PLC0415
     finally:
         gc.enable()
     litellm.suppress_debug_info = True
     litellm.telemetry = False
-    # usage is what the provider counted or unknown; counting here would load tables, or fetch them
+    # usage is reported by the provider or unknown; counting it here would load or download tables
     litellm.disable_token_counter = True
     litellm.disable_hf_tokenizer_download = True
-    # an answer may well repeat itself (a ruled line, a table); who has enough of it can interrupt
+    # repetition is legitimate (rules, tables), and the user can interrupt
     litellm.REPEATED_STREAMING_CHUNK_LIMIT = sys.maxsize
-    # the other transport complains on stderr about sessions nobody can reach to close
+    # aiohttp warns on stderr about sessions that cannot be closed
     litellm.disable_aiohttp_transport = True
     for name in _LOGGERS:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-    # about its own use of pydantic: nothing its users could do anything about
+    # about its own use of pydantic
     warnings.filterwarnings("ignore", module=r"(litellm|pydantic)(\.|$)")
     return litellm
 
 
 class LiteLLMModel(OpenAIChat):
-    """A model behind litellm, which takes and gives the shapes of OpenAI's chat completions."""
+    """A model behind litellm, in the format of OpenAI's chat completions."""
 
     warm = staticmethod(load_litellm)
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
-        """The arguments of litellm's call, but for the key."""
+        """Return the arguments of litellm's call without the key."""
         body = super().body(request) | {"model": f"{self.endpoint.provider}/{self.endpoint.model}"}
-        own = {"tools": deepcopy(body["tools"])} if "tools" in body else {}  # litellm rewrites schemas in place
+        own = {"tools": deepcopy(body["tools"])} if "tools" in body else {}  # litellm modifies schemas in place
         return body | own
 
     async def exchange(self, request: ModelRequest, body: dict[str, Any], answer: Answer) -> None:
-        """Call litellm and read what comes. Raises TooLong, and whatever litellm raises."""
+        """Call litellm and read its stream into `answer`. Raises AnswerTooLong and litellm's errors."""
         at = self.endpoint
-        # in a thread: where it is not loaded yet, the screen must go on living
+        # in a thread: the import must not block the screen
         litellm = await asyncio.to_thread(load_litellm)
         answer.request_sent.set()
         headers = dict(at.headers) or None
@@ -83,9 +83,9 @@ class LiteLLMModel(OpenAIChat):
             answer.response_started = True
             async for part in stream:
                 answer.read(part.model_dump())
-                answer.finish_reason = None  # of a piece, which may not be the last one
+                answer.finish_reason = None  # a chunk's value is not final
                 answer.data_arrived.set()
-        # litellm gives every stream an ending: this is the one that came
+        # litellm adds a finish reason to every stream; this is the received one
         word = getattr(stream, "received_finish_reason", None)
         if word is None and google:
             word = getattr(stream, "intermittent_finish_reason", None)
@@ -99,14 +99,13 @@ class LiteLLMModel(OpenAIChat):
         if "ContextWindowExceededError" in names:
             return errors.context_overflow(words, at, status)
         if status is not None:
-            return self.with_renewed_key(
-                errors.error_for_status(status, words, errors.retry_after(headers, str(error)), at)
-            )
+            failed = errors.error_for_status(status, words, errors.retry_after(headers, str(error)), at)
+            return self.with_renewed_key(failed)
         transports = [link for link in chain if type(link).__module__.partition(".")[0] in ("httpx", "httpcore", "ssl")]
         if transports or any(isinstance(link, OSError) for link in chain):
             failed = errors.error_for_transport((transports or chain)[0], at, answering=answering)
             if isinstance(failed, Unavailable) and "RemoteProtocolError" in names and not answering:
-                failed.tries = 1  # litellm itself has sent it again
+                failed.tries = 1  # litellm has retried it already
             return failed
         if "AuthenticationError" in names:
             hint = f"Set the variables this provider needs, usually {at.key_name}."
@@ -123,13 +122,13 @@ class LiteLLMModel(OpenAIChat):
 
     def _message(self, message: ApiMessage) -> ApiMessage:
         sent = super()._message(message)
-        if self.endpoint.provider in _GOOGLE:  # its ids go back as they came
+        if self.endpoint.provider in _GOOGLE:  # keep the ids: they contain signatures
             sent |= {name: message[name] for name in ("tool_calls", "tool_call_id") if name in message}
         return sent
 
 
 async def _google_ending(stream: Any) -> list[Any]:
-    """Fills with the endings that Google's raw pieces name: once litellm has read them, all look like last ones."""
+    """Return a list that collects the finish reasons of Google's raw chunks; litellm's parsed ones all have one."""
     found: list[Any] = []
     if getattr(stream, "completion_stream", None) is None:
         await stream.fetch_stream()
@@ -147,7 +146,7 @@ async def _google_ending(stream: Any) -> list[Any]:
 
 
 def _http_status(chain: list[BaseException]) -> tuple[int | None, Mapping[str, str]]:
-    """Status and headers of the real HTTP answer, where there was one; litellm's own status is often made up."""
+    """Return status and headers of the real HTTP response, if any; litellm's own status is often invented."""
     for link in reversed(chain):
         response = getattr(link, "response", None)
         if type(link).__name__.endswith("HTTPStatusError") and response is not None:
@@ -160,7 +159,7 @@ def _http_status(chain: list[BaseException]) -> tuple[int | None, Mapping[str, s
 
 
 def _words(chain: list[BaseException]) -> str:
-    """The service's own words, in an error object that stands in a text as JSON or as Python shows bytes."""
+    """Extract the service's message from an error object embedded as JSON or as the repr of bytes."""
     for link in chain:
         text = str(link)
         for raw in re.findall(r"b(?:'.*'|\".*\")", text, re.DOTALL):
@@ -169,6 +168,6 @@ def _words(chain: list[BaseException]) -> str:
         if "{" in text and (found := errors.parse_error_body(text)[0]) and found != errors.one_line(text):
             return found
     text = next((str(link) for link in chain if type(link).__name__ != "MidStreamFallbackError"), str(chain[0]))
-    # litellm puts its own class names before the words, each with a colon or a dash
+    # litellm prefixes its class names, each with a colon or dash
     text = re.sub(r"^(?:(?:litellm\.)?\w*(?:Error|Exception)(?::| -|\.)\s*)+", "", text)
     return re.sub(r"\.? Handle with `litellm\.\w+`\.?$", "", text)

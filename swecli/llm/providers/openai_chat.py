@@ -1,4 +1,4 @@
-"""OpenAI's chat completions, as ten services and every local server speak them."""
+"""The wire of OpenAI's chat completions, used by ten services and all local servers."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _SENT = ("role", "content", "tool_calls", "tool_call_id", "name")
 
 
 class _ChatAnswer(Answer):
-    """Deltas, in every shape that servers of this protocol send them."""
+    """An answer in chat completion deltas, in all formats that servers send."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._head = ""  # the beginning of the content, until it is clear whether thoughts stand there
+        self._head = ""  # buffered content, until it is known whether it starts with reasoning
         self._place = "head"
         self._thoughts: list[str] = []
         self._details: list[dict[str, Any]] = []
-        self._signed: list[Any] = []  # what goes back with each call
+        self._signed: list[Any] = []  # the signature of each call
 
     def read(self, event: dict[str, Any]) -> None:
-        """One chunk, or a `chat.completion` object."""
+        """Process a chunk or a `chat.completion` object."""
         choices = event.get("choices")
         listed = choices if isinstance(choices, list) else ()
         choice = next((one for one in listed if isinstance(one, dict) and not one.get("index")), {})
@@ -45,7 +45,7 @@ class _ChatAnswer(Answer):
             self.finish_reason = str(reason)
 
     def blocks(self) -> list[Any]:
-        """The fields that thoughts came in, as they came; plain ones belong to answers with calls only."""
+        """Return the reasoning fields to send back; plain reasoning only for answers with calls."""
         kept = {
             "reasoning_content": "".join(self._thoughts) if self._signed else "",
             "reasoning_details": _joined(self._details),
@@ -58,7 +58,7 @@ class _ChatAnswer(Answer):
         for name in _THOUGHTS:
             if text := text_field(delta, name):
                 self.add(reasoning=text)
-                if name == "reasoning_content":  # the opaque form of the other one is `reasoning_details`
+                if name == "reasoning_content":  # `reasoning` is sent back as `reasoning_details`
                     self._thoughts.append(text)
                 break
         if isinstance(details := delta.get("reasoning_details"), list):
@@ -84,13 +84,13 @@ class _ChatAnswer(Answer):
         if function.get("name"):
             self._signed.append(call.get("extra_content"))  # Google's signature
         arguments = function.get("arguments")
-        if isinstance(arguments, dict):  # some local servers send the object itself
+        if isinstance(arguments, dict):  # some local servers send an object instead of a string
             arguments = json.dumps(arguments, ensure_ascii=False)
         place = index if isinstance(index, int) else position
         self.add_call(place, str(call.get("id") or ""), str(function.get("name") or ""), str(arguments or ""))
 
     def _content(self, text: str, *, last: bool = False) -> None:
-        """Text; thoughts in `<think>` tags at its head are reasoning."""
+        """Append content; a leading `<think>` section is reasoning."""
         if self._place == "text":
             self.add(text=text)
             return
@@ -104,17 +104,16 @@ class _ChatAnswer(Answer):
                 self.add(text=head)
                 return
         if self._place == "thoughts":
-            reasoning_start, closed, rest = self._head.partition(_CLOSE)
+            reasoning, closed, rest = self._head.partition(_CLOSE)
             if closed:
-                self.add(reasoning=reasoning_start)
+                self.add(reasoning=reasoning)
                 self._place, self._head = "text", ""
                 self.add(text=rest.lstrip("\n"))
                 return
-            whole = (
-                len(reasoning_start) if last else max(0, len(reasoning_start) - len(_CLOSE))
-            )  # the tag may begin in the rest
-            self.add(reasoning=reasoning_start[:whole])
-            self._head = reasoning_start[whole:]
+            # keep back what may be the start of the closing tag
+            whole = len(reasoning) if last else max(0, len(reasoning) - len(_CLOSE))
+            self.add(reasoning=reasoning[:whole])
+            self._head = reasoning[whole:]
 
 
 class OpenAIChat(NativeModel):
@@ -134,7 +133,7 @@ class OpenAIChat(NativeModel):
 
     @property
     def _mistral(self) -> bool:
-        """Whether it is a model of Mistral's, wherever it runs: they have rules of their own."""
+        """Return True for Mistral's models on any service: they have extra rules."""
         return "stral" in f"{self.endpoint.provider} {self.endpoint.model}".lower()
 
     def headers(self) -> dict[str, str]:
@@ -142,7 +141,7 @@ class OpenAIChat(NativeModel):
         return {**self.endpoint.headers, **key}
 
     def fields(self, request: ModelRequest, limit: int) -> dict[str, Any]:
-        """The request in the order in which a server may keep what it has read of it: what changes comes last."""
+        """Return the body with changing fields last, so that servers can cache its prefix."""
         profile, at = self.profile, self.endpoint
         body: dict[str, Any] = {
             "model": at.model,
@@ -151,7 +150,7 @@ class OpenAIChat(NativeModel):
             profile.limit_name: limit,
             **self._thinking(request.thinking or at.thinking),
         }
-        if profile.cache == "marks" and at.api == "openai":  # OpenRouter puts the mark behind the last message
+        if profile.cache == "marks" and at.api == "openai":  # OpenRouter marks the last message itself
             body["cache_control"] = {"type": "ephemeral"}
         if request.tools:
             body["tools"] = [spec.to_api() for spec in request.tools]
@@ -162,14 +161,14 @@ class OpenAIChat(NativeModel):
         return body
 
     def _thinking(self, wish: str) -> dict[str, Any]:
-        """How much is thought, in the words of the service; nothing leaves it to the model."""
+        """Return the fields for a thinking level; none lets the model decide."""
         return {"reasoning_effort": self.profile.effort(wish)} if wish else {}
 
     def _messages(self, request: ModelRequest) -> list[ApiMessage]:
         messages = [self._message(message) for message in request.messages]
         if not self.profile.system_role:
             messages = [m | {"role": "user"} if m["role"] == "system" else m for m in messages]
-        if self._mistral:  # an answer has to stand between a result and what the user writes
+        if self._mistral:  # requires an assistant message between a tool result and a user message
             for at in range(len(messages) - 1, 0, -1):
                 if (messages[at - 1]["role"], messages[at]["role"]) == ("tool", "user"):
                     messages.insert(at, _ANSWERED)
@@ -196,7 +195,7 @@ class OpenAIChat(NativeModel):
 
 
 def _merged(messages: Sequence[ApiMessage]) -> list[ApiMessage]:
-    """Neighbours of one role as one message."""
+    """Merge consecutive messages of one role."""
     out: list[ApiMessage] = []
     for message in messages:
         last = out[-1] if out else {}
@@ -209,7 +208,7 @@ def _merged(messages: Sequence[ApiMessage]) -> list[ApiMessage]:
 
 
 def _joined(details: Sequence[dict[str, Any]]) -> list[Any]:
-    """Thoughts that came in pieces: neighbours of one type and index are one."""
+    """Merge consecutive `reasoning_details` of one type and index."""
 
     def place(at: int) -> Any:
         index = details[at].get("index")
@@ -226,6 +225,6 @@ def _joined(details: Sequence[dict[str, Any]]) -> list[Any]:
 
 
 def _text(value: Any) -> str:
-    """The text itself, or that of a list of parts."""
+    """Return a string, or the joined text of a list of parts."""
     parts = value if isinstance(value, list) else [{"text": value}]
     return "".join(text_field(part, "text") for part in parts if isinstance(part, dict))
