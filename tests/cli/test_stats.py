@@ -14,7 +14,7 @@ from swecli.pages.page import render_report
 from swecli.repl.actions.insight import tables
 from swecli.store.views import daily_spending
 from tests.pages.test_session import Seen
-from tests.support.desk import Desk
+from tests.support.command_context import ScriptedContext
 from tests.support.runtime import calls, make_runtime, run_turn
 from tests.support.scripted import Reply
 from tests.support.shell import swecli
@@ -31,7 +31,7 @@ async def worked() -> Runtime:
 
 
 async def test_the_cost_of_a_session_is_shown_by_model_cause_and_tool() -> None:
-    printed = await Desk(await worked()).type("/cost")
+    printed = await ScriptedContext(await worked()).type("/cost")
     for line in (
         r"by model .*\nscripted/test +2 ",
         r"by cause .*\nturn +2 .*\$0\.25",
@@ -43,7 +43,7 @@ async def test_the_cost_of_a_session_is_shown_by_model_cause_and_tool() -> None:
 @pytest.mark.parametrize("width", [40, 60, 120])
 async def test_stats_fit_the_terminal_and_draw_the_days(width: int) -> None:
     runtime = await worked()
-    printed = await Desk(runtime, width=width).type("/stats 7")
+    printed = await ScriptedContext(runtime, width=width).type("/stats 7")
     assert max(map(len, printed.splitlines())) <= width
     assert "\x1b" not in printed
     for words in ("tokens sent a day", "US dollars a day", "█", "by model", "by tool"):
@@ -96,7 +96,7 @@ def test_what_cannot_be_shown_is_one_line(arguments: tuple[str, ...]) -> None:
 
 async def test_words_that_are_no_number_of_days_are_refused() -> None:
     with pytest.raises(UsageError, match="'week' is not a number of days"):
-        await Desk(make_runtime()).type("/stats week")
+        await ScriptedContext(make_runtime()).type("/stats week")
 
 
 def test_an_unknown_price_is_never_shown_as_nothing() -> None:

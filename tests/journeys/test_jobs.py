@@ -11,7 +11,7 @@ import pytest
 from pexpect.exceptions import ExceptionPexpect
 
 from swecli.models.errors import BadInput, UsageError
-from tests.support.desk import Desk
+from tests.support.command_context import ScriptedContext
 from tests.support.runtime import calls, make_runtime, run_turn
 from tests.support.scripted import ScriptedModel
 from tests.support.shell import script, swecli
@@ -55,24 +55,24 @@ async def test_one_that_ends_between_turns_goes_with_the_next_query() -> None:
 
 async def test_jobs_lists_shows_and_stops() -> None:
     runtime = make_runtime([calls(background("seq 1 300; sleep 300"), background("sleep 301")), "Done."], mode="auto")
-    desk = Desk(runtime)
-    assert "nothing was started" in await desk.type("/jobs")
+    ctx = ScriptedContext(runtime)
+    assert "nothing was started" in await ctx.type("/jobs")
     await run_turn(runtime, "go")
-    listed = await desk.type("/jobs")
+    listed = await ctx.type("/jobs")
     assert "seq 1 300; sleep 300" in listed
     assert listed.count("running for") == 2
-    shown = await desk.type("/jobs show 1")
+    shown = await ctx.type("/jobs show 1")
     assert "… 200 lines above" in shown
     assert shown.endswith("\n300\n")
-    await desk.type("/jobs stop 1")
-    assert "stopped after" in (await desk.type("/jobs")).split("sleep 300")[0]
-    assert "has ended already: stopped after" in await desk.type("/jobs stop 1")
-    await desk.type("/jobs stop all")
+    await ctx.type("/jobs stop 1")
+    assert "stopped after" in (await ctx.type("/jobs")).split("sleep 300")[0]
+    assert "has ended already: stopped after" in await ctx.type("/jobs stop 1")
+    await ctx.type("/jobs stop all")
     assert runtime.agent.ctx.jobs.running == []
     with pytest.raises(BadInput, match=r"There is no job 9"):
-        await desk.type("/jobs stop 9")
+        await ctx.type("/jobs stop 9")
     with pytest.raises(UsageError, match="Unknown option 'pause 1'"):
-        await desk.type("/jobs pause 1")
+        await ctx.type("/jobs pause 1")
     runtime.close()
 
 

@@ -14,7 +14,7 @@ from swecli.models.errors import BadInput, SwecliError, UsageError
 from swecli.pages.page import FORMATS, format_session
 from swecli.store.session_files.importing import import_session
 from swecli.store.sqlite.database import open_database
-from tests.support.desk import Desk
+from tests.support.command_context import ScriptedContext
 from tests.support.runtime import User, make_runtime, run_turn
 from tests.support.scripted import Reply, ScriptedCall
 
@@ -96,19 +96,19 @@ async def test_an_empty_or_imported_session_without_figures_is_a_page() -> None:
 @pytest.mark.slow
 async def test_a_file_is_written_once_and_without_secrets(form: str) -> None:
     runtime = await worked("the key is ghp_" + "a1B2" * 9)
-    desk = Desk(runtime)
-    printed = (await desk.type(f"/export {form} out.{form}")).split()
+    ctx = ScriptedContext(runtime)
+    printed = (await ctx.type(f"/export {form} out.{form}")).split()
     assert (printed[:-1], Path(printed[-1]).name) == (["exported", "1", "turn", "to"], f"out.{form}")
     text = Path(f"out.{form}").read_text(encoding="utf-8")
     assert "ghp_a1B2" not in text
     with pytest.raises(BadInput, match="exists already"):
-        await desk.type(f"/export {form} out.{form}")
+        await ctx.type(f"/export {form} out.{form}")
     assert Path(f"out.{form}").read_text(encoding="utf-8") == text
 
 
 async def test_what_was_exported_as_json_can_be_imported() -> None:
     runtime = await worked("mend add", "and now?")
-    await Desk(runtime).type("/export json whole.json")
+    await ScriptedContext(runtime).type("/export json whole.json")
     other = open_database(Path("other.db"))
     assert import_session(other, json.loads(Path("whole.json").read_text())).interactions == 2
     other.close()
@@ -120,9 +120,9 @@ async def test_what_was_exported_as_json_can_be_imported() -> None:
 )
 async def test_what_cannot_be_exported_is_one_line(args: str, complaint: str) -> None:
     with pytest.raises(SwecliError, match=complaint):
-        await Desk(await worked("hello")).type(f"/export {args}")
+        await ScriptedContext(await worked("hello")).type(f"/export {args}")
 
 
 async def test_a_session_without_a_turn_has_nothing_to_export() -> None:
     with pytest.raises(UsageError, match="nothing to export"):
-        await Desk(make_runtime([])).type("/export")
+        await ScriptedContext(make_runtime([])).type("/export")

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 PROGRAM = """
 import asyncio, resource, signal
 from pathlib import Path
-from tests.support.desk import Desk
+from tests.support.command_context import ScriptedContext
 from tests.support.runtime import make_runtime
 
 async def main():
@@ -21,7 +21,7 @@ async def main():
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     limit = max(path.stat().st_size for path in Path(runtime.sessions.database.path).parent.iterdir()) + 200_000
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-    print(await Desk(runtime).type("/undo"))
+    print(await ScriptedContext(runtime).type("/undo"))
     runtime.close()
 
 asyncio.run(main())
@@ -30,7 +30,7 @@ asyncio.run(main())
 
 @pytest.mark.slow
 async def test_what_does_not_fit_is_named_left_whole_and_comes_back_later() -> None:
-    from tests.support.desk import Desk  # noqa: PLC0415
+    from tests.support.command_context import ScriptedContext  # noqa: PLC0415
     from tests.support.runtime import calls, make_runtime, run_turn  # noqa: PLC0415
 
     Path("long").write_bytes(b"before" * 1_000_000)
@@ -53,8 +53,8 @@ async def test_what_does_not_fit_is_named_left_whole_and_comes_back_later() -> N
     assert Path("short").read_text() == "before"
     assert sorted(path.name for path in Path.cwd().iterdir()) == ["long", "short"]
     again = make_runtime(resume="", mode="auto")
-    await Desk(again).type("/redo")
+    await ScriptedContext(again).type("/redo")
     assert Path("short").read_text() == "turn"
-    await Desk(again).type("/undo")
+    await ScriptedContext(again).type("/undo")
     assert Path("long").read_bytes() == b"before" * 1_000_000
     again.close()

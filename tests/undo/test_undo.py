@@ -10,7 +10,7 @@ import pytest
 
 from swecli.app import Runtime
 from swecli.models.errors import BadInput, UsageError
-from tests.support.desk import Desk
+from tests.support.command_context import ScriptedContext
 from tests.support.runtime import calls, make_runtime, run_turn
 from tests.support.scripted import Reply
 
@@ -89,13 +89,13 @@ def queries(runtime: Runtime) -> list[str]:
 @pytest.mark.slow
 async def test_ten_mixed_turns_come_back_byte_for_byte_and_go_forward_again() -> None:
     runtime, states = await ten_turns()
-    desk = Desk(runtime)
-    printed = await desk.type("/undo 10")
+    ctx = ScriptedContext(runtime)
+    printed = await ctx.type("/undo 10")
     assert look() == states[0]
     assert queries(runtime) == []
     assert "is not as it was" not in printed
-    assert desk.draft == "turn 1"
-    await desk.type("/redo")
+    assert ctx.draft == "turn 1"
+    await ctx.type("/redo")
     assert look() == states[10]
     assert queries(runtime) == [f"turn {n}" for n in range(1, 11)]
     runtime.close()
@@ -103,12 +103,12 @@ async def test_ten_mixed_turns_come_back_byte_for_byte_and_go_forward_again() ->
 
 async def test_each_turn_is_undone_and_redone_by_itself() -> None:
     runtime, states = await ten_turns()
-    desk = Desk(runtime)
+    ctx = ScriptedContext(runtime)
     for number in range(9, -1, -1):
-        await desk.type("/undo")
+        await ctx.type("/undo")
         assert look() == states[number], number
     for number in range(1, 11):
-        await desk.type("/redo")
+        await ctx.type("/redo")
         assert look() == states[number], number
     runtime.close()
 
@@ -118,12 +118,12 @@ async def test_undo_and_redo_work_after_a_restart() -> None:
     runtime, states = await ten_turns()
     runtime.close()
     again = make_runtime(resume="", mode="auto")
-    await Desk(again).type("/undo 7")
+    await ScriptedContext(again).type("/undo 7")
     assert look() == states[3]
     assert queries(again) == ["turn 1", "turn 2", "turn 3"]
     again.close()
     third = make_runtime(resume="", mode="auto")
-    await Desk(third).type("/redo")
+    await ScriptedContext(third).type("/redo")
     assert look() == states[10]
     assert len(queries(third)) == 10
     third.close()
@@ -142,19 +142,19 @@ async def test_a_turn_after_an_undo_ends_what_could_be_redone() -> None:
     runtime = make_runtime(replies([shell("echo 1 > a"), shell("echo 2 > a"), shell("echo 3 > a")]), mode="auto")
     await run_turn(runtime, "first")
     await run_turn(runtime, "second")
-    desk = Desk(runtime)
-    await desk.type("/undo")
+    ctx = ScriptedContext(runtime)
+    await ctx.type("/undo")
     await run_turn(runtime, "third")
     assert queries(runtime) == ["first", "third"]
     with pytest.raises(BadInput, match="nothing to redo"):
-        await desk.type("/redo")
+        await ctx.type("/redo")
     assert Path("a").read_text() == "3\n"
-    await desk.type("/undo")
+    await ctx.type("/undo")
     assert Path("a").read_text() == "1\n"
-    await desk.type("/redo")
+    await ctx.type("/redo")
     assert Path("a").read_text() == "3\n"
     with pytest.raises(BadInput, match="nothing to redo"):
-        await desk.type("/redo")
+        await ctx.type("/redo")
     runtime.close()
 
 
@@ -164,9 +164,9 @@ async def test_a_file_that_another_hand_changed_since_is_asked_about(answer: str
     Path("theirs").write_text("before")
     runtime = await runtime_with(shell("echo turn | tee mine > theirs"))
     Path("theirs").write_text("by the user")
-    desk = Desk(runtime, answer)
-    printed = await desk.type("/undo")
-    assert len(desk.offered) == 1
+    ctx = ScriptedContext(runtime, answer)
+    printed = await ctx.type("/undo")
+    assert len(ctx.offered) == 1
     now = (Path("mine").read_text(), Path("theirs").read_text(), queries(runtime))
     if not answer:
         assert now == ("turn\n", "by the user", ["turn 1"])
@@ -174,7 +174,7 @@ async def test_a_file_that_another_hand_changed_since_is_asked_about(answer: str
         return
     assert now == ("before", "by the user" if answer == "leave" else "before", [])
     assert ("left as they are, changed outside this session: theirs" in printed) == (answer == "leave")
-    await desk.type("/redo")
+    await ctx.type("/redo")
     assert Path("mine").read_text() == "turn\n"
     assert Path("theirs").read_text() == "by the user"
     runtime.close()
@@ -186,9 +186,9 @@ async def test_a_change_of_the_users_between_two_turns_is_asked_about_too() -> N
     Path("a").write_text("the user's")
     runtime.agent.model = make_runtime(replies([shell("echo 2 >> a")])).agent.model
     await run_turn(runtime, "turn 2")
-    desk = Desk(runtime, None)
-    await desk.type("/undo 2")
-    assert desk.offered
+    ctx = ScriptedContext(runtime, None)
+    await ctx.type("/undo 2")
+    assert ctx.offered
     assert Path("a").read_text() == "the user's2\n"
     runtime.close()
 
@@ -213,14 +213,14 @@ async def test_without_a_terminal_it_is_refused_and_named() -> None:
 async def test_each_part_is_undone_and_redone_alone(part: str, content: str, left: int) -> None:
     Path("a").write_text("before")
     runtime = await runtime_with(shell("echo turn > a"))
-    desk = Desk(runtime)
-    await desk.type("/window full")
-    await desk.type(f"/undo {part}")
+    ctx = ScriptedContext(runtime)
+    await ctx.type("/window full")
+    await ctx.type(f"/undo {part}")
     session = runtime.sessions.current_session
     assert session is not None
     assert (Path("a").read_text(), len(queries(runtime))) == (content, left)
     assert str(session.window) == ("5+3" if part == "window" else "full")
-    await desk.type("/redo")
+    await ctx.type("/redo")
     session = runtime.sessions.current_session
     assert session is not None
     assert (Path("a").read_text(), len(queries(runtime)), str(session.window)) == ("turn\n", 1, "full")
@@ -234,13 +234,13 @@ async def test_what_a_turn_taught_goes_with_it_and_may_be_learned_again() -> Non
     await run_turn(runtime, query, learn=False)
     live = [b.content for b in runtime.sessions.current_session.playbook.bullets.values()]  # type: ignore[union-attr]
     assert live
-    desk = Desk(runtime)
-    assert "strategies: P-1" in await desk.type("/undo")
+    ctx = ScriptedContext(runtime)
+    assert "strategies: P-1" in await ctx.type("/undo")
     assert not runtime.sessions.current_session.playbook.bullets  # type: ignore[union-attr]
-    await desk.type("/redo")
+    await ctx.type("/redo")
     again = [b.content for b in runtime.sessions.current_session.playbook.bullets.values()]  # type: ignore[union-attr]
     assert again == live
-    await desk.type("/undo")
+    await ctx.type("/undo")
     await run_turn(runtime, query, learn=False)
     assert [b.content for b in runtime.sessions.current_session.playbook.bullets.values()] == live  # type: ignore[union-attr]
     runtime.close()
@@ -248,7 +248,7 @@ async def test_what_a_turn_taught_goes_with_it_and_may_be_learned_again() -> Non
 
 async def test_the_next_request_has_nothing_of_an_undone_turn_and_goes_on_with_the_rest() -> None:
     runtime = await runtime_with(write("one", "1"), write("two", "2"))
-    await Desk(runtime).type("/undo")
+    await ScriptedContext(runtime).type("/undo")
     turn = runtime.agent.prepare("and now?")
     text = str(turn.request.messages)
     assert "turn 1" in text
@@ -270,7 +270,7 @@ async def test_a_file_over_the_cap_is_reported_as_it_changes_and_named_by_the_un
     events = await run_turn(runtime, "grow it")
     lines = [event.text for event in events if event.type == "notice"]
     assert any("big.bin" in line and "too large" in line for line in lines), lines
-    printed = await Desk(runtime).type("/undo")
+    printed = await ScriptedContext(runtime).type("/undo")
     assert "big.bin is not as it was: it was too large" in printed
     assert Path("big.bin").stat().st_size == 50_000_001
     assert Path("small").read_text() == "s"
@@ -280,7 +280,7 @@ async def test_a_file_over_the_cap_is_reported_as_it_changes_and_named_by_the_un
 async def test_a_folder_that_holds_more_than_the_turn_made_stays_and_is_named() -> None:
     Path(".gitignore").write_text("*.log\n")
     runtime = await runtime_with(shell("mkdir out && echo x > out/a && echo y > out/b.log"))
-    printed = await Desk(runtime).type("/undo")
+    printed = await ScriptedContext(runtime).type("/undo")
     assert "out is not as it was: Directory not empty" in printed
     assert not Path("out/a").exists()
     assert Path("out/b.log").read_text() == "y\n"
@@ -294,7 +294,7 @@ async def test_a_link_in_the_place_of_a_folder_is_not_written_through(tmp_path: 
     outside = tmp_path / "outside"
     Path("src").rename(outside)
     Path("src").symlink_to(outside)
-    printed = await Desk(runtime).type("/undo")
+    printed = await ScriptedContext(runtime).type("/undo")
     assert "src/a is not as it was: a link is on the way" in printed
     assert (outside / "a").read_text() == "turn\n"
     runtime.close()
@@ -318,7 +318,7 @@ async def test_a_link_in_the_place_of_a_folder_is_not_written_through(tmp_path: 
 async def test_what_cannot_be_undone_is_named_and_nothing_changes(line: str, message: str) -> None:
     runtime = await runtime_with(write("a", "1"))
     with pytest.raises((BadInput, UsageError), match=message):
-        await Desk(runtime).type(line)
+        await ScriptedContext(runtime).type(line)
     assert Path("a").read_text() == "1"
     assert queries(runtime) == ["turn 1"]
     runtime.close()
@@ -328,42 +328,42 @@ async def test_what_cannot_be_undone_is_named_and_nothing_changes(line: str, mes
 async def test_a_session_without_turns_has_nothing_to_undo(line: str) -> None:
     runtime = make_runtime()
     with pytest.raises((BadInput, UsageError), match="nothing to undo|nothing to redo|There is no turn"):
-        await Desk(runtime).type(line)
+        await ScriptedContext(runtime).type(line)
     runtime.close()
 
 
 async def test_rewind_offers_the_turns_with_what_each_changed() -> None:
     runtime = await runtime_with(write("a", "1"), shell("echo 2 > a; echo 3 > b"), Reply("words"))
-    desk = Desk(runtime, "2", "files")
-    await desk.type("/rewind")
-    assert [label for _, label in desk.offered[0]] == ["T3 · turn 3", "T2 · turn 2 · a, b", "T1 · turn 1 · a"]
+    ctx = ScriptedContext(runtime, "2", "files")
+    await ctx.type("/rewind")
+    assert [label for _, label in ctx.offered[0]] == ["T3 · turn 3", "T2 · turn 2 · a, b", "T1 · turn 1 · a"]
     assert Path("a").read_text() == "1"
     assert not Path("b").exists()
     assert len(queries(runtime)) == 3
-    desk.will_pick(None)
-    assert await desk.type("/rewind") == ""
-    desk.will_pick("1", None)
-    assert await desk.type("/rewind") == ""
+    ctx.will_pick(None)
+    assert await ctx.type("/rewind") == ""
+    ctx.will_pick("1", None)
+    assert await ctx.type("/rewind") == ""
     runtime.close()
 
 
 async def test_diff_shows_a_turn_the_session_and_what_is_no_text() -> None:
     Path("a").write_text("old\n")
     runtime = await runtime_with(edit("a", "old", "new"), shell("echo more >> a; printf '\\000' > bin; chmod 600 a"))
-    desk = Desk(runtime)
-    last = await desk.type("/diff")
+    ctx = ScriptedContext(runtime)
+    last = await ctx.type("/diff")
     assert "more" in last
     assert "bin: made" in last
     assert "mode 100644 → 100600" in last
     assert "old" not in last
-    first = await desk.type("/diff T1")
+    first = await ctx.type("/diff T1")
     assert "old" in first
     assert "more" not in first
-    both = await desk.type("/diff session")
+    both = await ctx.type("/diff session")
     assert both.count("a: ") == 1
     assert "(+2 −1)" in both
-    await desk.type("/undo 2 files")
-    assert "no file is different" in await desk.type("/diff session")
+    await ctx.type("/undo 2 files")
+    assert "no file is different" in await ctx.type("/diff session")
     runtime.close()
 
 
@@ -371,7 +371,7 @@ async def test_what_is_ignored_and_what_only_reads_is_not_looked_at() -> None:
     Path(".gitignore").write_text("*.log\n")
     runtime = await runtime_with(shell("ls -la"), shell("echo x > a.log"))
     assert runtime.sessions.undo.changes(runtime.sessions.current_session, 1) == []  # type: ignore[arg-type]
-    await Desk(runtime).type("/undo 2")
+    await ScriptedContext(runtime).type("/undo 2")
     assert Path("a.log").exists()
     runtime.close()
 
@@ -384,7 +384,7 @@ async def test_the_next_request_is_what_it_was_before_the_undone_turns() -> None
     facts = dict(runtime.sessions.current_session.context.facts)  # type: ignore[union-attr]
     for number in range(5, 14):
         await run_turn(runtime, f"never touch file {number}", learn=False)
-    await Desk(runtime).type("/undo 9")
+    await ScriptedContext(runtime).type("/undo 9")
     assert runtime.agent.prepare("and now?").request.messages == before
     assert {key: fact.text for key, fact in runtime.sessions.current_session.context.facts.items()} == {  # type: ignore[union-attr]
         key: fact.text for key, fact in facts.items()

@@ -12,7 +12,7 @@ import pytest
 from swecli.store.records import FileState
 from swecli.undo import versions as module
 from swecli.undo.versions import UNKEPT, FileVersions
-from tests.support.desk import Desk
+from tests.support.command_context import ScriptedContext
 from tests.support.runtime import calls, make_runtime, run_turn
 
 
@@ -115,7 +115,7 @@ async def test_what_an_interrupted_command_had_changed_is_undone_too() -> None:
         await asyncio.sleep(0.02)
     turn.cancel()
     await asyncio.gather(turn, return_exceptions=True)
-    await Desk(runtime).type("/undo")
+    await ScriptedContext(runtime).type("/undo")
     assert Path("a").read_text() == "before"
     runtime.close()
 
@@ -126,7 +126,7 @@ async def test_undone_turns_are_in_no_list_and_go_with_their_session() -> None:
     runtime = make_runtime([calls(("write_file", {"path": "b", "content": "x"})), "done"] * 2, mode="auto")
     await run_turn(runtime, "first")
     await run_turn(runtime, "second words")
-    await Desk(runtime).type("/undo")
+    await ScriptedContext(runtime).type("/undo")
     session = runtime.sessions.current_session
     assert session is not None
     assert [info.id for info in runtime.sessions.list_sessions()] == [session.id]

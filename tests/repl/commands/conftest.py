@@ -1,4 +1,4 @@
-"""A runtime whose model answers "ok" as often as it is asked, and a desk on it."""
+"""A runtime whose model always answers "ok", and a command context for it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from swecli.app import Runtime
-from tests.support.desk import Desk
+from tests.support.command_context import ScriptedContext
 from tests.support.runtime import make_runtime
 
 
@@ -19,5 +19,5 @@ def runtime() -> Iterator[Runtime]:
 
 
 @pytest.fixture
-def desk(runtime: Runtime) -> Desk:
-    return Desk(runtime)
+def ctx(runtime: Runtime) -> ScriptedContext:
+    return ScriptedContext(runtime)

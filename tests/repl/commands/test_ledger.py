@@ -11,7 +11,7 @@ import pytest
 
 from swecli.models.errors import BadInput
 from swecli.store.reviews import ReviewStore
-from tests.support.desk import Desk
+from tests.support.command_context import ScriptedContext
 from tests.support.project import make_project
 from tests.support.reviews import begin, collect, done, store_of, verdict
 from tests.support.runtime import make_runtime, run_turn
@@ -26,106 +26,106 @@ def report(*rows: tuple[str, int, str], **fields: object) -> Reply:
 
 async def desk_with(
     monkeypatch: pytest.MonkeyPatch, *replies: Reply | str, **fields: object
-) -> tuple[Desk, ReviewStore]:
+) -> tuple[ScriptedContext, ReviewStore]:
     monkeypatch.chdir(make_project(Path("shop")))
     fields = {"suggestion": "TAX = Decimal('0.19')", "severity": "high", **fields}
     first = report(("shop/prices.py", 3, "MAGIC_NUMBERS"), ("README.md", 1, "DEAD_CODE"), **fields)
     runtime = make_runtime([first, *replies])
     await collect(await begin(runtime, "shop/prices.py", "README.md"))
-    return Desk(runtime), store_of(runtime)
+    return ScriptedContext(runtime), store_of(runtime)
 
 
 async def test_a_card_shows_the_code_and_the_suggestion_as_a_diff(monkeypatch: pytest.MonkeyPatch) -> None:
-    desk, _ = await desk_with(monkeypatch)
-    desk.will_pick("n", None)
-    text = await desk.type("/findings walk shop/prices.py")
+    ctx, _ = await desk_with(monkeypatch)
+    ctx.will_pick("n", None)
+    text = await ctx.type("/findings walk shop/prices.py")
     assert ">    3 TAX = 0.19" in text
     assert "3 - TAX = 0.19" in text
     assert "3 + TAX = Decimal('0.19')" in text
-    assert [mark for mark, _ in desk.offered[0]] == ["a", "f", "d", "c", "o", "n"]
+    assert [mark for mark, _ in ctx.offered[0]] == ["a", "f", "d", "c", "o", "n"]
 
 
 @pytest.mark.slow
 async def test_applying_asks_and_writes_exactly_those_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    desk, store = await desk_with(monkeypatch)
+    ctx, store = await desk_with(monkeypatch)
     before = PRICES.read_text()
-    desk.will_pick("a", "1", "n")
-    text = await desk.type("/findings walk F-1")
+    ctx.will_pick("a", "1", "n")
+    text = await ctx.type("/findings walk F-1")
     assert PRICES.read_text() == before.replace("TAX = 0.19", "TAX = Decimal('0.19')")
     assert "F-1 is gone, not verified" in text
     assert store.get("F-1").state == "gone"
-    assert "a" not in dict(desk.offered[2]), "the card comes again, as it is now"
+    assert "a" not in dict(ctx.offered[2]), "the card comes again, as it is now"
 
 
 async def test_undo_takes_back_what_was_applied_after_the_last_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    desk, _ = await desk_with(monkeypatch, "Hello.")
+    ctx, _ = await desk_with(monkeypatch, "Hello.")
     before = PRICES.read_text()
-    await run_turn(desk.runtime, "hello", learn=False)
-    desk.will_pick("1")
-    await desk.type("/findings apply F-1")
+    await run_turn(ctx.runtime, "hello", learn=False)
+    ctx.will_pick("1")
+    await ctx.type("/findings apply F-1")
     assert PRICES.read_text() != before
-    await desk.type("/undo files")
+    await ctx.type("/undo files")
     assert PRICES.read_text() == before
 
 
 async def test_a_refused_change_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    desk, store = await desk_with(monkeypatch)
+    ctx, store = await desk_with(monkeypatch)
     before = PRICES.read_text()
-    desk.will_pick("3")
-    await desk.type("/findings apply F-1")
+    ctx.will_pick("3")
+    await ctx.type("/findings apply F-1")
     assert (PRICES.read_text(), store.get("F-1").state) == (before, "open")
 
 
 @pytest.mark.slow
 async def test_a_dismissal_asks_for_the_reason_and_offers_the_last_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    desk, store = await desk_with(monkeypatch)
-    desk.will_pick("d", "the law says so", "d", "the law says so")
-    await desk.type("/findings walk")
+    ctx, store = await desk_with(monkeypatch)
+    ctx.will_pick("d", "the law says so", "d", "the law says so")
+    await ctx.type("/findings walk")
     assert [store.get(ref).reason for ref in ("F-1", "F-2")] == ["the law says so"] * 2
-    assert desk.offered[2] == [("the law says so", "the law says so"), ("", "another reason")]
+    assert ctx.offered[2] == [("the law says so", "the law says so"), ("", "another reason")]
 
 
 async def test_an_empty_reason_dismisses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    desk, store = await desk_with(monkeypatch)
-    desk.will_pick("d", None, "q")
-    await desk.type("/findings walk")
+    ctx, store = await desk_with(monkeypatch)
+    ctx.will_pick("d", None, "q")
+    await ctx.type("/findings walk")
     assert store.get("F-1").state == "open"
 
 
 @pytest.mark.slow
 async def test_a_check_names_its_price_and_moves_the_state(monkeypatch: pytest.MonkeyPatch) -> None:
     judged = Reply("", (ScriptedCall(*verdict(("F-1", "refuted", "Decimal('0.19')"))),))
-    desk, store = await desk_with(monkeypatch, judged)
-    desk.will_pick("1")
-    await desk.type("/findings apply F-1")
-    desk.will_pick("yes")
-    text = await desk.type("/findings check F-1")
-    assert desk.offered[-1] == [("yes", "yes"), ("no", "no")]
+    ctx, store = await desk_with(monkeypatch, judged)
+    ctx.will_pick("1")
+    await ctx.type("/findings apply F-1")
+    ctx.will_pick("yes")
+    text = await ctx.type("/findings check F-1")
+    assert ctx.offered[-1] == [("yes", "yes"), ("no", "no")]
     assert "0 confirmed, 1 refuted" in text
     assert store.get("F-1").state == "fixed"
 
 
 @pytest.mark.slow
 async def test_the_editor_opens_at_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    desk, _ = await desk_with(monkeypatch)
-    desk.runtime.start.environ["EDITOR"] = "vim -n"  # type: ignore[index]
-    desk.will_pick("o", "n")
-    await desk.type("/findings walk F-1")
-    assert desk.handed_over == [["vim", "-n", "+3", str(Path("shop/prices.py").resolve())]]
+    ctx, _ = await desk_with(monkeypatch)
+    ctx.runtime.start.environ["EDITOR"] = "vim -n"  # type: ignore[index]
+    ctx.will_pick("o", "n")
+    await ctx.type("/findings walk F-1")
+    assert ctx.handed_over == [["vim", "-n", "+3", str(Path("shop/prices.py").resolve())]]
 
 
 async def test_an_editor_that_cannot_be_started_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    desk, _ = await desk_with(monkeypatch)
-    desk.runtime.start.environ["EDITOR"] = "/nowhere/ed"  # type: ignore[index]
-    monkeypatch.setattr(desk, "run_program", partial(asyncio.to_thread, subprocess.call))
-    desk.will_pick("o", "n")
-    assert "The editor '/nowhere/ed' cannot be started: No such file" in await desk.type("/findings walk F-1")
+    ctx, _ = await desk_with(monkeypatch)
+    ctx.runtime.start.environ["EDITOR"] = "/nowhere/ed"  # type: ignore[index]
+    monkeypatch.setattr(ctx, "run_program", partial(asyncio.to_thread, subprocess.call))
+    ctx.will_pick("o", "n")
+    assert "The editor '/nowhere/ed' cannot be started: No such file" in await ctx.type("/findings walk F-1")
 
 
 async def test_back_and_next_go_through_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    desk, _ = await desk_with(monkeypatch)
-    desk.will_pick("n", "p", "n", "n")
-    text = await desk.type("/findings walk")
+    ctx, _ = await desk_with(monkeypatch)
+    ctx.will_pick("n", "p", "n", "n")
+    text = await ctx.type("/findings walk")
     assert [line.split()[0] for line in text.splitlines() if line.startswith("F-")] == ["F-2", "F-1", "F-2", "F-1"]
 
 
@@ -141,21 +141,21 @@ async def test_back_and_next_go_through_them(monkeypatch: pytest.MonkeyPatch) ->
 async def test_what_cannot_be_applied_changes_nothing(
     suggestion: str, change: str, problem: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk, store = await desk_with(monkeypatch, suggestion=suggestion)
+    ctx, store = await desk_with(monkeypatch, suggestion=suggestion)
     if change:
         PRICES.write_text(change)
     before = PRICES.read_bytes()
     with pytest.raises(BadInput, match=problem):
-        await desk.type("/findings apply F-1")
+        await ctx.type("/findings apply F-1")
     assert (PRICES.read_bytes(), store.get("F-1").state) == (before, "open")
 
 
 async def test_a_line_that_stands_twice_is_replaced_where_the_finding_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    desk, _ = await desk_with(monkeypatch)
+    ctx, _ = await desk_with(monkeypatch)
     text = PRICES.read_bytes()
     PRICES.write_bytes(b"".join([b"# moved\r\n", text.replace(b"\n", b"\r\n"), b"TAX = 0.19\r\n"]))
-    desk.will_pick("1")
-    await desk.type("/findings apply F-1")
+    ctx.will_pick("1")
+    await ctx.type("/findings apply F-1")
     after = PRICES.read_bytes()
     assert after.count(b"TAX = 0.19\r\n") == 1
     assert after.endswith(b"TAX = 0.19\r\n")

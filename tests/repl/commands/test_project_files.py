@@ -10,11 +10,11 @@ from swecli.app import Runtime
 from swecli.models.errors import BadInput
 from swecli.repl.commands.base import Command
 from swecli.repl.commands.registry import discover
-from tests.support.desk import Desk
+from tests.support.command_context import ScriptedContext
 
 
-class _Steered(Desk):
-    """A desk that keeps what a command sends on as a query."""
+class _Steered(ScriptedContext):
+    """A context that records the query a command submits."""
 
     def __init__(self, runtime: Runtime) -> None:
         super().__init__(runtime)
@@ -57,9 +57,9 @@ def own(root: Path) -> list[Command]:
 )
 async def test_the_text_is_sent_with_its_arguments(runtime: Runtime, text: str, args: str, sent: str) -> None:
     write(runtime.cwd, "fix.md", text)
-    desk = _Steered(runtime)
-    await only(runtime.cwd).run(desk, args)
-    assert desk.sent == [sent]
+    ctx = _Steered(runtime)
+    await only(runtime.cwd).run(ctx, args)
+    assert ctx.sent == [sent]
 
 
 def test_front_matter_gives_help_and_arguments(tmp_path: Path) -> None:

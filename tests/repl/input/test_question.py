@@ -48,7 +48,7 @@ class Resized(Drawn):
         self.written += data
 
 
-class Desk:
+class ScriptedContext:
     """A program that does nothing but note what its keys ask for."""
 
     def __init__(self) -> None:
@@ -86,9 +86,9 @@ class Typist:
     """A prompt, and somebody at its keyboard."""
 
     def __init__(self, pipe: PipeInput, output: Output | None = None, **settings: str) -> None:
-        self.pipe, self.desk = pipe, Desk()
-        self.sent, start = self.desk.sent, make_start(**settings)
-        self.prompt = PromptLine(self.desk, start, DummyCompleter(), lambda width: [], pipe, output or Drawn())
+        self.pipe, self.ctx = pipe, ScriptedContext()
+        self.sent, start = self.ctx.sent, make_start(**settings)
+        self.prompt = PromptLine(self.ctx, start, DummyCompleter(), lambda width: [], pipe, output or Drawn())
 
     async def type(self, *keys: str, gap: float = 0.1) -> None:
         """One key after the other, `gap` seconds apart."""
@@ -210,7 +210,7 @@ def test_escape_and_ctrl_c_interrupt_and_never_answer() -> None:
         assert await typist.answer(ESC, gap=0.5) is None
         assert await typist.answer(CTRL_C) is None
 
-    assert typed(play).desk.done == ["interrupt", "interrupt"]
+    assert typed(play).ctx.done == ["interrupt", "interrupt"]
 
 
 def test_a_terminal_that_goes_away_answers_no_option() -> None:

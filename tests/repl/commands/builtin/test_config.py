@@ -9,32 +9,34 @@ import pytest
 
 from swecli.app import Runtime
 from swecli.models.errors import ConfigError, UsageError
-from tests.support.desk import Desk
+from tests.support.command_context import ScriptedContext
 from tests.support.runtime import make_runtime
 
 
-async def test_every_setting_is_shown_with_where_it_comes_from(runtime: Runtime, desk: Desk) -> None:
+async def test_every_setting_is_shown_with_where_it_comes_from(runtime: Runtime, ctx: ScriptedContext) -> None:
     runtime.settings.origins["mode"] = "environment"
-    shown = [line.split() for line in (await desk.type("/config")).splitlines()]
+    shown = [line.split() for line in (await ctx.type("/config")).splitlines()]
     assert ["mode", "environment", '"ask"'] in shown
     assert ["max_turns", "default", "50"] in shown
-    assert "max_turns" in await desk.type("/config max_turns")
+    assert "max_turns" in await ctx.type("/config max_turns")
 
 
-async def test_one_is_set_in_the_users_file_and_what_is_stronger_is_named(runtime: Runtime, desk: Desk) -> None:
+async def test_one_is_set_in_the_users_file_and_what_is_stronger_is_named(
+    runtime: Runtime, ctx: ScriptedContext
+) -> None:
     file = runtime.start.paths.config_file
     file.write_text("# mine\n")
-    assert 'theme = "light" in' in await desk.type("/config theme light")
-    assert "from the next start on" in await desk.type("/config allow 'run(pytest *)' Bash(git:*)")
+    assert 'theme = "light" in' in await ctx.type("/config theme light")
+    assert "from the next start on" in await ctx.type("/config allow 'run(pytest *)' Bash(git:*)")
     assert file.read_text() == '# mine\ntheme = "light"\nallow = ["run(pytest *)", "Bash(git:*)"]\n'
     runtime.settings.origins["mode"] = "environment"
-    assert "environment wins where it is set" in await desk.type("/config mode plan")
+    assert "environment wins where it is set" in await ctx.type("/config mode plan")
 
 
 async def test_with_a_file_of_its_own_that_one_is_changed(tmp_path: Path) -> None:
     made = make_runtime([])
-    desk = Desk(replace(made, start=replace(made.start, config=tmp_path / "mine.toml")))
-    await desk.type("/config theme light")
+    ctx = ScriptedContext(replace(made, start=replace(made.start, config=tmp_path / "mine.toml")))
+    await ctx.type("/config theme light")
     assert (tmp_path / "mine.toml").read_text() == 'theme = "light"\n'
     assert not made.start.paths.config_file.exists()
 
@@ -50,17 +52,17 @@ async def test_with_a_file_of_its_own_that_one_is_changed(tmp_path: Path) -> Non
     ],
 )
 async def test_what_cannot_be_set_is_one_line_and_the_file_stays(
-    runtime: Runtime, desk: Desk, args: str, error: type[Exception], why: str
+    runtime: Runtime, ctx: ScriptedContext, args: str, error: type[Exception], why: str
 ) -> None:
     with pytest.raises(error) as caught:
-        await desk.type(f"/config {args}")
+        await ctx.type(f"/config {args}")
     assert why in str(caught.value)
     assert not runtime.start.paths.config_file.exists()
 
 
 async def test_the_doctor_looks_at_what_this_session_runs_with() -> None:
     runtime = make_runtime(["ok"], db="x.db", model="openai/gpt-4o")
-    shown = await Desk(runtime).type("/doctor")
+    shown = await ScriptedContext(runtime).type("/doctor")
     runtime.close()
     assert "database:" in shown
     assert "x.db: ok" in shown

@@ -10,7 +10,7 @@ import pytest
 from swecli.app import Runtime
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.message import ModelRequest
-from tests.support.desk import Desk
+from tests.support.command_context import ScriptedContext
 from tests.support.runtime import calls, make_runtime, run_turn
 from tests.support.scripted import ScriptedModel
 
@@ -33,8 +33,8 @@ def runtime() -> Runtime:
 
 
 @pytest.fixture
-def desk(runtime: Runtime) -> Desk:
-    return Desk(runtime)
+def ctx(runtime: Runtime) -> ScriptedContext:
+    return ScriptedContext(runtime)
 
 
 async def chat(runtime: Runtime, *queries: str) -> None:
@@ -46,9 +46,9 @@ def first_message(runtime: Runtime) -> str:
     return str(runtime.agent.model.requests[-1].messages[0]["content"])  # type: ignore[attr-defined]
 
 
-async def test_the_plan_is_what_then_happens(runtime: Runtime, desk: Desk) -> None:
+async def test_the_plan_is_what_then_happens(runtime: Runtime, ctx: ScriptedContext) -> None:
     await chat(runtime, *(f"question {n}" for n in range(1, 8)))
-    assert "after 2 more turns" in (planned := await desk.type("/context plan"))
+    assert "after 2 more turns" in (planned := await ctx.type("/context plan"))
     leaving = re.findall(r"T\d+", planned.split("would remove")[1].split("·")[0])
     await chat(runtime, "question 8", "question 9", "question 10")
     sent = runtime.agent.model.requests[-1].messages  # type: ignore[attr-defined]
@@ -56,33 +56,37 @@ async def test_the_plan_is_what_then_happens(runtime: Runtime, desk: Desk) -> No
     assert held == [f"question {n}" for n in range(1, 11) if f"T{n}" not in leaving]
 
 
-async def test_why_states_what_took_a_text_out_and_the_command_brings_it_back(runtime: Runtime, desk: Desk) -> None:
+async def test_why_states_what_took_a_text_out_and_the_command_brings_it_back(
+    runtime: Runtime, ctx: ScriptedContext
+) -> None:
     await chat(runtime, "read the file", *(f"question {n}" for n in range(2, 11)))
-    printed = await desk.type("/context why KIWI")
+    printed = await ctx.type("/context why KIWI")
     assert "result of call_" in printed
     assert "removed by R-2 (window, in T10) · /pin T1 brings it back" in printed
-    assert "pinned T1" in await desk.type("/pin T1")
+    assert "pinned T1" in await ctx.type("/pin T1")
     await chat(runtime, "and now")
     assert "KIWI" in str(runtime.agent.model.requests[-1].messages)  # type: ignore[attr-defined]
-    assert "word for word" in await desk.type("/context why KIWI")
-    assert "not found in this session" in await desk.type("/context why PAPAYA")
+    assert "word for word" in await ctx.type("/context why KIWI")
+    assert "not found in this session" in await ctx.type("/context why PAPAYA")
 
 
-async def test_undo_takes_the_newest_reduction_back(runtime: Runtime, desk: Desk) -> None:
+async def test_undo_takes_the_newest_reduction_back(runtime: Runtime, ctx: ScriptedContext) -> None:
     await chat(runtime, *(f"question {n}" for n in range(1, 10)))
     before = runtime.agent.model.requests[-1].messages  # type: ignore[attr-defined]
     await chat(runtime, "question 10")
-    assert "undid R-2 (window)" in await desk.type("/context undo")
+    assert "undid R-2 (window)" in await ctx.type("/context undo")
     assert runtime.agent.prepare("now").messages[: len(before)] == before
-    assert "(undone)" in await desk.type("/context log")
+    assert "(undone)" in await ctx.type("/context log")
     with pytest.raises(BadInput, match="Nothing has been removed"):
-        await desk.type("/context undo")
+        await ctx.type("/context undo")
 
 
-async def test_a_summary_on_demand_replaces_the_window_and_can_be_taken_back(runtime: Runtime, desk: Desk) -> None:
+async def test_a_summary_on_demand_replaces_the_window_and_can_be_taken_back(
+    runtime: Runtime, ctx: ScriptedContext
+) -> None:
     await chat(runtime, "never use tabs", *("x" * 2_000 for _ in range(2)))
     before = runtime.agent.prepare("now").messages
-    printed = await desk.type("/compact the numbers")
+    printed = await ctx.type("/compact the numbers")
     assert "condense" in printed
     asked = runtime.agent.model.requests[-1]  # type: ignore[attr-defined]
     assert "above all: the numbers" in asked.messages[-1]["content"]
@@ -91,27 +95,27 @@ async def test_a_summary_on_demand_replaces_the_window_and_can_be_taken_back(run
     assert [m["role"] for m in sent] == ["system", "user"]
     assert "SUMMARY: they counted." in first_message(runtime)
     assert '"never use tabs" (T1)' in first_message(runtime)
-    await desk.type("/context undo")
+    await ctx.type("/context undo")
     assert runtime.agent.prepare("now").messages[: len(before) - 1] == before[:-1]
 
 
-async def test_a_pin_costs_what_it_states_and_unpin_lets_it_go(runtime: Runtime, desk: Desk) -> None:
+async def test_a_pin_costs_what_it_states_and_unpin_lets_it_go(runtime: Runtime, ctx: ScriptedContext) -> None:
     await chat(runtime, *(f"question {n}" for n in range(1, 3)))
-    assert re.search(r"pinned T2 \(\d+ tokens", await desk.type("/pin"))
+    assert re.search(r"pinned T2 \(\d+ tokens", await ctx.type("/pin"))
     await chat(runtime, *(f"question {n}" for n in range(3, 12)))
-    assert "pins" in await desk.type("/context")
-    assert "unpinned T2" in await desk.type("/unpin")
+    assert "pins" in await ctx.type("/context")
+    assert "unpinned T2" in await ctx.type("/unpin")
     with pytest.raises(BadInput, match="Nothing is pinned"):
-        await desk.type("/unpin")
+        await ctx.type("/unpin")
 
 
 @pytest.mark.parametrize("line", ["/pin T99", "/pin x", "/unpin 1", "/context undo", "/compact", "/context plan"])
-async def test_what_cannot_be_done_is_one_clear_line(desk: Desk, line: str) -> None:
+async def test_what_cannot_be_done_is_one_clear_line(ctx: ScriptedContext, line: str) -> None:
     with pytest.raises(BadInput) as caught:
-        await desk.type(line)
+        await ctx.type(line)
     assert "\n" not in str(caught.value)
 
 
-async def test_an_unknown_view_is_named(desk: Desk) -> None:
+async def test_an_unknown_view_is_named(ctx: ScriptedContext) -> None:
     with pytest.raises(UsageError, match="Unknown option 'plant'"):
-        await desk.type("/context plant")
+        await ctx.type("/context plant")

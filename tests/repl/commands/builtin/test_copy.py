@@ -8,7 +8,7 @@ import pytest
 
 from swecli.app import Runtime
 from swecli.models.errors import UsageError
-from tests.support.desk import Desk
+from tests.support.command_context import ScriptedContext
 from tests.support.runtime import make_runtime, run_turn
 
 
@@ -29,25 +29,25 @@ async def test_the_last_answer_or_an_earlier_one_is_copied(clipboard: Path) -> N
     runtime = make_runtime(["erste", "zweite ☃"])
     for query in ("one", "two"):
         await run_turn(runtime, query)
-    desk = Desk(runtime)
-    assert "copied 8 characters" in await desk.type("/copy")
+    ctx = ScriptedContext(runtime)
+    assert "copied 8 characters" in await ctx.type("/copy")
     assert clipboard.read_text() == "zweite ☃"
-    await desk.type("/copy 2")
+    await ctx.type("/copy 2")
     assert clipboard.read_text() == "erste"
     runtime.close()
 
 
 @pytest.mark.parametrize("args", ["", "2", "0", "-1", "x"])
-async def test_an_answer_that_is_not_there_is_named(desk: Desk, clipboard: Path, args: str) -> None:
+async def test_an_answer_that_is_not_there_is_named(ctx: ScriptedContext, clipboard: Path, args: str) -> None:
     with pytest.raises(UsageError, match="There is no answer"):
-        await desk.type(f"/copy {args}")
+        await ctx.type(f"/copy {args}")
     assert not clipboard.exists()
 
 
 async def test_without_a_clipboard_nothing_is_called_copied(
-    runtime: Runtime, desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    runtime: Runtime, ctx: ScriptedContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     await run_turn(runtime, "one")
     with pytest.raises(UsageError, match="No clipboard program was found"):
-        await desk.type("/copy")
+        await ctx.type("/copy")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.support.desk import Desk
+from tests.support.command_context import ScriptedContext
 
 
-async def test_it_leaves(desk: Desk) -> None:
-    await desk.type("/exit")
-    assert desk.left
+async def test_it_leaves(ctx: ScriptedContext) -> None:
+    await ctx.type("/exit")
+    assert ctx.left

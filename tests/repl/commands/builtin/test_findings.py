@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from swecli.models.errors import SwecliError
-from tests.support.desk import Desk
+from tests.support.command_context import ScriptedContext
 from tests.support.project import make_project
 from tests.support.reviews import begin, collect, reported
 from tests.support.runtime import make_runtime
@@ -18,28 +18,28 @@ ROWS = reported(*[("shop/prices.py", n, "MAGIC_NUMBERS") for n in (3, 8, 13)], (
 
 
 @pytest.fixture
-async def desk(monkeypatch: pytest.MonkeyPatch) -> Desk:
+async def ctx(monkeypatch: pytest.MonkeyPatch) -> ScriptedContext:
     monkeypatch.chdir(make_project(Path("shop")))
     runtime = make_runtime([ROWS, "Done.", "Done."])
     await collect(await begin(runtime, "."))
-    return Desk(runtime)
+    return ScriptedContext(runtime)
 
 
-async def test_they_are_listed_shown_and_settled(desk: Desk) -> None:
-    assert "README.md:1" in await desk.type("/findings")
-    assert ">    3 TAX = 0.19" in await desk.type("/findings show F-1")
-    assert "stays so: the law" in await desk.type("/findings dismiss F-1 the law")
-    assert "F-1 " not in (await desk.type("/findings list")).split("/findings")[0]
-    assert "F-1" in await desk.type("/findings list dismissed")
-    await desk.type("/findings reopen F-1")
-    assert "Nothing has changed" in await desk.type("/findings recheck")
+async def test_they_are_listed_shown_and_settled(ctx: ScriptedContext) -> None:
+    assert "README.md:1" in await ctx.type("/findings")
+    assert ">    3 TAX = 0.19" in await ctx.type("/findings show F-1")
+    assert "stays so: the law" in await ctx.type("/findings dismiss F-1 the law")
+    assert "F-1 " not in (await ctx.type("/findings list")).split("/findings")[0]
+    assert "F-1" in await ctx.type("/findings list dismissed")
+    await ctx.type("/findings reopen F-1")
+    assert "Nothing has changed" in await ctx.type("/findings recheck")
 
 
-async def test_a_smell_fixed_three_times_is_proposed_to_the_playbook_once(desk: Desk) -> None:
-    said = [await desk.type(f"/findings fixed F-{n}") for n in (1, 2, 3)]
+async def test_a_smell_fixed_three_times_is_proposed_to_the_playbook_once(ctx: ScriptedContext) -> None:
+    said = [await ctx.type(f"/findings fixed F-{n}") for n in (1, 2, 3)]
     assert "P-1 is proposed, since magic numbers was fixed 3 times: F-1, F-2, F-3" in said[2]
-    playbook = desk.runtime.sessions.playbook
-    session = desk.runtime.sessions.current_session
+    playbook = ctx.runtime.sessions.playbook
+    session = ctx.runtime.sessions.current_session
     assert session is not None
     [bullet] = session.playbook.bullets.values()
     assert bullet.state == "quarantined"
@@ -47,10 +47,10 @@ async def test_a_smell_fixed_three_times_is_proposed_to_the_playbook_once(desk: 
         f"F-{n} shop/prices.py" for n in (1, 2, 3)
     ]
     playbook.undo(session)
-    assert "playbook" not in await desk.type("/findings recheck")
+    assert "playbook" not in await ctx.type("/findings recheck")
 
 
 @pytest.mark.parametrize("line", ["/findings odd", "/findings show F-9", "/findings dismiss F-1"])
-async def test_what_is_wrong_is_one_line(desk: Desk, line: str) -> None:
+async def test_what_is_wrong_is_one_line(ctx: ScriptedContext, line: str) -> None:
     with pytest.raises(SwecliError):
-        await desk.type(line)
+        await ctx.type(line)

@@ -6,17 +6,17 @@ import pytest
 
 from swecli.app import Runtime
 from swecli.models.errors import BadInput
-from tests.support.desk import Desk
+from tests.support.command_context import ScriptedContext
 from tests.support.runtime import run_turn
 
 pytestmark = pytest.mark.slow
 
 
-async def test_the_session_goes_on_in_a_copy_and_the_original_is_kept(runtime: Runtime, desk: Desk) -> None:
+async def test_the_session_goes_on_in_a_copy_and_the_original_is_kept(runtime: Runtime, ctx: ScriptedContext) -> None:
     await run_turn(runtime, "first thing")
     old = runtime.sessions.current_session
     assert old is not None
-    printed = await desk.type("/fork")
+    printed = await ctx.type("/fork")
     now = runtime.sessions.current_session
     assert now is not None
     assert now.id != old.id
@@ -26,23 +26,23 @@ async def test_the_session_goes_on_in_a_copy_and_the_original_is_kept(runtime: R
     assert len(runtime.sessions.export(old.id)["interactions"]) == 1
 
 
-async def test_a_copy_may_end_with_an_earlier_turn(runtime: Runtime, desk: Desk) -> None:
+async def test_a_copy_may_end_with_an_earlier_turn(runtime: Runtime, ctx: ScriptedContext) -> None:
     for query in ("one", "two", "three"):
         await run_turn(runtime, query)
-    assert "ends with T2" in await desk.type("/branch t2")
+    assert "ends with T2" in await ctx.type("/branch t2")
     now = runtime.sessions.current_session
     assert now is not None
     assert [m.content for m in now.messages if m.role == "user"] == ["one", "two"]
 
 
 @pytest.mark.parametrize("args", ["T4", "T0", "x", "-1", "T1 T2"])
-async def test_what_is_not_a_turn_is_refused(runtime: Runtime, desk: Desk, args: str) -> None:
+async def test_what_is_not_a_turn_is_refused(runtime: Runtime, ctx: ScriptedContext, args: str) -> None:
     for query in ("one", "two", "three"):
         await run_turn(runtime, query)
     with pytest.raises(BadInput, match=r"is not a turn|There is no turn T4 in this session"):
-        await desk.type(f"/fork {args}")
+        await ctx.type(f"/fork {args}")
 
 
-async def test_before_the_first_turn_there_is_nothing_to_fork(desk: Desk) -> None:
+async def test_before_the_first_turn_there_is_nothing_to_fork(ctx: ScriptedContext) -> None:
     with pytest.raises(BadInput, match="There is no turn yet"):
-        await desk.type("/fork T1")
+        await ctx.type("/fork T1")

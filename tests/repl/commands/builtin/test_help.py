@@ -4,40 +4,40 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.support.desk import Desk
+from tests.support.command_context import ScriptedContext
 
 
-async def test_every_command_and_the_keys_are_listed(desk: Desk) -> None:
-    printed = " ".join((await desk.type("/help")).split())  # long lines are folded
-    for command in desk.commands:
+async def test_every_command_and_the_keys_are_listed(ctx: ScriptedContext) -> None:
+    printed = " ".join((await ctx.type("/help")).split())  # long lines are folded
+    for command in ctx.commands:
         assert f"/{command.name}" in printed
         assert command.help.split("`")[0] in printed
     assert "Shift+Tab" in printed
 
 
-async def test_commands_stand_in_groups_and_the_first_is_where_to_start(desk: Desk) -> None:
-    lines = (await desk.type("/help")).splitlines()
+async def test_commands_stand_in_groups_and_the_first_is_where_to_start(ctx: ScriptedContext) -> None:
+    lines = (await ctx.type("/help")).splitlines()
     titles = [line for line in lines if line and not line.startswith((" ", "/"))]
     assert titles[0].startswith("Start here")
     assert next(line for line in lines if line.startswith("/")).startswith("/help")
 
 
-async def test_a_command_of_a_project_stands_under_more(desk: Desk) -> None:
-    desk.commands = [*desk.commands, replace(desk.commands[0], name="deploy", help="Send it")]
-    printed = await desk.type("/help")
+async def test_a_command_of_a_project_stands_under_more(ctx: ScriptedContext) -> None:
+    ctx.commands = [*ctx.commands, replace(ctx.commands[0], name="deploy", help="Send it")]
+    printed = await ctx.type("/help")
     assert printed.index("More") < printed.index("/deploy") < printed.index("Keys")
 
 
-async def test_one_command_is_shown_with_arguments_and_other_names(desk: Desk) -> None:
-    printed = await desk.type("/help /resume")
+async def test_one_command_is_shown_with_arguments_and_other_names(ctx: ScriptedContext) -> None:
+    printed = await ctx.type("/help /resume")
     assert "/sessions [ID|NAME]" in printed
     assert "/continue" in printed
 
 
-async def test_help_for_what_is_not_there_states_it(desk: Desk) -> None:
-    assert "Unknown command /nosuch" in await desk.type("/help nosuch")
+async def test_help_for_what_is_not_there_states_it(ctx: ScriptedContext) -> None:
+    assert "Unknown command /nosuch" in await ctx.type("/help nosuch")
 
 
 async def test_it_fits_forty_columns(runtime) -> None:  # type: ignore[no-untyped-def]
-    printed = await Desk(runtime, width=40).type("/help")
+    printed = await ScriptedContext(runtime, width=40).type("/help")
     assert max(map(len, printed.splitlines())) <= 40

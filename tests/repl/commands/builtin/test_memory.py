@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from swecli.app import Runtime
-from tests.support.desk import Desk
+from tests.support.command_context import ScriptedContext
 
 
-class _Steered(Desk):
-    """A desk that keeps what a command sends on as a query."""
+class _Steered(ScriptedContext):
+    """A context that records the query a command submits."""
 
     def __init__(self, runtime: Runtime) -> None:
         super().__init__(runtime)
@@ -21,27 +21,29 @@ class _Steered(Desk):
         self.sent.append(text)
 
 
-async def test_without_instructions_it_names_the_command_that_writes_them(desk: Desk) -> None:
-    assert "/init" in await desk.type("/memory")
+async def test_without_instructions_it_names_the_command_that_writes_them(ctx: ScriptedContext) -> None:
+    assert "/init" in await ctx.type("/memory")
 
 
-async def test_files_of_a_trusted_folder_are_listed_and_others_announced(runtime: Runtime, desk: Desk) -> None:
+async def test_files_of_a_trusted_folder_are_listed_and_others_announced(
+    runtime: Runtime, ctx: ScriptedContext
+) -> None:
     (runtime.cwd / "AGENTS.md").write_text("Use tabs.\n")
-    printed = await desk.type("/memory")
+    printed = await ctx.type("/memory")
     assert "not trusted" in printed
     assert "/trust" in printed
-    await desk.type("/trust")
-    printed = await desk.type("/memory")
+    await ctx.type("/trust")
+    printed = await ctx.type("/memory")
     assert "AGENTS.md" in printed
     assert "10 bytes" in printed
 
 
-async def test_skills_are_listed_with_what_is_wrong_of_them(runtime: Runtime, desk: Desk) -> None:
+async def test_skills_are_listed_with_what_is_wrong_of_them(runtime: Runtime, ctx: ScriptedContext) -> None:
     for name in ("good", "broken"):
         (Path.home() / ".agents/skills" / name).mkdir(parents=True)
     (Path.home() / ".agents/skills/good/SKILL.md").write_text("---\nname: good\ndescription: d\n---\n")
     (Path.home() / ".agents/skills/broken/SKILL.md").write_text("no front matter")
-    printed = await desk.type("/memory")
+    printed = await ctx.type("/memory")
     assert "good/SKILL.md" in printed
     assert "! ~/.agents/skills/broken/SKILL.md is not used: it does not begin with front matter" in printed
     assert "no AGENTS.md" in printed
@@ -53,7 +55,7 @@ async def test_skills_are_listed_with_what_is_wrong_of_them(runtime: Runtime, de
 async def test_init_asks_the_assistant_for_the_file(runtime: Runtime, there: str | None, asked: str) -> None:
     if there:
         Path(runtime.cwd, there).write_text("old\n")
-    desk = _Steered(runtime)
-    await desk.type("/init in German")
-    assert asked in desk.sent[0]
-    assert desk.sent[0].endswith("in German")
+    ctx = _Steered(runtime)
+    await ctx.type("/init in German")
+    assert asked in ctx.sent[0]
+    assert ctx.sent[0].endswith("in German")

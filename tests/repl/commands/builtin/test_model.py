@@ -10,37 +10,39 @@ import pytest
 from swecli.app import Runtime
 from swecli.config.model_entry import parse_models
 from swecli.models.errors import BadInput, SwecliError
-from tests.support.desk import Desk
+from tests.support.command_context import ScriptedContext
 from tests.support.runtime import run_turn
 from tests.support.strict_provider import Reply, StrictProvider
 
 
-async def test_the_model_is_reported_with_its_reason(desk: Desk) -> None:
-    assert "scripted/test (for this test)" in await desk.type("/model")
+async def test_the_model_is_reported_with_its_reason(ctx: ScriptedContext) -> None:
+    assert "scripted/test (for this test)" in await ctx.type("/model")
 
 
-async def test_another_model_answers_from_the_next_turn_on(runtime: Runtime, desk: Desk) -> None:
-    assert "demo" in await desk.type("/model demo")
+async def test_another_model_answers_from_the_next_turn_on(runtime: Runtime, ctx: ScriptedContext) -> None:
+    assert "demo" in await ctx.type("/model demo")
     await run_turn(runtime, "hello")
     assert runtime.sessions.current_session is not None
     assert runtime.sessions.current_session.model == "demo"
 
 
-async def test_a_model_too_small_for_any_turn_is_named_when_it_is_chosen(runtime: Runtime, desk: Desk) -> None:
+async def test_a_model_too_small_for_any_turn_is_named_when_it_is_chosen(
+    runtime: Runtime, ctx: ScriptedContext
+) -> None:
     table = {"tiny": {"api": "openai", "model": "tiny", "context_window": 1_024, "base_url": "http://127.0.0.1:9/v1"}}
     runtime.settings = replace(runtime.settings, models=parse_models(table))
-    assert "tiny has a window of 1,024 tokens: too small" in await desk.type("/model tiny")
-    assert "too small" not in await desk.type("/model demo")
+    assert "tiny has a window of 1,024 tokens: too small" in await ctx.type("/model tiny")
+    assert "too small" not in await ctx.type("/model demo")
 
 
-async def test_an_unknown_model_changes_nothing(runtime: Runtime, desk: Desk) -> None:
+async def test_an_unknown_model_changes_nothing(runtime: Runtime, ctx: ScriptedContext) -> None:
     with pytest.raises(SwecliError):
-        await desk.type("/model nosuch/thing")
+        await ctx.type("/model nosuch/thing")
     assert runtime.agent.model.name == "scripted/test"
 
 
-def test_models_near_at_hand_are_offered(runtime: Runtime, desk: Desk) -> None:
-    found = desk.table.find("model")
+def test_models_near_at_hand_are_offered(runtime: Runtime, ctx: ScriptedContext) -> None:
+    found = ctx.table.find("model")
     assert found is not None
     assert found.complete is not None
     names = [name for name, _ in found.complete(runtime)]
@@ -48,43 +50,43 @@ def test_models_near_at_hand_are_offered(runtime: Runtime, desk: Desk) -> None:
     assert "demo" in names
 
 
-async def test_the_mode_is_shown_and_changed(runtime: Runtime, desk: Desk) -> None:
-    assert "● ask" in " ".join((await desk.type("/mode")).split())
-    assert "mode plan · read only" in await desk.type("/mode plan")
+async def test_the_mode_is_shown_and_changed(runtime: Runtime, ctx: ScriptedContext) -> None:
+    assert "● ask" in " ".join((await ctx.type("/mode")).split())
+    assert "mode plan · read only" in await ctx.type("/mode plan")
     assert runtime.agent.permissions.mode == "plan"
-    await desk.type("/yolo")
+    await ctx.type("/yolo")
     assert runtime.agent.permissions.mode == "auto"
-    await desk.type("/plan")
+    await ctx.type("/plan")
     assert runtime.agent.permissions.mode == "plan"
     with pytest.raises(BadInput):
-        await desk.type("/mode wild")
+        await ctx.type("/mode wild")
 
 
 @pytest.mark.slow
-async def test_the_cost_has_five_buckets_and_a_sum(runtime: Runtime, desk: Desk) -> None:
+async def test_the_cost_has_five_buckets_and_a_sum(runtime: Runtime, ctx: ScriptedContext) -> None:
     await run_turn(runtime, "hello")
-    printed = await desk.type("/cost")
+    printed = await ctx.type("/cost")
     for words in ("input (uncached)", "cache reads", "cache writes", "output", "reasoning"):
         assert words in printed
     assert "1 request · cost $0.00" in printed
 
 
 async def test_the_status_states_what_protects_and_where_things_are(runtime: Runtime) -> None:
-    printed = " ".join((await Desk(runtime, width=300).type("/status")).split())
+    printed = " ".join((await ScriptedContext(runtime, width=300).type("/status")).split())
     for words in ("scripted/test", "ask", "swecli.db", "sandbox", "none", "learning", "not trusted"):
         assert words in printed
 
 
-async def test_a_trusted_folders_instructions_go_with_the_next_request(runtime: Runtime, desk: Desk) -> None:
+async def test_a_trusted_folders_instructions_go_with_the_next_request(runtime: Runtime, ctx: ScriptedContext) -> None:
     Path("AGENTS.md").write_text("Always whistle.")
     assert "Always whistle." not in runtime.agent.prepare("x").messages[0]["content"]
-    assert "is now trusted" in await desk.type("/trust")
+    assert "is now trusted" in await ctx.type("/trust")
     assert "Always whistle." in runtime.agent.prepare("x").messages[0]["content"]
-    assert "already trusted" in await desk.type("/trust")
+    assert "already trusted" in await ctx.type("/trust")
 
 
 @pytest.mark.slow
-async def test_two_gateways_of_one_protocol_answer_in_one_session(runtime: Runtime, desk: Desk) -> None:
+async def test_two_gateways_of_one_protocol_answer_in_one_session(runtime: Runtime, ctx: ScriptedContext) -> None:
     with StrictProvider([Reply("one")], key="k1") as one, StrictProvider([Reply("two"), Reply("hm")], key="k2") as two:
         shared = {"api": "openai", "model": "gpt-4.1"}
         tables = {
@@ -92,11 +94,11 @@ async def test_two_gateways_of_one_protocol_answer_in_one_session(runtime: Runti
             "b": shared | {"base_url": two.openai_base, "key_command": ["echo", "k2"], "thinking": "low"},
         }
         runtime.settings = replace(runtime.settings, models=parse_models(tables))
-        assert "a (chosen here)" in await desk.type("/model a")
+        assert "a (chosen here)" in await ctx.type("/model a")
         await run_turn(runtime, "first")
-        await desk.type("/model b")
+        await ctx.type("/model b")
         await run_turn(runtime, "second")
-        await desk.type("/effort high")
+        await ctx.type("/effort high")
         await run_turn(runtime, "third")
         assert (len(one.requests), len(two.requests)) == (1, 2)
         assert [m["content"] for m in two.bodies[0]["messages"] if m["role"] == "assistant"] == ["one"]
@@ -104,19 +106,19 @@ async def test_two_gateways_of_one_protocol_answer_in_one_session(runtime: Runti
         assert not one.refusals + two.refusals
 
 
-async def test_the_effort_goes_with_the_next_request(runtime: Runtime, desk: Desk) -> None:
-    assert "as the model does by itself" in await desk.type("/effort")
-    assert "thinking high" in await desk.type("/effort high")
+async def test_the_effort_goes_with_the_next_request(runtime: Runtime, ctx: ScriptedContext) -> None:
+    assert "as the model does by itself" in await ctx.type("/effort")
+    assert "thinking high" in await ctx.type("/effort high")
     assert runtime.agent.fitter().thinking == "high"
     with pytest.raises(BadInput, match="choose: off, low"):
-        await desk.type("/effort hard")
+        await ctx.type("/effort hard")
 
 
-async def test_another_model_does_the_small_work(runtime: Runtime, desk: Desk) -> None:
-    assert "fast: demo" in await desk.type("/model fast demo")
+async def test_another_model_does_the_small_work(runtime: Runtime, ctx: ScriptedContext) -> None:
+    assert "fast: demo" in await ctx.type("/model fast demo")
     assert runtime.agent.condense_model is not None
     assert (runtime.agent.model.name, runtime.agent.condense_model.name) == ("scripted/test", "demo")
     assert runtime.agent.settings.review_verify_model == "demo"
     with pytest.raises(SwecliError):
-        await desk.type("/model fast nosuch/thing")
+        await ctx.type("/model fast nosuch/thing")
     assert runtime.agent.condense_model.name == "demo"

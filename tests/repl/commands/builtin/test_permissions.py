@@ -7,54 +7,54 @@ import pytest
 from swecli.app import Runtime
 from swecli.models.errors import SwecliError, UsageError
 from swecli.tools.permissions import PermissionRule
-from tests.support.desk import Desk
+from tests.support.command_context import ScriptedContext
 
 
-async def test_each_rule_is_shown_with_where_it_comes_from(runtime: Runtime, desk: Desk) -> None:
+async def test_each_rule_is_shown_with_where_it_comes_from(runtime: Runtime, ctx: ScriptedContext) -> None:
     rules = runtime.agent.permissions
-    assert "no calls yet" in await desk.type("/permissions")
+    assert "no calls yet" in await ctx.type("/permissions")
     rules.allow_for_session("run(make *)")
     rules.allow_for_project("run(pytest *)")
     rules.deny.append(PermissionRule.parse("run(rm *)"))
     runtime.settings.origins["deny: run(rm *)"] = "environment"
     rules.last = "Run find . -delete: asked (-delete deletes files)"
-    shown = await desk.type("/permissions")
+    shown = await ctx.type("/permissions")
     for text in ("run(make *)", "this session", "run(pytest *)", "permissions.toml", "run(rm *)", "environment"):
         assert "".join(text.split()) in "".join(shown.split()), "a long path goes over lines"
     assert "last decision: Run find . -delete: asked (-delete deletes files)" in shown
 
 
-async def test_what_was_allowed_can_be_taken_back_by_its_number(runtime: Runtime, desk: Desk) -> None:
+async def test_what_was_allowed_can_be_taken_back_by_its_number(runtime: Runtime, ctx: ScriptedContext) -> None:
     rules = runtime.agent.permissions
     rules.allow_for_project("run(pytest *)")
     rules.allow_for_session("run(make *)")
-    assert "removed: you will be asked again for run(pytest *)" in await desk.type("/permissions remove 1")
+    assert "removed: you will be asked again for run(pytest *)" in await ctx.type("/permissions remove 1")
     assert [rule.text for rule in rules.session] == ["run(make *)"]
     assert rules.saved is not None
     assert rules.saved.rules == ()
-    await desk.type("/permissions remove 1")
+    await ctx.type("/permissions remove 1")
     assert rules.session == []
 
 
 @pytest.mark.parametrize(
     "args", ["remove", "remove 0", "remove 9", "remove x", "add x", "remove ²", "remove 99999999999"]
 )
-async def test_what_cannot_be_removed_is_named(desk: Desk, args: str) -> None:
+async def test_what_cannot_be_removed_is_named(ctx: ScriptedContext, args: str) -> None:
     with pytest.raises(UsageError, match="Unknown option|cannot be removed"):
-        await desk.type(f"/permissions {args}")
+        await ctx.type(f"/permissions {args}")
 
 
-async def test_a_rule_that_cannot_be_read_is_shown_as_not_in_force(runtime: Runtime, desk: Desk) -> None:
+async def test_a_rule_that_cannot_be_read_is_shown_as_not_in_force(runtime: Runtime, ctx: ScriptedContext) -> None:
     runtime.agent.permissions.broken.append(("deny", "rm *", "Write it like run(rm *)."))
-    assert "'rm *' is not a valid permission rule and is NOT enforced. Write it like" in await desk.type("/permissions")
+    assert "'rm *' is not a valid permission rule and is NOT enforced. Write it like" in await ctx.type("/permissions")
 
 
 async def test_a_rule_in_the_words_of_another_tool_is_allowed_for_the_session_and_shown_in_ours(
-    runtime: Runtime, desk: Desk
+    runtime: Runtime, ctx: ScriptedContext
 ) -> None:
-    assert "allowed in this session: run(git commit *)" in await desk.type("/permissions allow Bash(git commit:*)")
+    assert "allowed in this session: run(git commit *)" in await ctx.type("/permissions allow Bash(git commit:*)")
     assert [rule.pattern for rule in runtime.agent.permissions.session] == ["git commit *"]
     for args, why in (("Bash(a:* b)", "more than one meaning"), ("rnu(x)", "neither a tool"), ("", "not a permission")):
         with pytest.raises(SwecliError, match=why):
-            await desk.type(f"/permissions allow {args}")
+            await ctx.type(f"/permissions allow {args}")
     assert len(runtime.agent.permissions.session) == 1

@@ -12,7 +12,7 @@ from swecli.app import Runtime
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.playbook import Delta, Evidence, Op
 from swecli.playbook.learning.reflector_model import ReflectorModel
-from tests.support.desk import Desk
+from tests.support.command_context import ScriptedContext
 from tests.support.runtime import make_runtime, run_turn
 
 
@@ -21,19 +21,19 @@ def system(runtime: Runtime) -> str:
 
 
 async def test_a_taught_strategy_is_in_the_next_request_with_the_user_as_its_evidence(
-    runtime: Runtime, desk: Desk
+    runtime: Runtime, ctx: ScriptedContext
 ) -> None:
-    assert "P-1" in await desk.type("/playbook add Run the tests  with make check")
+    assert "P-1" in await ctx.type("/playbook add Run the tests  with make check")
     assert "[P-1] Run the tests with make check" in system(runtime)
-    assert "P-1" in await desk.type("/playbook")
-    shown = await desk.type("/playbook show p1")
+    assert "P-1" in await ctx.type("/playbook")
+    shown = await ctx.type("/playbook show p1")
     assert "Run the tests with make check" in shown
     assert "because (user" in shown
     assert "0 helpful · 0 harmful · 0 neutral" in shown
 
 
 async def test_on_a_narrow_screen_a_row_becomes_two_lines_that_can_be_read(runtime: Runtime) -> None:
-    narrow = Desk(runtime, width=40)
+    narrow = ScriptedContext(runtime, width=40)
     content = "Look at the change before each commit, in this project"
     await narrow.type(f"/playbook add {content}")
     printed = await narrow.type("/playbook")
@@ -44,40 +44,40 @@ async def test_on_a_narrow_screen_a_row_becomes_two_lines_that_can_be_read(runti
         assert all(len(row) <= 40 for row in (await narrow.type(f"/playbook{line}")).splitlines()), line
 
 
-async def test_it_is_there_in_the_next_session_of_the_project(runtime: Runtime, desk: Desk) -> None:
+async def test_it_is_there_in_the_next_session_of_the_project(runtime: Runtime, ctx: ScriptedContext) -> None:
     await run_turn(runtime, "hello")
-    await desk.type("/playbook add Run the tests with make check")
-    await desk.type("/new")
+    await ctx.type("/playbook add Run the tests with make check")
+    await ctx.type("/new")
     assert "make check" in system(runtime)
 
 
-async def test_it_can_be_put_differently_and_taken_out(runtime: Runtime, desk: Desk) -> None:
-    await desk.type("/playbook add Run make")
-    assert "changed" in await desk.type("/playbook edit P-1 Run make check")
+async def test_it_can_be_put_differently_and_taken_out(runtime: Runtime, ctx: ScriptedContext) -> None:
+    await ctx.type("/playbook add Run make")
+    assert "changed" in await ctx.type("/playbook edit P-1 Run make check")
     assert "[P-1] Run make check" in system(runtime)
-    assert "removed" in await desk.type("/playbook remove 1")
+    assert "removed" in await ctx.type("/playbook remove 1")
     assert "Run make" not in system(runtime)
-    assert "Nothing learned yet" in await desk.type("/playbook list")
+    assert "Nothing learned yet" in await ctx.type("/playbook list")
 
 
-async def test_changes_are_taken_back_newest_first(runtime: Runtime, desk: Desk) -> None:
-    await desk.type("/playbook add One")
-    await desk.type("/playbook add Two words")
-    await desk.type("/playbook remove P-1")
-    assert "taken back: P-1 removed" in await desk.type("/playbook undo")
-    await desk.type("/playbook undo 2")
-    assert "Nothing learned yet" in await desk.type("/playbook")
+async def test_changes_are_taken_back_newest_first(runtime: Runtime, ctx: ScriptedContext) -> None:
+    await ctx.type("/playbook add One")
+    await ctx.type("/playbook add Two words")
+    await ctx.type("/playbook remove P-1")
+    assert "taken back: P-1 removed" in await ctx.type("/playbook undo")
+    await ctx.type("/playbook undo 2")
+    assert "Nothing learned yet" in await ctx.type("/playbook")
     with pytest.raises(BadInput):
-        await desk.type("/playbook undo")
-    assert "(taken back)" in await desk.type("/playbook list --log")
+        await ctx.type("/playbook undo")
+    assert "(taken back)" in await ctx.type("/playbook list --log")
 
 
 @pytest.mark.parametrize(
     "line", ["/playbook dance", "/playbook good", "/playbook pin P-1", "/playbook add", "/playbook show P-9"]
 )
-async def test_a_wrong_word_is_one_clear_line(desk: Desk, line: str) -> None:
+async def test_a_wrong_word_is_one_clear_line(ctx: ScriptedContext, line: str) -> None:
     with pytest.raises((BadInput, UsageError)) as caught:
-        await desk.type(line)
+        await ctx.type(line)
     assert "\n" not in str(caught.value)
 
 
@@ -88,21 +88,21 @@ async def test_review_asks_one_by_one_and_stops_when_asked(runtime: Runtime) -> 
         fields = {"content": text, "state": "quarantined", "trust": "web", "scope": "project"}
         op = Op("ADD", fields=fields, evidence=(Evidence("model", f"a page says {text}", trust="web"),))
         runtime.sessions.playbook.apply(Delta(f"d{number}", (op,), "rules"), session)
-    desk = Desk(runtime, "P-1 use", "P-2 remove", "later", None)
-    told = await desk.type("/playbook review")
+    ctx = ScriptedContext(runtime, "P-1 use", "P-2 remove", "later", None)
+    told = await ctx.type("/playbook review")
     assert "P-1 is active" in told
     assert "P-2 is removed" in told
     states = {name: bullet.state for name, bullet in session.playbook.bullets.items()}
     assert states == {"P-1": "active", "P-3": "quarantined", "P-4": "quarantined"}
     assert runtime.sessions.playbook.evidence("P-1")[-1].trust == "user"
-    assert len(desk.offered) == 4
+    assert len(ctx.offered) == 4
 
 
 @pytest.mark.parametrize("setting", ["playbook_tokens", "max_strategies"])
 async def test_what_the_model_knows_already_is_taken_back_when_a_setting_keeps_the_playbook_out(
-    runtime: Runtime, desk: Desk, setting: str
+    runtime: Runtime, ctx: ScriptedContext, setting: str
 ) -> None:
-    await desk.type("/playbook add Run make")
+    await ctx.type("/playbook add Run make")
     await run_turn(runtime, "hello")
     assert "Run make" in system(runtime)
     builder = runtime.agent.builder
@@ -112,71 +112,71 @@ async def test_what_the_model_knows_already_is_taken_back_when_a_setting_keeps_t
     assert turn.request.shown == ()
 
 
-async def test_reflecting_learns_from_the_last_turn_or_a_named_one(runtime: Runtime, desk: Desk) -> None:
+async def test_reflecting_learns_from_the_last_turn_or_a_named_one(runtime: Runtime, ctx: ScriptedContext) -> None:
     await run_turn(runtime, "remember that the tests run with make check", learn=False)
     await run_turn(runtime, "hello", learn=False)
-    assert "make check" in await desk.type("/reflect T1")
-    assert "T2" in await desk.type("/reflect") or "make check" in system(runtime)
+    assert "make check" in await ctx.type("/reflect T1")
+    assert "T2" in await ctx.type("/reflect") or "make check" in system(runtime)
 
 
 async def test_who_asks_for_a_reflection_gets_the_models_view_of_a_smooth_turn_too() -> None:
     add = {"text": "Greet in French", "section": "answers", "kind": "preference", "quote": "greet me in French"}
     view = json.dumps({"tags": [], "add": [add]})
     runtime = make_runtime(lambda r: view if r.purpose == "reflect" else "Bonjour.")
-    desk = Desk(runtime)
+    ctx = ScriptedContext(runtime)
     await run_turn(runtime, "bonjour, greet me in French")
     assert "Greet in French" not in system(runtime)
-    assert "Greet in French" in await desk.type("/reflect")
+    assert "Greet in French" in await ctx.type("/reflect")
     runtime.learning.percent = 0
-    assert "reflection budget is used up" in await desk.type("/reflect")
+    assert "reflection budget is used up" in await ctx.type("/reflect")
 
 
 @pytest.mark.slow
-async def test_without_a_model_or_with_learning_off_that_is_reported(runtime: Runtime, desk: Desk) -> None:
+async def test_without_a_model_or_with_learning_off_that_is_reported(runtime: Runtime, ctx: ScriptedContext) -> None:
     await run_turn(runtime, "hello")
     runtime.learning.reflector = ReflectorModel("")
-    assert "no model was asked" in await desk.type("/reflect")
+    assert "no model was asked" in await ctx.type("/reflect")
     runtime.learning.enabled = False
     with pytest.raises(BadInput, match="Learning is off"):
-        await desk.type("/reflect")
+        await ctx.type("/reflect")
 
 
-async def test_only_reflecting_waits_for_what_is_being_learned(runtime: Runtime, desk: Desk) -> None:
+async def test_only_reflecting_waits_for_what_is_being_learned(runtime: Runtime, ctx: ScriptedContext) -> None:
     await run_turn(runtime, "hello")
     for line in ("/playbook", "/playbook add Run make", "/playbook undo", "/playbook list --log", "/good", "/bad slow"):
-        await desk.type(line)
-        assert not desk.settled, line
-    await desk.type("/reflect")
-    assert desk.settled
+        await ctx.type(line)
+        assert not ctx.settled, line
+    await ctx.type("/reflect")
+    assert ctx.settled
 
 
 @pytest.mark.parametrize("args", ["", "T9", "0", "soon"])
-async def test_there_must_be_a_turn_to_reflect_on(desk: Desk, args: str) -> None:
+async def test_there_must_be_a_turn_to_reflect_on(ctx: ScriptedContext, args: str) -> None:
     with pytest.raises(BadInput):
-        await desk.type(f"/reflect {args}")
+        await ctx.type(f"/reflect {args}")
 
 
-async def test_a_word_on_the_last_turn_counts(runtime: Runtime, desk: Desk) -> None:
-    await desk.type("/playbook add Run the tests with make check")
+async def test_a_word_on_the_last_turn_counts(runtime: Runtime, ctx: ScriptedContext) -> None:
+    await ctx.type("/playbook add Run the tests with make check")
     await run_turn(runtime, "run the tests [P-1]")
-    assert "T1 is marked bad" in await desk.type("/bad it was slow")
-    assert "T1 is marked good" in await desk.type("/good")
+    assert "T1 is marked bad" in await ctx.type("/bad it was slow")
+    assert "T1 is marked good" in await ctx.type("/good")
     info = runtime.sessions.interaction_info(1)
     assert info is not None
     assert info.mark == "good"
 
 
 @pytest.mark.parametrize("line", ["/good", "/bad why"])
-async def test_there_must_be_a_turn_to_mark(desk: Desk, line: str) -> None:
+async def test_there_must_be_a_turn_to_mark(ctx: ScriptedContext, line: str) -> None:
     with pytest.raises(BadInput):
-        await desk.type(line)
+        await ctx.type(line)
 
 
-async def test_quotes_hold_the_name_of_a_file_together(desk: Desk) -> None:
-    await desk.type('/playbook add it\'s "quoted" here')
+async def test_quotes_hold_the_name_of_a_file_together(ctx: ScriptedContext) -> None:
+    await ctx.type('/playbook add it\'s "quoted" here')
     assert Path("my  own.md") == Path(
-        (await desk.type('/playbook list --export "my  own.md"')).split("Written to ")[1][:-2]
+        (await ctx.type('/playbook list --export "my  own.md"')).split("Written to ")[1][:-2]
     )
-    assert "1 the same" in await desk.type("/playbook add --from 'my  own.md'")
+    assert "1 the same" in await ctx.type("/playbook add --from 'my  own.md'")
     with pytest.raises(UsageError, match="No closing quotation"):
-        await desk.type("/playbook add --from it's.md")
+        await ctx.type("/playbook add --from it's.md")

@@ -1,4 +1,4 @@
-"""`/review` and `--fix` at the desk: findings as they come, the ordinary approvals, the recheck behind it."""
+"""`/review` and `--fix` in the REPL: findings as they are reported, approvals, and the recheck after a fix."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from swecli.models.errors import SwecliError
-from tests.support.desk import Desk
+from tests.support.command_context import ScriptedContext
 from tests.support.github import FakeGitHub
 from tests.support.project import make_project
 from tests.support.reviews import done, reported, store_of
@@ -28,8 +28,8 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_a_review_is_drawn_as_it_goes() -> None:
-    desk = Desk(make_runtime([READ, END]))
-    said = await desk.type("/review shop/prices.py --no-verify")
+    ctx = ScriptedContext(make_runtime([READ, END]))
+    said = await ctx.type("/review shop/prices.py --no-verify")
     assert "review R-1 of shop/prices.py" in said
     assert "F-1 shop/prices.py:3 MAGIC_NUMBERS (medium)" in said
     assert "loop 1 of 20 · part 1 of 1 · shop/prices.py · read 0 of 13 lines · 1 finding ·" in said
@@ -40,45 +40,45 @@ async def test_findings_are_posted_after_a_dry_run_and_a_yes(monkeypatch: pytest
     with FakeGitHub({"shop/prices.py": "@@ -1,3 +1,3 @@\n one\n two\n+TAX = 0.19\n"}) as hub:
         for name, value in hub.environ().items():
             monkeypatch.setenv(name, value)
-        desk = Desk(make_runtime([READ, END] * 3), "no", "yes")
-        said = await desk.type("/review --pr 7 --post --no-verify")
+        ctx = ScriptedContext(make_runtime([READ, END] * 3), "no", "yes")
+        said = await ctx.type("/review --pr 7 --post --no-verify")
         assert "inline F-1 shop/prices.py:3 MAGIC_NUMBERS" in said
         assert "nothing was posted" in said
         assert hub.posted == []
-        assert "posted: 1 inline, 0 in the summary, 0 fixed, 0 there already" in await desk.type(
+        assert "posted: 1 inline, 0 in the summary, 0 fixed, 0 there already" in await ctx.type(
             "/review --pr 7 --post --no-verify"
         )
         assert [kind for kind, _ in hub.posted] == ["reviews", "summary"]
-        assert "0 inline, 0 in the summary, 0 fixed, 1 there already" in await desk.type(
+        assert "0 inline, 0 in the summary, 0 fixed, 1 there already" in await ctx.type(
             "/review --pr 7 --post --no-verify"
         )
-        assert len(desk.offered) == 2
+        assert len(ctx.offered) == 2
 
 
 async def test_without_a_token_the_dry_run_is_shown_and_nothing_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     with FakeGitHub({"shop/prices.py": "@@ -1,3 +1,3 @@\n one\n two\n+TAX = 0.19\n"}, token="") as hub:
         for name, value in hub.environ("").items():
             monkeypatch.setenv(name, value)
-        desk = Desk(make_runtime([READ, END]))
+        ctx = ScriptedContext(make_runtime([READ, END]))
         with pytest.raises(SwecliError, match="no token"):
-            await desk.type("/review --pr 7 --post --no-verify")
-        assert "1 inline" in desk.paper.getvalue()
-        assert [f.id for f in store_of(desk.runtime).findings()] == ["F-1"]
+            await ctx.type("/review --pr 7 --post --no-verify")
+        assert "1 inline" in ctx.paper.getvalue()
+        assert [f.id for f in store_of(ctx.runtime).findings()] == ["F-1"]
 
 
 async def test_a_repair_asks_as_any_turn_does_and_is_rechecked() -> None:
     user = User()
-    desk = Desk(make_runtime([READ, END, *REPAIR], user))
-    await desk.type("/review shop/prices.py --no-verify")
-    said = await desk.type("/review --fix F-1")
+    ctx = ScriptedContext(make_runtime([READ, END, *REPAIR], user))
+    await ctx.type("/review shop/prices.py --no-verify")
+    said = await ctx.type("/review --fix F-1")
     assert [request.call.name for request in user.asked] == ["edit_file"]
     assert "F-1 shop/prices.py:3: open → gone (its code is in no file)" in said
 
 
 async def test_a_repair_that_is_refused_leaves_it_open() -> None:
-    desk = Desk(make_runtime([READ, END, *REPAIR], User([NO])))
-    await desk.type("/review shop/prices.py --no-verify")
-    assert "F-1 is still open" in await desk.type("/review --fix 1")
+    ctx = ScriptedContext(make_runtime([READ, END, *REPAIR], User([NO])))
+    await ctx.type("/review shop/prices.py --no-verify")
+    assert "F-1 is still open" in await ctx.type("/review --fix 1")
     assert "TAX = 0.19" in Path("shop/prices.py").read_text()
 
 
@@ -98,7 +98,7 @@ async def test_a_repair_that_is_refused_leaves_it_open() -> None:
     ],
 )
 async def test_what_is_wrong_is_one_line(line: str, said: str) -> None:
-    desk = Desk(make_runtime())
+    ctx = ScriptedContext(make_runtime())
     with pytest.raises(SwecliError, match=said):
-        await desk.type(line)
-    assert store_of(desk.runtime).findings() == []
+        await ctx.type(line)
+    assert store_of(ctx.runtime).findings() == []

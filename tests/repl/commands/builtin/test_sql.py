@@ -8,30 +8,30 @@ import pytest
 
 from swecli.app import Runtime
 from swecli.models.errors import BadInput
-from tests.support.desk import Desk
+from tests.support.command_context import ScriptedContext
 from tests.support.runtime import run_turn
 
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"
 
 
-async def test_rows_are_shown_under_their_columns(runtime: Runtime, desk: Desk) -> None:
+async def test_rows_are_shown_under_their_columns(runtime: Runtime, ctx: ScriptedContext) -> None:
     await run_turn(runtime, "first thing")
-    printed = await desk.type("/sql SELECT turn, query FROM turns")
+    printed = await ctx.type("/sql SELECT turn, query FROM turns")
     assert [line.split() for line in printed.splitlines()][::2] == [["turn", "query"], ["1", "first", "thing"]]
-    assert "no rows" in await desk.type("/sql SELECT * FROM findings")
+    assert "no rows" in await ctx.type("/sql SELECT * FROM findings")
 
 
-async def test_alone_it_lists_the_views(desk: Desk) -> None:
-    assert "strategies" in await desk.type("/sql")
+async def test_alone_it_lists_the_views(ctx: ScriptedContext) -> None:
+    assert "strategies" in await ctx.type("/sql")
 
 
-async def test_what_writes_is_refused(desk: Desk) -> None:
+async def test_what_writes_is_refused(ctx: ScriptedContext) -> None:
     with pytest.raises(BadInput, match="Only queries that read"):
-        await desk.type("/sql DELETE FROM sessions")
+        await ctx.type("/sql DELETE FROM sessions")
 
 
-async def test_esc_ends_an_endless_query(desk: Desk) -> None:
-    running = asyncio.create_task(desk.type(f"/sql {ENDLESS}"))
+async def test_esc_ends_an_endless_query(ctx: ScriptedContext) -> None:
+    running = asyncio.create_task(ctx.type(f"/sql {ENDLESS}"))
     await asyncio.sleep(0.2)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):

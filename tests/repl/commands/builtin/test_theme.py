@@ -7,17 +7,17 @@ import pytest
 from swecli.app import Runtime
 from swecli.models.errors import UsageError
 from swecli.repl.render.known_terminal import Theme
-from tests.support.desk import Desk
+from tests.support.command_context import ScriptedContext
 from tests.support.screenless import play
 
 
-async def test_theme_shows_and_changes_what_is_in_use(runtime: Runtime, desk: Desk) -> None:
-    desk.theme = Theme("auto", {"COLORFGBG": "0;15"})
-    assert "theme auto (light)" in await desk.type("/theme")
-    assert "theme none: no colours" in await desk.type("/theme none")
-    assert desk.theme.shown == "none"
+async def test_theme_shows_and_changes_what_is_in_use(runtime: Runtime, ctx: ScriptedContext) -> None:
+    ctx.theme = Theme("auto", {"COLORFGBG": "0;15"})
+    assert "theme auto (light)" in await ctx.type("/theme")
+    assert "theme none: no colours" in await ctx.type("/theme none")
+    assert ctx.theme.shown == "none"
     with pytest.raises(UsageError, match="Unknown theme 'pink'"):
-        await desk.type("/theme pink")
+        await ctx.type("/theme pink")
 
 
 async def test_without_colour_the_theme_names_why_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,16 +8,16 @@ from swecli.app import Runtime
 from swecli.models.errors import BadInput
 from swecli.repl.actions.context import ACTIONS
 from swecli.repl.render.formatting import format_tokens
-from tests.support.desk import Desk
+from tests.support.command_context import ScriptedContext
 from tests.support.runtime import run_turn
 
 
 @pytest.mark.slow
-async def test_the_window_changes_the_very_next_request(runtime: Runtime, desk: Desk) -> None:
+async def test_the_window_changes_the_very_next_request(runtime: Runtime, ctx: ScriptedContext) -> None:
     for n in range(1, 10):
         await run_turn(runtime, f"query {n}")
-    assert "turns 5 to 9" in await desk.type("/window")
-    printed = await desk.type("/window 2")
+    assert "turns 5 to 9" in await ctx.type("/window")
+    printed = await ctx.type("/window 2")
     assert "window 2" in printed
     assert "turns 8 to 9" in printed
     assert "7 older ones are stored" in printed
@@ -25,41 +25,43 @@ async def test_the_window_changes_the_very_next_request(runtime: Runtime, desk: 
     assert sent == ["query 8", "query 9", "now"]
 
 
-async def test_a_pinned_turn_is_named_among_what_is_sent(runtime: Runtime, desk: Desk) -> None:
+async def test_a_pinned_turn_is_named_among_what_is_sent(runtime: Runtime, ctx: ScriptedContext) -> None:
     for n in range(1, 5):
         await run_turn(runtime, f"query {n}")
-    await desk.type("/pin T1")
-    printed = " ".join((await desk.type("/window 1")).split())
+    await ctx.type("/pin T1")
+    printed = " ".join((await ctx.type("/window 1")).split())
     assert "contains turn 4 and pinned T1" in printed
     assert "2 older ones are stored" in printed
 
 
-async def test_a_window_may_grow_again(runtime: Runtime, desk: Desk) -> None:
+async def test_a_window_may_grow_again(runtime: Runtime, ctx: ScriptedContext) -> None:
     for n in range(1, 4):
         await run_turn(runtime, f"query {n}")
-    await desk.type("/window 1")
-    assert "turns 1 to 3" in await desk.type("/window full")
+    await ctx.type("/window 1")
+    assert "turns 1 to 3" in await ctx.type("/window full")
 
 
-async def test_the_line_about_a_wrong_window_keeps_its_letters(desk: Desk) -> None:
+async def test_the_line_about_a_wrong_window_keeps_its_letters(ctx: ScriptedContext) -> None:
     with pytest.raises(BadInput, match=r"^'abc' is not a window: use N, N\+S, full or auto"):
-        await desk.type("/window abc")
+        await ctx.type("/window abc")
 
 
-async def test_an_empty_session_holds_nothing(desk: Desk) -> None:
-    assert "no earlier turns" in await desk.type("/window")
+async def test_an_empty_session_holds_nothing(ctx: ScriptedContext) -> None:
+    assert "no earlier turns" in await ctx.type("/window")
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "many", "5+", "1001"])
-async def test_a_wrong_window_is_one_clear_line_and_changes_nothing(runtime: Runtime, desk: Desk, text: str) -> None:
+async def test_a_wrong_window_is_one_clear_line_and_changes_nothing(
+    runtime: Runtime, ctx: ScriptedContext, text: str
+) -> None:
     with pytest.raises(BadInput) as caught:
-        await desk.type(f"/window {text}")
+        await ctx.type(f"/window {text}")
     assert "window" in caught.value.message.lower()
     assert runtime.sessions.current_session is not None
     assert str(runtime.sessions.current_session.window) == "5+3"
 
 
-async def test_the_prompt_is_exactly_what_is_sent(runtime: Runtime, desk: Desk) -> None:
+async def test_the_prompt_is_exactly_what_is_sent(runtime: Runtime, ctx: ScriptedContext) -> None:
     await run_turn(runtime, "before")
     raw = ACTIONS["prompt"][0](runtime, "what now").value
     assert raw["messages"] == runtime.agent.prepare("what now").messages
@@ -69,43 +71,43 @@ async def test_the_prompt_is_exactly_what_is_sent(runtime: Runtime, desk: Desk) 
     assert raw["tools"] == [spec.to_api() for spec in sent.tools]
 
 
-async def test_the_prompt_is_shown_by_part_with_tokens(runtime: Runtime, desk: Desk) -> None:
+async def test_the_prompt_is_shown_by_part_with_tokens(runtime: Runtime, ctx: ScriptedContext) -> None:
     await run_turn(runtime, "before")
-    printed = await desk.type("/prompt")
+    printed = await ctx.type("/prompt")
     for part in ("tools ·", "system ·", "interaction 1 ·", "query ·"):
         assert part in printed
     assert "before" in printed
 
 
-async def test_looking_at_the_prompt_stores_nothing(runtime: Runtime, desk: Desk) -> None:
-    await desk.type("/prompt look")
+async def test_looking_at_the_prompt_stores_nothing(runtime: Runtime, ctx: ScriptedContext) -> None:
+    await ctx.type("/prompt look")
     assert runtime.sessions.current_session is not None
     assert runtime.sessions.current_session.interactions == 0
 
 
-async def test_the_parts_of_the_context_add_up(runtime: Runtime, desk: Desk) -> None:
+async def test_the_parts_of_the_context_add_up(runtime: Runtime, ctx: ScriptedContext) -> None:
     await run_turn(runtime, "before")
-    printed = await desk.type("/context")
+    printed = await ctx.type("/context")
     for part in ("tools", "system", "window", "query"):
         assert part in printed
     assert "█" in printed
-    assert "interaction 1" in await desk.type("/context detail")
+    assert "interaction 1" in await ctx.type("/context detail")
 
 
 @pytest.mark.slow
-async def test_a_preview_states_what_would_leave_and_changes_nothing(runtime: Runtime, desk: Desk) -> None:
+async def test_a_preview_states_what_would_leave_and_changes_nothing(runtime: Runtime, ctx: ScriptedContext) -> None:
     for n in range(1, 8):
         await run_turn(runtime, f"query {n}")
     before = runtime.agent.prepare("now").messages
-    printed = await desk.type("/window preview 2")
+    printed = await ctx.type("/window preview 2")
     assert "window 5+3 → 2: T1, T2, T3, T4, T5 would be left out" in printed
     assert "unknown" not in printed, "no word of money where no price is known"
     assert runtime.agent.prepare("now").messages == before
-    assert "no change" in await desk.type("/window preview full")
+    assert "no change" in await ctx.type("/window preview full")
     assert runtime.agent.prepare("now").messages == before
 
 
-async def test_every_view_counts_the_same_tokens(runtime: Runtime, desk: Desk) -> None:
+async def test_every_view_counts_the_same_tokens(runtime: Runtime, ctx: ScriptedContext) -> None:
     for n in range(1, 10):
         await run_turn(runtime, f"query {n}")
     control = runtime.context_control
@@ -113,10 +115,10 @@ async def test_every_view_counts_the_same_tokens(runtime: Runtime, desk: Desk) -
     assert control.preview().before == control.preview().after == total
     plan = control.plan()
     assert (plan.after if plan.when.startswith("with the next") else plan.before) == total
-    assert f"--- {total:,} tokens" in await desk.type("/prompt")
-    assert format_tokens(total) in await desk.type("/window preview 5+3")
+    assert f"--- {total:,} tokens" in await ctx.type("/prompt")
+    assert format_tokens(total) in await ctx.type("/window preview 5+3")
 
 
-async def test_a_preview_of_nonsense_is_one_line(runtime: Runtime, desk: Desk) -> None:
+async def test_a_preview_of_nonsense_is_one_line(runtime: Runtime, ctx: ScriptedContext) -> None:
     with pytest.raises(BadInput, match="is not a window"):
-        await desk.type("/window preview soon")
+        await ctx.type("/window preview soon")

@@ -1,4 +1,4 @@
-"""A desk for commands: a real runtime, a screen that is a text, a user whose choices are given beforehand."""
+"""A command context for tests: a real runtime, a screen captured as text, and choices given beforehand."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from swecli.repl.render.screen import Screen
 from tests.screen.emulated import Paper
 
 
-class Desk(CommandContext):
+class ScriptedContext(CommandContext):
     """The context of commands. `picks` are the values chosen, in order; `offered` what there was to choose from."""
 
     def __init__(self, runtime: Runtime, *picks: str | None, width: int = 100) -> None:
