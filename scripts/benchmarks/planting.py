@@ -18,7 +18,7 @@ from typing import Any
 
 from swecli.models.finding import Finding
 from swecli.models.review_events import ReviewFinished
-from swecli.review.judge.ledger import settle
+from swecli.review.judge.ledger import set_state
 
 PACKAGES = ("click", "jinja2", "rich", "httpx", "h11", "markdown_it", "jsonschema", "anyio")
 AUTHOR = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
@@ -210,7 +210,7 @@ def planting(problems: int, harmless_ones: int) -> Iterator[tuple[str, str, str,
     yield "ungrounded that fail CI or are posted", f"{wild}", "0", wild == 0
     for place in harmless:
         if one := of[place.new]:
-            settle(store, one.id, "dismissed", f"meant so in {place.path}")
+            set_state(store, one.id, "dismissed", f"meant so in {place.path}")
     edit(places)
     commit()
     reviewer.round = 1

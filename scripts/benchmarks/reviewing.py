@@ -21,14 +21,14 @@ from scripts.benchmarks.planting import planting
 from swecli.models.finding import Finding, ReviewRecord
 from swecli.models.message import ModelReply, ToolCall
 from swecli.models.review_events import ReviewFinished, ReviewProgressed
-from swecli.review.judge.grounding import ground, identified, identify
-from swecli.review.judge.ledger import rechecked, settle
+from swecli.review.judge.grounding import ground, identify, identify_all
+from swecli.review.judge.ledger import recheck_finding, set_state
 from swecli.review.judge.sources import Sources
-from swecli.review.judge.verify import grounded_verdict, judged
+from swecli.review.judge.verify import apply_judgement, parse_judgement
 from swecli.review.publish.posting import plan_push
 from swecli.review.read.extract import extract
-from swecli.review.target.diffs import FileDiff, hunks_of
-from swecli.review.target.github import GitHub, read_state
+from swecli.review.target.diffs import FileDiff, parse_hunks
+from swecli.review.target.github import GitHub, load_state
 from swecli.review.target.targets import Target
 from swecli.store.reviews import ReviewStore
 from swecli.store.sqlite.database import open_database
@@ -228,14 +228,14 @@ def _states() -> Iterator[Figure]:
         for n, f in enumerate(ground([Finding("a.py", line, "LOGIC", "m") for line in places], Sources(Path.cwd())))
     ]
     Path("a.py").write_text("# moved\n\n" + CODE.replace("    first", "        first"))
-    moved = [rechecked(f, Sources(Path.cwd())) for f in found]
+    moved = [recheck_finding(f, Sources(Path.cwd())) for f in found]
     kept = sum(
         after.state == "open" and after.line == before.line + 2 for before, after in zip(found, moved, strict=True)
     )
     yield Figure("moved places kept", f"{kept} of 40", "all", kept == 40)
     Path("a.py").write_text(CODE.replace("given + ", "given  +  0 + "))
     sources = Sources(Path.cwd())
-    broken = [rechecked(f, sources) for f in found]
+    broken = [recheck_finding(f, sources) for f in found]
     called = sum(f.state == "fixed" for f in broken)
     yield Figure("rewritten but broken, called fixed", f"{called} of 40", "0", called == 0)
     quotes = [sources.get("a.py").lines[f.line - 1].strip() for f in broken]
@@ -243,11 +243,11 @@ def _states() -> Iterator[Figure]:
         {"verdict": "refuted", "path": "a.py", "line": f.line, "quote": q, "why": "w"}
         for f, q in zip(broken, quotes, strict=True)
     ]
-    after = [judged(f, grounded_verdict(row, sources, "m")) for f, row in zip(broken, rows, strict=True)]
+    after = [apply_judgement(f, parse_judgement(row, sources, "m")) for f, row in zip(broken, rows, strict=True)]
     fixed = sum(f.state == "fixed" for f in after)
     yield Figure("repaired, fixed after a check", f"{fixed} of 40", ">= .90", fixed >= 36)
     wild = [
-        judged(f, grounded_verdict({**row, "quote": "not there"}, sources, "m"))
+        apply_judgement(f, parse_judgement({**row, "quote": "not there"}, sources, "m"))
         for f, row in zip(broken, rows, strict=True)
     ]
     loose = sum(f.state == "fixed" for f in wild)
@@ -266,12 +266,12 @@ def _dismissals() -> Iterator[Figure]:
         line = 5 * (n % 55) + 2
         sources = Sources(Path.cwd())
         [first] = ground([Finding("a.py", line, kind, words[n % 5])], sources)
-        before = store.note(store.begin(ReviewRecord("/p", (), "x")), identified([first], store.findings())).new
+        before = store.record(store.begin(ReviewRecord("/p", (), "x")), identify_all([first], store.findings())).new
         ref = before[0].id
         if store.get(ref).state != "dismissed":
-            settle(store, ref, "dismissed", "meant so")
+            set_state(store, ref, "dismissed", "meant so")
         [again] = ground([Finding("a.py", line + n % 2, names.get(kind, kind), words[(n + 1) % 5])], sources)
-        new = store.note(store.begin(ReviewRecord("/p", (), "x")), identified([again], store.findings())).new
+        new = store.record(store.begin(ReviewRecord("/p", (), "x")), identify_all([again], store.findings())).new
         kept += bool(new) and new[0].id == ref and new[0].state == "dismissed"
     database.close()
     yield Figure("dismissed kept, of 100 reworded and moved", f"{kept}", ">= .95", kept >= 95)
@@ -358,10 +358,10 @@ def _many() -> Iterator[Figure]:
         for n in range(1, 301)
     )
     with FakeGitHub({"a.py": "@@ -0,0 +1,300 @@\n" + "+x\n" * 300}) as hub:
-        posted, diffs = list[int](), {"a.py": FileDiff("a.py", hunks=hunks_of(hub.patches["a.py"]))}
+        posted, diffs = list[int](), {"a.py": FileDiff("a.py", hunks=parse_hunks(hub.patches["a.py"]))}
         github = GitHub("acme/shop", hub.token, hub.url)
         for _ in range(2):
-            end, earlier = ReviewFinished(300, 300, 1, {}, "R-1", "done", found), read_state(github, 7)
+            end, earlier = ReviewFinished(300, 300, 1, {}, "R-1", "done", found), load_state(github, 7)
             plan_push(Target((), "", (), diffs, pr=7, head=hub.head, earlier=earlier, github=github), end, ["d"]).send()
             posted.append(len(hub.posted))
     yield Figure(

@@ -42,15 +42,15 @@ def _check(args: argparse.Namespace) -> ActionResult:
     from swecli.app import build_runtime  # noqa: PLC0415
     from swecli.cli.startup import make_start  # noqa: PLC0415
     from swecli.headless.runner import refuse  # noqa: PLC0415
-    from swecli.review.read.job import by_hand, check  # noqa: PLC0415
+    from swecli.review.read.job import check_findings, prepare_check  # noqa: PLC0415
 
     with closing(build_runtime(make_start(args), refuse)) as runtime:
         store = store_of(runtime.sessions, Path.cwd())
-        verifier, claims, price = by_hand(runtime.agent, store, args.words)
+        verifier, claims, price = prepare_check(runtime.agent, store, args.words)
         sys.stderr.write(f"{price}\n")
         if not args.yes or not claims:
             return ActionResult([], ("Nothing was checked: add --yes." if claims else "There is nothing to check.",))
-        event, taken = asyncio.run(check(verifier, runtime.sessions, claims))
+        event, taken = asyncio.run(check_findings(verifier, runtime.sessions, claims))
     lines = [*taken.problems, *(f"{f.id} {f.place}: {f.status}" for f in event.findings)]
     return ActionResult([f.to_json() for f in event.findings], tuple(map(one_line, lines)))
 
@@ -58,10 +58,10 @@ def _check(args: argparse.Namespace) -> ActionResult:
 def _export(args: argparse.Namespace) -> ActionResult:
     # late: --help and a wrong argument need no database
     from swecli.review.publish.exports import as_json, as_markdown, as_sarif  # noqa: PLC0415
-    from swecli.review.publish.view import chosen  # noqa: PLC0415
+    from swecli.review.publish.view import filter_findings  # noqa: PLC0415
 
     with open_sessions(args) as sessions:
-        findings = chosen(store_of(sessions, Path.cwd()), args.words)
+        findings = filter_findings(store_of(sessions, Path.cwd()), args.words)
     if args.format == "markdown" and not args.json:
         return ActionResult(None, (as_markdown(findings, "Findings"),))
     value = as_sarif(findings) if args.format == "sarif" else as_json(findings)

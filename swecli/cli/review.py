@@ -24,9 +24,9 @@ from swecli.models.learning_events import event_line
 from swecli.models.review_events import FindingsAccumulated, ReviewEvent, ReviewFinished
 from swecli.repl.actions.findings import store_of
 from swecli.review.publish.exports import as_markdown, as_sarif, as_seed
-from swecli.review.publish.posting import need_token, plan_push
-from swecli.review.publish.view import brief, event_lines, planned_lines
-from swecli.review.read.job import ReviewOptions, begin_job, plan_for, planned
+from swecli.review.publish.posting import plan_push, require_token
+from swecli.review.publish.view import format_event, format_plan, row_view
+from swecli.review.read.job import ReviewOptions, begin_job, plan_review, planned_event
 from swecli.review.read.run import Review
 
 
@@ -39,12 +39,12 @@ def write_event(event: Event, *, stream: bool = False) -> None:
         case ReviewFinished():
             found = f"{counted(event.unique, 'finding')} of {counted(event.total, 'report')}"
             lines = [*(f"lost: {line}" for line in event.lost)]
-            lines += [f"{event.end}: {found} in {counted(event.loops, 'loop')}", *event_lines(event)]
+            lines += [f"{event.end}: {found} in {counted(event.loops, 'loop')}", *format_event(event)]
             lines += [] if event.complete else ["the review is incomplete: what was not read may hold more"]
         case FindingsAccumulated():
-            lines = [f"found: {brief(finding).line}" for finding in event.findings]
+            lines = [f"found: {row_view(finding).line}" for finding in event.findings]
         case ReviewEvent():
-            lines = event_lines(event)
+            lines = format_event(event)
         case _:
             lines = [line] if (line := event_line(event)) else []
     for line in lines:
@@ -69,7 +69,7 @@ def _result_text(
         return as_markdown(end.findings, end=end)
     if style == "sarif":
         return dumps(as_sarif([finding for finding in end.findings if finding.sure(least)], end, code), indent=2)
-    shown = [brief(finding).line for finding in end.findings if finding.state != "refuted"]
+    shown = [row_view(finding).line for finding in end.findings if finding.state != "refuted"]
     nothing = "No findings." if end.complete else "No findings in what was read; the review is incomplete."
     return "" if style == "stream-json" else "\n".join(shown) or nothing
 
@@ -128,7 +128,7 @@ def _run(args: argparse.Namespace) -> int:
         spec = None if args.unfinished else _spec(args)
         need_workspace(project_root(Path.cwd().resolve()), allow_home=args.allow_home)
         if args.post and args.yes:
-            need_token(os.environ)  # before anything is paid for
+            require_token(os.environ)  # before anything is paid for
         with closing(build_runtime(make_start(args), refuse)) as runtime:
             return asyncio.run(_review(runtime, args, spec))
     except BrokenPipeError:
@@ -161,10 +161,10 @@ async def _review(runtime: Runtime, args: argparse.Namespace, spec: Sequence[str
         args.review_loops or 0, tuple(args.include), not args.no_verify, args.fail_on or "high", runtime.start.trusted
     )
     if args.dry_run:
-        plan = await plan_for(runtime.agent, store, spec or (), options)  # no request is made
+        plan = await plan_review(runtime.agent, store, spec or (), options)  # no request is made
         head = [f"{plan.target.label}: {counted(len(plan.target.files), 'file')}", *plan.target.notes]
-        event = planned(plan)
-        lines = "\n".join(map(one_line, [*head, *planned_lines(event)]))
+        event = planned_event(plan)
+        lines = "\n".join(map(one_line, [*head, *format_plan(event)]))
         print_line(dumps(to_json(event), indent=2) if style in ("json", "stream-json") else lines)
         return 0
     review = Review(await begin_job(runtime.agent, store, spec, options))
@@ -192,7 +192,7 @@ async def _review(runtime: Runtime, args: argparse.Namespace, spec: Sequence[str
 
 def _post(review: Review, end: ReviewFinished, args: argparse.Namespace) -> tuple[int, int]:
     """Put findings on the pull request, or report what would be put there; how many were posted, how many not. Raises
-    GitHubFailed, BadInput."""
+    GitHubError, BadInput."""
     push = plan_push(review.job.plan.target, end, review.record.seen, _least(args), args.post_min)
     for line in push.send() if args.yes else [*push.lines, "nothing was posted: add --yes"]:
         _note(line)

@@ -44,7 +44,7 @@ class ReviewStore:
             row = ReviewRow(project=self.project, spec=list(review.spec), label=review.label, prompt=review.prompt)
             return _put_review(db, row, review)
 
-    def note(self, review: ReviewRecord, findings: Sequence[Finding]) -> _Noted:
+    def record(self, review: ReviewRecord, findings: Sequence[Finding]) -> _Noted:
         """Commit the findings of one response, and how far the review is: `loops`, `seen` and `lost` of `review`.
 
         A finding whose path, line and type this review has had counts as a repetition; it fills what the first left
@@ -53,12 +53,12 @@ class ReviewStore:
         """
         with self.database.transaction() as db:
             row = _review_row(db, review.id)
-            new = [found for finding in findings if (found := self._note(db, row, finding)) is not None]
+            new = [found for finding in findings if (found := self._record_one(db, row, finding)) is not None]
             row.total += len(findings)
             row.loops = review.loops
             return _Noted(new, _put_review(db, row, review))
 
-    def _note(self, db: sqlmodel.Session, review: ReviewRow, finding: Finding) -> Finding | None:
+    def _record_one(self, db: sqlmodel.Session, review: ReviewRow, finding: Finding) -> Finding | None:
         key: dict[str, Any] = {"review": review.number, "line": finding.line}
         key |= {name: clean_text(getattr(finding, name)) for name in ("path", "code_smell_type")}
         if (known := db.exec(select(ReviewFindingRow).filter_by(**key)).first()) is not None:
@@ -131,7 +131,7 @@ class ReviewStore:
         with self.database.reading() as db:
             return _finding_of(self._row(db, ref))
 
-    def put(self, findings: Iterable[Finding], cause: str = "", by: str = "") -> None:
+    def update(self, findings: Iterable[Finding], cause: str = "", by: str = "") -> None:
         """Commit findings as they are now; a changed state is a row of their history, a new fix counts as one more."""
         with self.database.transaction() as db:
             for finding in findings:

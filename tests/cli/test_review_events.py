@@ -10,13 +10,15 @@ from swecli.cli.review import write_event
 from swecli.models.events import Notice
 from swecli.models.finding import Finding
 from swecli.models.review_events import FindingsAccumulated, LoopWindowApplied, ReviewFinished
-from swecli.review.publish.view import brief
+from swecli.review.publish.view import row_view
 
 ONE = Finding("a.py", 3, "DEAD_CODE", "m", id="F-1", state="regressed", verified=False, why="no such file")
 
 
 def test_a_finding_is_a_line() -> None:
-    assert brief(ONE).line == "F-1 a.py:3 DEAD_CODE (medium): m [regressed, unverified] [not in its file: no such file]"
+    assert (
+        row_view(ONE).line == "F-1 a.py:3 DEAD_CODE (medium): m [regressed, unverified] [not in its file: no such file]"
+    )
 
 
 def test_the_three_events_of_the_stream_have_their_names_and_fields(capsys: pytest.CaptureFixture[str]) -> None:

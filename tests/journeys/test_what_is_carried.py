@@ -66,7 +66,7 @@ async def test_open_findings_of_the_files_at_hand_stand_in_the_head() -> None:
     store = ReviewStore(runtime.sessions.database, session.project)
     review = store.begin(ReviewRecord(session.project, ("a.py",), "a.py"))
     made = [Finding(p, 1, "MAGIC_NUMBERS", f"in {p}", fingerprint=fingerprint("M", p, "x")) for p in ("a.py", "b.py")]
-    store.note(review, made)
+    store.record(review, made)
     for query in ("read it", "go on", "and on"):
         await run_turn(runtime, query, learn=False)
     assert "[F-1] a.py:1 MAGIC_NUMBERS" in sent(runtime)[0]

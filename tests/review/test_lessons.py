@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from swecli.models.finding import Finding
-from swecli.review.judge.ledger import lesson, lessons
+from swecli.review.judge.ledger import lesson, propose_lessons
 from tests.support.reviews import store_of
 from tests.support.runtime import make_runtime
 
@@ -20,7 +20,7 @@ def test_the_findings_are_its_evidence_without_their_secrets() -> None:
 
 def test_nothing_was_fixed_so_nothing_is_proposed() -> None:
     runtime = make_runtime()
-    assert lessons(runtime.sessions, store_of(runtime), "/playbook") == []
+    assert propose_lessons(runtime.sessions, store_of(runtime), "/playbook") == []
 
 
 def test_a_dismissal_waits_for_the_users_yes_and_one_like_it_is_more_evidence() -> None:
@@ -29,12 +29,12 @@ def test_a_dismissal_waits_for_the_users_yes_and_one_like_it_is_more_evidence() 
     session = sessions.start("project", "scripted/test")
     why = "the tests need\nliterals, key sk-ant-REDACTED"
     found = [Finding("a.py", n, "MAGIC_NUMBERS", "37", id=f"F-{n}", state="dismissed", reason=why) for n in (1, 2)]
-    [line] = lessons(sessions, store_of(runtime), "/playbook", found[0])
+    [line] = propose_lessons(sessions, store_of(runtime), "/playbook", found[0])
     assert line == "P-1 is proposed, since F-1 was dismissed. It needs your approval: /playbook review"
-    assert lessons(sessions, store_of(runtime), "/playbook", found[1]) == []
+    assert propose_lessons(sessions, store_of(runtime), "/playbook", found[1]) == []
     [bullet] = session.playbook.bullets.values()
     assert (bullet.state, bullet.scope, bullet.section) == ("quarantined", "project", "review")
     assert bullet.content.startswith("magic numbers is not a problem here because the tests need literals, key ")
     assert "ant-api03" not in bullet.content
     assert [row.quote[:3] for row in sessions.playbook.evidence("P-1")][::2] == ["F-1", "F-2"]
-    assert lessons(sessions, store_of(runtime), "/playbook", replace(found[0], state="open")) == []
+    assert propose_lessons(sessions, store_of(runtime), "/playbook", replace(found[0], state="open")) == []

@@ -28,31 +28,31 @@ def begun(store: ReviewStore) -> ReviewRecord:
 
 def test_repetitions_are_counted_and_the_first_wins(store: ReviewStore) -> None:
     review = begun(store)
-    first = store.note(review, [one(1), one(2), replace(one(1), message="again")])
-    second = store.note(replace(first.review, loops=2), [one(2, loop=2), one(3, loop=2)])
+    first = store.record(review, [one(1), one(2), replace(one(1), message="again")])
+    second = store.record(replace(first.review, loops=2), [one(2, loop=2), one(3, loop=2)])
     assert [f.id for f in first.new + second.new] == ["F-1", "F-2", "F-3"]
     assert (second.review.total, second.review.unique, second.review.loops) == (5, 3, 2)
     assert [(f.line, f.loop, f.message) for f in store.of_review(review.id)] == [(1, 1, "m"), (2, 1, "m"), (3, 2, "m")]
 
 
 def test_a_finding_keeps_its_id_over_reviews(store: ReviewStore) -> None:
-    store.note(begun(store), [one(1, "x = 37")])
-    [same] = store.note(begun(store), [one(9, "x = 37")]).new
+    store.record(begun(store), [one(1, "x = 37")])
+    [same] = store.record(begun(store), [one(9, "x = 37")]).new
     assert (same.id, same.line) == ("F-1", 9)
 
 
 def test_equal_prints_at_two_lines_of_one_review_are_two_findings(store: ReviewStore) -> None:
-    noted = store.note(begun(store), [one(1, "same"), one(5, "same")])
+    noted = store.record(begun(store), [one(1, "same"), one(5, "same")])
     assert [f.id for f in noted.new] == ["F-1", "F-2"]
-    again = store.note(begun(store), [one(2, "same"), one(6, "same")])
+    again = store.record(begun(store), [one(2, "same"), one(6, "same")])
     assert [f.id for f in again.new] == ["F-1", "F-2"]
 
 
 def test_a_state_is_kept_when_it_is_found_again_and_its_changes_are_known(store: ReviewStore) -> None:
-    store.note(begun(store), [one(1), one(2)])
-    store.put([replace(store.get("F-1"), state="dismissed", reason="meant so")], "user", "user")
-    store.put([replace(store.get("f2"), state="fixed")], "user", "user")
-    store.note(begun(store), [one(1), one(2)])
+    store.record(begun(store), [one(1), one(2)])
+    store.update([replace(store.get("F-1"), state="dismissed", reason="meant so")], "user", "user")
+    store.update([replace(store.get("f2"), state="fixed")], "user", "user")
+    store.record(begun(store), [one(1), one(2)])
     assert [(f.state, f.reason) for f in store.findings()] == [("dismissed", "meant so"), ("fixed", "")]
     assert [(c.before, c.after, c.cause, c.why) for c in store.history("F-1")] == [
         ("open", "dismissed", "user", "meant so")
@@ -62,21 +62,21 @@ def test_a_state_is_kept_when_it_is_found_again_and_its_changes_are_known(store:
 def test_half_an_entry_is_filled_from_a_whole_one(store: ReviewStore) -> None:
     review = begun(store)
     half = replace(one(1), message="half", source="cut")
-    store.note(review, [half])
-    store.note(review, [replace(one(1), message="whole", suggestion="x", source="call")])
+    store.record(review, [half])
+    store.record(review, [replace(one(1), message="whole", suggestion="x", source="call")])
     assert (store.get("F-1").message, store.get("F-1").suggestion) == ("whole", "x")
-    store.note(review, [replace(one(1), message="later", improvement="y")])
+    store.record(review, [replace(one(1), message="later", improvement="y")])
     found = store.get("F-1")
     assert (found.message, found.improvement) == ("whole", "y")
     assert found.aliases == ("MAGIC_NUMBERS|1|whole", "MAGIC_NUMBERS|1|later")
 
 
 def test_a_smell_that_was_fixed_three_times_is_known(store: ReviewStore) -> None:
-    store.note(begun(store), [one(n) for n in (1, 2, 3, 4)])
+    store.record(begun(store), [one(n) for n in (1, 2, 3, 4)])
     for name in ("F-1", "F-2"):
-        store.put([replace(store.get(name), state="fixed")])
+        store.update([replace(store.get(name), state="fixed")])
     assert store.fixed_often(3) == {}
-    store.put([replace(store.get("F-3"), state="fixed")])
+    store.update([replace(store.get("F-3"), state="fixed")])
     assert [f.id for f in store.fixed_often(3)["MAGIC_NUMBERS"]] == ["F-1", "F-2", "F-3"]
 
 
@@ -95,7 +95,7 @@ def test_an_unknown_id_is_one_clear_line(store: ReviewStore, ref: str) -> None:
 
 
 def test_another_projects_findings_are_not_here(store: ReviewStore, memory: Database) -> None:
-    store.note(begun(store), [one(1)])
+    store.record(begun(store), [one(1)])
     other = ReviewStore(memory, "/q")
     assert other.findings() == []
     with pytest.raises(BadInput):

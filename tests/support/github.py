@@ -15,7 +15,7 @@ from typing import Any
 
 from jsonschema import Draft7Validator
 
-from swecli.review.target.diffs import FileDiff, hunks_of
+from swecli.review.target.diffs import FileDiff, parse_hunks
 
 SCHEMAS = json.loads((Path(__file__).parents[1] / "review" / "schemas" / "github.json").read_text(encoding="utf-8"))
 REPO = "/repos/{owner}/{repo}"
@@ -189,7 +189,7 @@ class FakeGitHub:
         return status, {"message": headers.get("said", f"refused with {status}")}, headers
 
     def _out_of_diff(self, row: dict[str, Any]) -> str:
-        diff = FileDiff(row["path"], hunks=hunks_of(self.patches.get(row["path"], "")))
+        diff = FileDiff(row["path"], hunks=parse_hunks(self.patches.get(row["path"], "")))
         lines = range(row.get("start_line", row["line"]), row["line"] + 1)
         if row["path"] in self.refuse_paths or not set(lines) <= diff.lines or row.get("side") != "RIGHT":
             return "pull_request_review_thread.line must be part of the diff"

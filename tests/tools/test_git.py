@@ -14,7 +14,7 @@ import pytest
 from swecli.models.errors import BadInput
 from swecli.repl.input.completer import list_paths
 from swecli.review.target.github import connect
-from swecli.review.target.targets import find_target
+from swecli.review.target.targets import resolve_target
 from swecli.tools import git as of_git
 from swecli.tools.git import _ENVIRONMENT, GitFailed, find_repository, run_git
 from tests.support.project import make_project
@@ -61,13 +61,13 @@ def changed(root: Path) -> None:
 
 # every question that the program asks git, by the places that ask
 QUESTIONS: dict[str, Callable[[Path], object]] = {
-    "uncommitted changes": lambda root: find_target(root, ()),
-    "staged changes": lambda root: find_target(root, ("--staged",)),
-    "a branch": lambda root: find_target(root, ("--base", "other")),
-    "a commit": lambda root: find_target(root, ("HEAD~1",)),
+    "uncommitted changes": lambda root: resolve_target(root, ()),
+    "staged changes": lambda root: resolve_target(root, ("--staged",)),
+    "a branch": lambda root: resolve_target(root, ("--base", "other")),
+    "a commit": lambda root: resolve_target(root, ("HEAD~1",)),
     "a merge": lambda root: run_git(root, "show", "HEAD"),
-    "a range": lambda root: find_target(root, ("HEAD~1..HEAD",)),
-    "paths": lambda root: find_target(root, ("shop",)),
+    "a range": lambda root: resolve_target(root, ("HEAD~1..HEAD",)),
+    "paths": lambda root: resolve_target(root, ("shop",)),
     "the repository on GitHub": lambda root: connect(root, {"PATH": os.environ["PATH"]}),
 }
 SETTINGS = [
@@ -180,7 +180,7 @@ def test_a_partial_clone_fetches_nothing(
         for name in ("protocol.allow", "protocol.ext.allow", "protocol.file.allow"):
             git(root, "config", name, "always")
         with pytest.raises(BadInput, match=r"swecli does not let git use the network"):
-            find_target(root, ("HEAD",))
+            resolve_target(root, ("HEAD",))
         assert not mark.exists(), mark.read_text()
 
 
@@ -198,7 +198,7 @@ def test_a_submodules_own_configuration_starts_nothing(program: str, mark: Path)
     (root / "README.md").write_text("changed\n")
     git(root, "config", "diff.submodule", "diff")
     mark.unlink(missing_ok=True)
-    assert "README.md" in find_target(root, ()).files
+    assert "README.md" in resolve_target(root, ()).files
     assert "README.md" in list_paths(root)
     assert not mark.exists(), mark.read_text()
 
@@ -210,7 +210,7 @@ def test_a_submodules_own_configuration_starts_nothing(program: str, mark: Path)
 def test_a_program_that_the_environment_names_is_not_started(name: str, program: str, mark: Path) -> None:
     root = make_project(Path("shop").resolve())
     changed(root)
-    assert find_target(root, (), {**os.environ, name: program}).files
+    assert resolve_target(root, (), {**os.environ, name: program}).files
     assert not mark.exists()
 
 
@@ -231,7 +231,7 @@ def test_the_environment_cannot_lead_git_elsewhere(program: str, mark: Path) -> 
         "GIT_TRACE2_EVENT": str(mark),
         "GIT_EXEC_PATH": str(other),
     }
-    assert find_target(root, (), {**os.environ, **odd}).files == ("README.md",)
+    assert resolve_target(root, (), {**os.environ, **odd}).files == ("README.md",)
     assert find_repository(root / "shop", {**os.environ, **odd}) == root
     assert not mark.exists()
 
@@ -242,8 +242,8 @@ def test_a_hook_of_a_commit_sees_what_is_being_committed() -> None:
     (root / "README.md").write_text("changed\n")
     seen = root.parent / "seen"
     code = (
-        "import os; from pathlib import Path; from swecli.review.target.targets import find_target; "
-        f"Path({str(seen)!r}).write_text(str(find_target(Path.cwd(), ('--staged',), os.environ).files))"
+        "import os; from pathlib import Path; from swecli.review.target.targets import resolve_target; "
+        f"Path({str(seen)!r}).write_text(str(resolve_target(Path.cwd(), ('--staged',), os.environ).files))"
     )
     hook = root / ".git" / "hooks" / "pre-commit"
     hook.parent.mkdir(exist_ok=True)
@@ -270,14 +270,14 @@ def test_a_folder_that_looks_like_the_inside_of_a_repository_is_none(program: st
     git(trap, "config", "core.fsmonitor", program)
     for folder in (trap, trap / "objects"):
         with pytest.raises(BadInput, match="not a git repository"):
-            find_target(folder, ())
+            resolve_target(folder, ())
     (trap / ".git").mkdir()
     with pytest.raises(BadInput, match="bare repository|not a git repository"):
-        find_target(trap, ())
+        resolve_target(trap, ())
     inside = make_project(Path("shop").resolve()) / "inside"
     (inside / ".git").mkdir(parents=True)
     with pytest.raises(BadInput, match="not a git repository"):
-        find_target(inside, ())
+        resolve_target(inside, ())
     assert not mark.exists()
 
 
@@ -299,7 +299,7 @@ def test_worktrees_are_read_as_ever() -> None:
     git(bare, "worktree", "add", "-q", "-b", "second", str(bare.parent / "second"))
     root = bare.parent / "second"
     (root / "README.md").write_text("changed\n")
-    assert find_target(root / "shop", ()).files == ("README.md",)
+    assert resolve_target(root / "shop", ()).files == ("README.md",)
     assert "shop/prices.py" in list_paths(root)
 
 
@@ -313,7 +313,7 @@ def test_a_users_settings_cannot_make_a_diff_unreadable(own_home: Path) -> None:
     git(root, "config", "--global", "diff.context", "0")
     git(root, "config", "--global", "diff.orderFile", "/nowhere")
     assert run_git(root / "shop", "diff", "HEAD") == plain
-    assert find_target(root, ()).diffs["README.md"].lines
+    assert resolve_target(root, ()).diffs["README.md"].lines
 
 
 def test_a_filter_with_a_name_like_a_setting_is_turned_off(program: str, mark: Path) -> None:
@@ -322,7 +322,7 @@ def test_a_filter_with_a_name_like_a_setting_is_turned_off(program: str, mark: P
         config.write(f'[filter "a=b"]\n\tclean = {program}\n')
     (root / ".gitattributes").write_text("README.md filter=a=b\n")
     (root / "README.md").write_text("changed\n")
-    assert find_target(root, ()).diffs["README.md"].lines
+    assert resolve_target(root, ()).diffs["README.md"].lines
     assert not mark.exists()
 
 
@@ -333,7 +333,7 @@ def test_a_repository_of_another_user_is_named_as_that() -> None:
     for path in (root, root / ".git"):
         os.chown(path, 12345, 12345)
     with pytest.raises(BadInput, match=r"dubious ownership .* safe\.directory"):
-        find_target(root, ())
+        resolve_target(root, ())
     assert "README.md" in list_paths(root)
 
 

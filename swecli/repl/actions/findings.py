@@ -41,12 +41,12 @@ def perform(sessions: SessionManager, here: Path, words: Sequence[str], command:
     """Do what the words ask, the name of an action first; `command` is how the user writes what begins with a slash.
     Raises SwecliError."""
     # late: most sessions review nothing
-    from swecli.review.judge.ledger import change_line, lessons, recheck  # noqa: PLC0415
-    from swecli.review.publish.view import chosen, view  # noqa: PLC0415
+    from swecli.review.judge.ledger import format_change, propose_lessons, recheck  # noqa: PLC0415
+    from swecli.review.publish.view import filter_findings, view  # noqa: PLC0415
 
     store, (name, *rest), settled = store_of(sessions, here), words, None
     if name == "list":
-        found = chosen(store, rest)
+        found = filter_findings(store, rest)
         rows = tuple((f.id, f.place, f.code_smell_type, f.severity, f.status, f.message) for f in found)
         head = ("id", "place", "type", "severity", "state", "message")
         nothing = () if found else ("No such findings; a review records them.",)
@@ -57,12 +57,12 @@ def perform(sessions: SessionManager, here: Path, words: Sequence[str], command:
         return ActionResult(finding.to_json(), tuple(laid_out.lines()))
     if name == "recheck":
         changed = recheck(store, here, rest)
-        lines = tuple(change_line(before, after) for before, after in changed) or ("Nothing has changed.",)
+        lines = tuple(format_change(before, after) for before, after in changed) or ("Nothing has changed.",)
         done = ActionResult([after.to_json() for _, after in changed], lines)
     else:
         settled = _settle(store, name, rest)
         done = ActionResult(settled.to_json(), (f"{settled.id} {_SETTLED[name][1].format(settled.reason)}.",))
-    return replace(done, note="\n".join(lessons(sessions, store, f"{command or '/'}playbook", settled)))
+    return replace(done, note="\n".join(propose_lessons(sessions, store, f"{command or '/'}playbook", settled)))
 
 
 def store_of(sessions: SessionManager, here: Path) -> ReviewStore:
@@ -75,9 +75,9 @@ def store_of(sessions: SessionManager, here: Path) -> ReviewStore:
 
 def _settle(store: ReviewStore, name: str, words: Sequence[str]) -> Finding:
     # late: as above
-    from swecli.review.judge.ledger import settle  # noqa: PLC0415
+    from swecli.review.judge.ledger import set_state  # noqa: PLC0415
 
     ref, why = " ".join(words[:1]), " ".join(words[1:])
     if name == "dismiss" and store.get(ref) and not why:
         raise UsageError("A dismissal needs a reason.", f"Use: findings dismiss {ref} WHY")
-    return settle(store, ref, _SETTLED[name][0], why)
+    return set_state(store, ref, _SETTLED[name][0], why)

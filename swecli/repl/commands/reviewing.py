@@ -19,10 +19,16 @@ from swecli.repl.commands.base import CommandContext
 from swecli.repl.input.keys import editor_command
 from swecli.repl.input.question import Option
 from swecli.repl.render.review_view import render_finding
-from swecli.review.judge.ledger import apply_suggestion, change_line, lessons, recheck, repair_request
-from swecli.review.publish.posting import need_token, plan_push
-from swecli.review.publish.view import chosen, view
-from swecli.review.read.job import ReviewOptions, begin_job, by_hand, check
+from swecli.review.judge.ledger import (
+    build_repair_prompt,
+    build_suggestion_edit,
+    format_change,
+    propose_lessons,
+    recheck,
+)
+from swecli.review.publish.posting import plan_push, require_token
+from swecli.review.publish.view import filter_findings, view
+from swecli.review.read.job import ReviewOptions, begin_job, check_findings, prepare_check
 from swecli.review.read.run import Review
 from swecli.store.reviews import ReviewStore
 from swecli.tools.execute import execute
@@ -72,7 +78,7 @@ async def _post(ctx: CommandContext, review: Review, end: ReviewFinished, least:
         ctx.screen.line(line)
     if not push.anything:
         return
-    need_token(ctx.runtime.start.environ)
+    require_token(ctx.runtime.start.environ)
     answers = [("no", "no, nothing is posted"), ("yes", "yes, post it")]
     if await ctx.pick(f"Put this on pull request {target.pr} of {push.github.repository}?", answers) != "yes":
         ctx.screen.note("nothing was posted")
@@ -110,12 +116,12 @@ async def _repair(ctx: CommandContext, store: ReviewStore, ref: str) -> None:
     finding = store.get(ref)
     if not finding.is_open:
         raise BadInput(f"{finding.id} is {finding.state}.", f"/findings reopen {finding.id} opens it again.")
-    async with aclosing(agent.run(agent.prepare(repair_request(finding, agent.ctx.root)))) as events:
+    async with aclosing(agent.run(agent.prepare(build_repair_prompt(finding, agent.ctx.root)))) as events:
         async for event in events:
             ctx.renderer.show(event)
     for before, after in recheck(store, agent.ctx.root):
         if before.state != after.state:
-            ctx.screen.line(change_line(before, after))
+            ctx.screen.line(format_change(before, after))
     after = store.get(ref)
     if after.state == "gone":
         ctx.screen.note(f"{after.id} is gone, not verified · /findings check {after.id} has it checked")
@@ -127,12 +133,12 @@ async def _repair(ctx: CommandContext, store: ReviewStore, ref: str) -> None:
 
 
 def _propose(ctx: CommandContext, store: ReviewStore) -> None:
-    for line in lessons(ctx.runtime.sessions, store, "/playbook"):
+    for line in propose_lessons(ctx.runtime.sessions, store, "/playbook"):
         ctx.screen.note(line)
 
 
 async def _walk(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
-    at, findings = 0, chosen(store, rest.split())
+    at, findings = 0, filter_findings(store, rest.split())
     if not findings:
         _act(ctx, "list", rest)
     while 0 <= at < len(findings):
@@ -189,22 +195,22 @@ async def _perform(ctx: CommandContext, store: ReviewStore, finding: Finding, ke
 
 async def _apply(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     agent, approver = ctx.runtime.agent, Approver(ctx.renderer, ctx.asker)
-    call, after = apply_suggestion(store.get(rest), agent.ctx.root)
+    call, after = build_suggestion_edit(store.get(rest), agent.ctx.root)
     # as the agent would; what it has read is left as it is: to the agent the file has changed since
     result, _ = await execute(call, agent.tools, replace(agent.ctx, seen={}), agent.permissions, approver)
     if result.ok:
-        store.put([after], "applied", "user")
+        store.update([after], "applied", "user")
         ctx.screen.note(f"{after.id} is gone, not verified · /findings check {after.id} has it checked")
     else:
         ctx.screen.warn("nothing was changed" if call.decision == "user" else result.for_model.split("\n", 1)[0])
 
 
 async def _check(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
-    verifier, claims, asked = by_hand(ctx.runtime.agent, store, rest.split())
+    verifier, claims, asked = prepare_check(ctx.runtime.agent, store, rest.split())
     if not claims or await ctx.pick(asked, [("yes", "yes"), ("no", "no")]) != "yes":
         ctx.screen.note("nothing was checked" if claims else "there is nothing to check")
         return
-    event, taken = await check(verifier, ctx.runtime.sessions, claims)
+    event, taken = await check_findings(verifier, ctx.runtime.sessions, claims)
     for line in taken.problems:
         ctx.screen.warn(line)
     ctx.renderer.show(event)

@@ -10,7 +10,7 @@ from swecli.models.review_events import FindingsAccumulated, ReviewEvent, Review
 from swecli.repl.render.formatting import one_line, sanitize
 from swecli.repl.render.markdown import indented, prefixed
 from swecli.repl.render.tools import render_diff
-from swecli.review.publish.view import FindingView, brief, event_lines
+from swecli.review.publish.view import FindingView, format_event, row_view
 
 _ENDS = {
     "unreadable": "incomplete: a report could not be read",
@@ -29,12 +29,12 @@ def drawn(event: ReviewEvent) -> RenderableType | None:
         case ReviewFinished():
             return summary(event)
     style = "head" if isinstance(event, ReviewStarted) else "quiet"
-    return Group(*(Text(one_line(line, 600), style) for line in event_lines(event)))
+    return Group(*(Text(one_line(line, 600), style) for line in format_event(event)))
 
 
 def row(finding: Finding) -> RenderableType:
     """One finding on a line or two."""
-    return prefixed(_head(brief(finding), finding, 300), "  ")
+    return prefixed(_head(row_view(finding), finding, 300), "  ")
 
 
 def render_finding(finding: Finding, laid_out: FindingView) -> RenderableType:
@@ -67,7 +67,7 @@ def summary(event: ReviewFinished) -> RenderableType:
     if event.by_type:
         by_type = sorted(event.by_type.items(), key=lambda pair: (-pair[1], pair[0]))
         lines.append(Text(", ".join(f"{one_line(name, 60)} {count}" for name, count in by_type), style="quiet"))
-    read, took = event_lines(event)
+    read, took = format_event(event)
     lines += [Text(one_line(read, 600), style="quiet" if event.complete else "warn"), Text(took, style="quiet")]
     lines += [Text(f"lost: {one_line(line, 400)}", style="warn") for line in event.lost[:5]]
     if len(event.lost) > 5:

@@ -49,42 +49,49 @@ class _Block(NamedTuple):
     measure: int | None = None
 
 
-def block_of(lines: Iterable[str], measure: int | None = None) -> _Block:
-    whole = squeezed("".join(lines))
+def make_block(lines: Iterable[str], measure: int | None = None) -> _Block:
+    whole = strip_whitespace("".join(lines))
     return _Block(len(whole), _digest(whole), measure)
 
 
-def read_block(text: str, anchor: str) -> _Block:
+def load_block(text: str, anchor: str) -> _Block:
     """A block from JSON; where there is none, as in an older ledger, the anchor alone is it."""
-    return _Block(*json.loads(text)[:3]) if text else block_of([anchor])
+    return _Block(*json.loads(text)[:3]) if text else make_block([anchor])
 
 
-def squeezed(text: str) -> str:
+def strip_whitespace(text: str) -> str:
     return "".join(text.split())
 
 
-def bare(text: str) -> str:
+def normalize_code(text: str) -> str:
     """Code as it was shown, without fences, without numbers and signs in front of its lines, without white space."""
     lines = (line.lstrip().lstrip("0123456789").lstrip("\t|:+- →") for line in text.split("\n"))
     return "".join("".join(line for line in lines if not line.startswith("```")).split())
 
 
-def quoted_part(quote: str, lines: Iterable[str]) -> str:
+def match_quote(quote: str, lines: Iterable[str]) -> str:
     """A quote as it stands among these lines, or in them as they were shown, without white space; "" where nowhere."""
-    whole = squeezed("".join(lines))
-    return next((text for text in (squeezed(quote.strip().strip("`")), bare(quote)) if text and text in whole), "")
+    whole = strip_whitespace("".join(lines))
+    return next(
+        (
+            text
+            for text in (strip_whitespace(quote.strip().strip("`")), normalize_code(quote))
+            if text and text in whole
+        ),
+        "",
+    )
 
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:20]
 
 
-def places(block: _Block, anchor: str, lines: Sequence[str]) -> list[tuple[int, int]]:
+def find_block(block: _Block, anchor: str, lines: Sequence[str]) -> list[tuple[int, int]]:
     """Where the block stands among these lines: (first, last) from 1, however they are indented, broken or joined.
     `anchor` is how its text begins, "" where that is not known."""
-    texts = [squeezed(line) for line in lines]
+    texts = [strip_whitespace(line) for line in lines]
     whole, starts = "".join(texts), [0, *accumulate(map(len, texts))][:-1]
-    begins, head = {start: n for n, start in enumerate(starts, 1)}, squeezed(anchor)
+    begins, head = {start: n for n, start in enumerate(starts, 1)}, strip_whitespace(anchor)
     return [
         (first, bisect_right(starts, start + block.length - 1))
         for start, first in begins.items()
@@ -110,9 +117,9 @@ def ground(findings: Iterable[Finding], sources: Sources, names: Mapping[str, st
 
 def _meant(path: str, names: Mapping[str, str]) -> str:
     """The one of these files whose name ends it (`a/shop/x.py`, an absolute path) or that it ends (`x.py`)."""
-    wanted = f"/{squeezed(path)}"
-    inside = [name for name in names if wanted.endswith(f"/{squeezed(name).replace(chr(92), '/')}")]
-    around = {file for name, file in names.items() if f"/{squeezed(name)}".endswith(wanted)}
+    wanted = f"/{strip_whitespace(path)}"
+    inside = [name for name in names if wanted.endswith(f"/{strip_whitespace(name).replace(chr(92), '/')}")]
+    around = {file for name, file in names.items() if f"/{strip_whitespace(name)}".endswith(wanted)}
     found = {names[max(inside, key=len)]} if inside else around
     return found.pop() if len(found) == 1 and ".." not in path.split("/") else path
 
@@ -139,10 +146,10 @@ def _grounded(finding: Finding, source: Source) -> Finding:
 
 def _placed(finding: Finding, source: Source) -> Finding:
     """At the lines where its quote stands, if it stands in just one place and not where it was reported."""
-    quote = quoted_part(finding.evidence, source.lines)
+    quote = match_quote(finding.evidence, source.lines)
     if len(quote) < _SHORTEST_QUOTE or (1 <= finding.line <= len(source.lines) and not _misquoted(finding, source)):
         return finding
-    texts = [squeezed(line) for line in source.lines]
+    texts = [strip_whitespace(line) for line in source.lines]
     whole = "".join(texts)
     if whole.count(quote) != 1:
         return finding
@@ -156,7 +163,7 @@ def _block(finding: Finding, source: Source) -> str:
     last, measured, smell = finding.end_line or finding.line, None, finding.code_smell_type
     if smell in LIMITS and (function := source.function(finding.line)) is not None:
         last, measured = max(last, function.last), function.measure(smell)
-    return json.dumps(block_of(source.lines[finding.line - 1 : last], measured), separators=(",", ":"))
+    return json.dumps(make_block(source.lines[finding.line - 1 : last], measured), separators=(",", ":"))
 
 
 def _what_is_wrong(finding: Finding, source: Source) -> str:
@@ -176,7 +183,7 @@ def _misquoted(finding: Finding, source: Source) -> bool:
     """Whether it quotes code that does not stand there, give or take a few lines."""
     first, last = max(0, finding.line - 1 - _NEAR), (finding.end_line or finding.line) + _NEAR
     around = source.lines[first : last + finding.evidence.count("\n")]
-    return bool(finding.evidence.strip("` \n")) and not quoted_part(finding.evidence, around)
+    return bool(finding.evidence.strip("` \n")) and not match_quote(finding.evidence, around)
 
 
 # Whether what is reported now is what the ledger has already, in whatever words and at whatever line
@@ -184,12 +191,12 @@ def _misquoted(finding: Finding, source: Source) -> bool:
 # shares of content words from which on, and up to which, two claims are one, or two: measured by `scripts/bench review`
 _SAME, _NEW = 0.34, 0.15
 _FAMILIES = tomllib.loads(Path(__file__).with_name("families.toml").read_text("utf-8"))
-_FAMILY_OF = {word: family for family, words in _FAMILIES.items() for word in words.split()}
+_FAMILY_OF = {word: smell_family for smell_family, words in _FAMILIES.items() for word in words.split()}
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]{2,}")
 _LITERAL = re.compile(r"`[^`\n]+`|\b\d+(?:\.\d+)?\b|'[^'\n]+'|\"[^\"\n]+\"")
 
 
-def family(kind: str) -> str:
+def smell_family(kind: str) -> str:
     """One of twelve families of types, by the words of its name; "" where no word decides."""
     found = [_FAMILY_OF[word] for word in re.split(r"[^A-Z]+", kind.upper()) if word in _FAMILY_OF]
     return max(found, key=found.count, default="")
@@ -219,20 +226,20 @@ def identify(candidate: Finding, known: Sequence[Finding], mine: Collection[str]
         return certain[0].id, ""
     best = like = (0.0, "")
     for row in rows:
-        families = family(row.code_smell_type), family(candidate.code_smell_type)
+        families = smell_family(row.code_smell_type), smell_family(candidate.code_smell_type)
         if all(families) and families[0] != families[1]:
             continue
         wordings = [alias.split("|", 2)[2] for alias in row.aliases if alias.count("|") > 1]
         shared = max(_overlap(candidate.message, text) for text in (row.message, *wordings))
-        alike = row.code_smell_type == candidate.code_smell_type or shared > _NEW
-        if _touch(row, candidate) and (all(families) and alike or shared >= _SAME):
+        similar_files = row.code_smell_type == candidate.code_smell_type or shared > _NEW
+        if _touch(row, candidate) and (all(families) and similar_files or shared >= _SAME):
             best = max(best, (1.0 + shared, row.id))
         elif shared > _NEW and row.id not in mine and _one_place(row, candidate):
             best, like = (max(best, (shared, row.id)), like) if shared >= _SAME else (best, max(like, (shared, row.id)))
     return best[1], "" if best[1] else like[1]
 
 
-def identified(found: Iterable[Finding], known: Sequence[Finding], mine: Collection[str] = ()) -> list[Finding]:
+def identify_all(found: Iterable[Finding], known: Sequence[Finding], mine: Collection[str] = ()) -> list[Finding]:
     """Each candidate with the id of its row, or in `same_as` of the row it may be. Exact places are matched first."""
     out: dict[int, Finding] = {}
     taken = set(mine)

@@ -12,7 +12,7 @@ from swecli.models.finding import SMELLS, Finding, FindingState, one_spaced
 from swecli.models.message import ToolCall
 from swecli.models.playbook import MAX_LETTERS, MAX_WORDS, Bullet, Delta, Evidence, Op
 from swecli.redact import redact
-from swecli.review.judge.grounding import ground, move, places, read_block
+from swecli.review.judge.grounding import find_block, ground, load_block, move
 from swecli.review.judge.sources import LIMITS, Source, Sources, parse, project_sources
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
@@ -26,34 +26,34 @@ _QUOTED = 5  # findings named as its evidence
 def recheck(store: ReviewStore, here: Path, refs: Sequence[str] = ()) -> list[tuple[Finding, Finding]]:
     """Compare the named findings (all, where none is named) with the files and commit what changed: (before, after).
     `here` is a folder of the project. Raises BadInput for an unknown id."""
-    return compare(store, [store.get(ref) for ref in refs] if refs else store.findings(), project_sources(here))
+    return recheck_all(store, [store.get(ref) for ref in refs] if refs else store.findings(), project_sources(here))
 
 
-def compare(store: ReviewStore, found: Iterable[Finding], sources: Sources) -> list[tuple[Finding, Finding]]:
+def recheck_all(store: ReviewStore, found: Iterable[Finding], sources: Sources) -> list[tuple[Finding, Finding]]:
     """The same for these findings and files."""
     by_path = sorted(found, key=lambda finding: (finding.path, finding.number))  # each file is read once
-    changed = [(before, after) for before in by_path if (after := rechecked(before, sources)) != before]
-    store.put((after for _, after in changed), "recheck", "rule")
-    return [(before, after) for before, after in changed if change_line(before, after)]
+    changed = [(before, after) for before in by_path if (after := recheck_finding(before, sources)) != before]
+    store.update((after for _, after in changed), "recheck", "rule")
+    return [(before, after) for before, after in changed if format_change(before, after)]
 
 
-def settle(store: ReviewStore, ref: str, state: FindingState, reason: str = "") -> Finding:
+def set_state(store: ReviewStore, ref: str, state: FindingState, reason: str = "") -> Finding:
     """Give a finding the state that the user names. Raises BadInput for an unknown id, UsageError for a wrong state."""
     before = store.get(ref)
     if before.state == state != "dismissed":  # again, for another reason
         raise UsageError(f"{before.id} is {before.state}, it cannot become {state}.", "See: /findings show")
     finding = replace(before, state=state, reason=reason)
-    store.put([finding], "user", "user")
+    store.update([finding], "user", "user")
     return finding
 
 
 def withdraw(store: ReviewStore, refs: Sequence[str]) -> None:
     """Take back findings that the reviewer calls wrong; confirmed ones stay, and are checked again."""
     named = [f for f in store.findings() if f.id in refs and f.verdict != "confirmed"] if refs else []
-    store.put([move(finding, "refuted", "the reviewer took it back") for finding in named], "withdrawn", "reviewer")
+    store.update([move(finding, "refuted", "the reviewer took it back") for finding in named], "withdrawn", "reviewer")
 
 
-def rechecked(finding: Finding, sources: Sources) -> Finding:
+def recheck_finding(finding: Finding, sources: Sources) -> Finding:
     """The finding as its file is now, without a model: it moves with its lines, also into a renamed file; is fixed when
     its measure is within the limit, or its file was deleted and its lines stand in no other; regresses when the measure
     is over the limit again; is gone, which is not verified, where its lines stand nowhere."""
@@ -66,12 +66,12 @@ def rechecked(finding: Finding, sources: Sources) -> Finding:
         return _without_file(finding, sources)
     if source.problem:
         return replace(finding, verified=False, why=source.problem)
-    block = read_block(finding.block, finding.anchor)
-    found = places(block, finding.anchor, source.lines)
+    block = load_block(finding.block, finding.anchor)
+    found = find_block(block, finding.anchor, source.lines)
     line, last = min(found, key=lambda place: abs(place[0] - finding.line), default=(0, 0))
     function = None
     if smell in LIMITS:
-        function = source.function(line) if line else source.function_named(finding.anchor, finding.line)
+        function = source.function(line) if line else source.find_function(finding.anchor, finding.line)
     if function is not None and block.measure is not None:
         limit, now = LIMITS[smell], function.measure(smell)
         if now <= limit < block.measure:
@@ -88,10 +88,10 @@ def rechecked(finding: Finding, sources: Sources) -> Finding:
 
 def _without_file(finding: Finding, sources: Sources) -> Finding:
     """Moved with its lines where they stand in another file, as after a rename; fixed with its file where in none."""
-    block = read_block(finding.block, finding.anchor)
-    for path in sources.alike(finding.path):
+    block = load_block(finding.block, finding.anchor)
+    for path in sources.similar_files(finding.path):
         source = sources.get(path)
-        if found := places(block, finding.anchor, source.lines):
+        if found := find_block(block, finding.anchor, source.lines):
             return replace(_there(finding, source, *found[0]), path=path)
     finding = replace(finding, file_hash="")
     if _on_a_branch(sources.root, finding.path):  # it may only be another branch that is checked out
@@ -117,7 +117,7 @@ def _there(finding: Finding, source: Source, line: int, last: int) -> Finding:
     return replace(back, line=line, end_line=end, anchor=anchor, file_hash=source.hash, verified=True, why="")
 
 
-def change_line(before: Finding, after: Finding) -> str:
+def format_change(before: Finding, after: Finding) -> str:
     """What changed, in a line; "" for what nobody would see."""
     if before.state != after.state:
         return f"{after.id} {after.place}: {before.state} → {after.state}{f' ({after.reason})' if after.reason else ''}"
@@ -128,7 +128,9 @@ def change_line(before: Finding, after: Finding) -> str:
     return f"{after.id} {after.place}: {after.doubt or 'its code is unchanged'}"
 
 
-def lessons(sessions: SessionManager, store: ReviewStore, command: str, settled: Finding | None = None) -> list[str]:
+def propose_lessons(
+    sessions: SessionManager, store: ReviewStore, command: str, settled: Finding | None = None
+) -> list[str]:
     """Propose a strategy for each smell fixed three times in this project, and for why the finding that was just
     `settled` was dismissed, once, with those findings as evidence; a line for each, with how the user approves it,
     `command` being the face's playbook. Nothing without a session."""
@@ -179,7 +181,7 @@ def _words(smell: str) -> str:
     return smell.replace("_", " ").lower()
 
 
-def repair_request(finding: Finding, here: Path) -> str:
+def build_repair_prompt(finding: Finding, here: Path) -> str:
     """What the agent, whose workspace is `here`, is asked. The finding's own words are quoted: material, not orders.
     Raises BadInput where the finding's file is not part of that workspace."""
     parts = [
@@ -194,12 +196,12 @@ def repair_request(finding: Finding, here: Path) -> str:
     return "\n\n".join([*parts, *(f"{label}:\n{_quoted(text)}" for label, text in more.items() if text)])
 
 
-def apply_suggestion(finding: Finding, here: Path) -> tuple[ToolCall, Finding]:
+def build_suggestion_edit(finding: Finding, here: Path) -> tuple[ToolCall, Finding]:
     """The call that puts the suggestion in the place of the finding's lines, and the finding, gone, once that is done.
     Raises BadInput without a suggestion, where the lines are not as they were reviewed, or a Python file could no
     longer be parsed."""
     sources = project_sources(here)
-    now, lines = rechecked(finding, sources), sources.get(finding.path).lines
+    now, lines = recheck_finding(finding, sources), sources.get(finding.path).lines
     length = (finding.end_line or finding.line) - finding.line + 1
     if not finding.suggestion:
         raise BadInput(f"{finding.id} has no suggestion to apply.", f"Let the agent repair it: /review --fix {now.id}")

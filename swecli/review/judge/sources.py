@@ -94,13 +94,13 @@ class Source:
         around = [symbol for symbol in self.symbols if symbol.line and symbol.first <= line <= symbol.last]
         return min(around, key=lambda function: function.last - function.first, default=None)
 
-    def function_named(self, anchor: str, near: int) -> Symbol | None:
+    def find_function(self, anchor: str, near: int) -> Symbol | None:
         """The function whose `def` the anchor is, by its name; of several the nearest."""
         match = _DEF.match(anchor)
         called = [s for s in self.symbols if match and s.line and s.name.rpartition(".")[2] == match["name"]]
         return min(called, key=lambda function: abs(function.line - near), default=None)
 
-    def over_limits(self) -> list[str]:
+    def measures_over_limits(self) -> list[str]:
         """A line for each function and limit that it is over."""
         functions = [symbol for symbol in self.symbols if symbol.line]
         over = [(f, smell) for f in functions for smell, limit in LIMITS.items() if f.measure(smell) > limit]
@@ -118,7 +118,7 @@ class Sources:
         if self._folder is not None:
             self._folder.cleanup()
 
-    def alike(self, path: str) -> list[str]:
+    def similar_files(self, path: str) -> list[str]:
         """Other files of the same ending, those of the same name first; the first few of a large project."""
         wanted, found = Path(path), list[str]()
         for folder, folders, names in os.walk(self.root):

@@ -20,14 +20,14 @@ from swecli.llm.price_table import cost_of
 from swecli.models.errors import SwecliError
 from swecli.models.finding import Finding, Judgement, Verdict, one_spaced
 from swecli.models.message import ApiMessage, ModelReply, ModelRequest, ToolSpec, Usage
-from swecli.review.judge.grounding import move, quoted_part, squeezed
+from swecli.review.judge.grounding import match_quote, move, strip_whitespace
 from swecli.review.judge.sources import LIMITS, Source, Sources, Symbol
 from swecli.store.reviews import ReviewStore
 
 _MOST_CLAIMS = 6  # of one file in one request
-SHARE = 2 / 3  # of what the reviewer's requests took: 40 % of all
+TOKEN_SHARE = 2 / 3  # of what the reviewer's requests took: 40 % of all
 _REPLY_TOKENS = 120  # a judgement, about
-LEAST_TOKENS = 40_000  # that verification may take in a small review
+MIN_TOKENS = 40_000  # that verification may take in a small review
 _VERSION = "2"  # of the prompt; judgements of another one are not used again
 _TOOL = "judge_findings"
 _NO_VERDICT = {"why": "no verdict on it came back"}
@@ -110,7 +110,7 @@ class Verifier:
             for finding in asked:
                 row = next((row for row in rows if str(row.get("id")).strip().upper() == finding.id), _NO_VERDICT)
                 by = "failure" if row is _NO_VERDICT else self.model.name
-                judged = grounded_verdict(row, self.sources, by, finding.path)
+                judged = parse_judgement(row, self.sources, by, finding.path)
                 if finding.same_as and str(row.get("same_as")) == finding.same_as:
                     out.same[finding.id] = finding.same_as
                     judged = Judgement("refuted", why=f"it is {finding.same_as}, in other words", by=self.model.name)
@@ -149,7 +149,7 @@ class Verifier:
     def _key(self, finding: Finding) -> str:
         source = self.sources.get(finding.path)
         symbol = source.symbol(finding.line)
-        code = squeezed("".join(source.lines[symbol.first - 1 : symbol.last]))
+        code = strip_whitespace("".join(source.lines[symbol.first - 1 : symbol.last]))
         parts = (finding.code_smell_type, finding.message, finding.path, code, self.model.name, _VERSION)
         return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
@@ -157,7 +157,7 @@ class Verifier:
 def _by_rule(finding: Finding, source: Source) -> Judgement | None:
     """What no model is needed for: a smell that is measured, a suggestion that is the code as it is."""
     present = "".join(source.lines[max(0, finding.line - 1) : finding.end_line or finding.line])
-    if finding.suggestion.strip() and squeezed(finding.suggestion) == squeezed(present):
+    if finding.suggestion.strip() and strip_whitespace(finding.suggestion) == strip_whitespace(present):
         return Judgement("refuted", finding.path, finding.line, present.strip(), "the suggestion is the code", "rule")
     smell = finding.code_smell_type
     function = source.function(finding.line) if smell in LIMITS else None
@@ -169,7 +169,7 @@ def _by_rule(finding: Finding, source: Source) -> Judgement | None:
     return Judgement(verdict, finding.path, function.line, quote, why, "rule")
 
 
-def grounded_verdict(row: Mapping[str, Any], sources: Sources, by: str, claimed: str = "") -> Judgement:
+def parse_judgement(row: Mapping[str, Any], sources: Sources, by: str, claimed: str = "") -> Judgement:
     """The verdict of an answer's row; without a quote that stands in the file, by its name or the `claimed` one, it is
     cannot tell."""
     given, why = str(row.get("verdict") or "").strip().lower(), " ".join(str(row.get("why") or "").split())[:400]
@@ -179,14 +179,14 @@ def grounded_verdict(row: Mapping[str, Any], sources: Sources, by: str, claimed:
     quote, path = str(row.get("quote") or "").strip().strip("`"), str(row.get("path") or "").removeprefix("./")
     path = claimed if claimed and f"/{path}".endswith(f"/{claimed}") else path
     lines = sources.get(path).lines if path else ()
-    if len(wanted := quoted_part(str(row.get("quote") or ""), lines)) < 3:
+    if len(wanted := match_quote(str(row.get("quote") or ""), lines)) < 3:
         return Judgement("cannot_tell", why=f"{why} (its evidence is nowhere in the files)".strip(), by=by)
     line = row.get("line")
-    found = (n for n, text in enumerate(lines, 1) if wanted[:40] in squeezed(text))
+    found = (n for n, text in enumerate(lines, 1) if wanted[:40] in strip_whitespace(text))
     return Judgement(verdict, path, next(found, line if isinstance(line, int) else 0), quote[:400], why, by)
 
 
-def judged(finding: Finding, judgement: Judgement, *, again: bool = False) -> Finding:
+def apply_judgement(finding: Finding, judgement: Judgement, *, again: bool = False) -> Finding:
     """The finding with its verdict, and in the state that this leads to: what is gone is open again when it holds
     still, and fixed when it was refuted; a fixed one that was reported `again` and is confirmed has regressed."""
     verdict = judgement.verdict
@@ -261,7 +261,7 @@ def _callers(finding: Finding, symbol: Symbol, sources: Sources) -> Iterator[str
     """A line of each file that calls the symbol, the finding's own first."""
     name = symbol.name.rpartition(".")[2]
     word, found = re.compile(rf"\b{re.escape(name)}\s*\("), 0
-    for path in [finding.path, *sources.alike(finding.path)[:_MOST_FILES]] if len(name) > 3 else []:
+    for path in [finding.path, *sources.similar_files(finding.path)[:_MOST_FILES]] if len(name) > 3 else []:
         for number, line in enumerate(sources.get(path).lines, 1):
             inside = path == finding.path and symbol.first <= number <= symbol.last
             if not inside and word.search(line):

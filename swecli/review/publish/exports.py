@@ -11,7 +11,7 @@ from swecli import __version__
 from swecli.models.finding import SEVERITIES, SMELLS, Finding, one_spaced
 from swecli.models.review_events import ReviewFinished
 from swecli.redact import redact, redact_value
-from swecli.review.publish.view import coverage_words
+from swecli.review.publish.view import format_coverage
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {"low": "note", "medium": "warning", "high": "error", "critical": "error"}
@@ -28,14 +28,14 @@ def as_seed(end: ReviewFinished, posted: int = 0, failed: int = 0) -> dict[str, 
     """What seed 000's review returned: each unique finding with its suggestion as a block in `improvement`."""
     issues = []
     for finding in [finding for finding in end.findings if finding.state != "refuted"]:
-        block = fenced(finding.suggestion, "suggestion") if finding.suggestion else ""
+        block = fence_code(finding.suggestion, "suggestion") if finding.suggestion else ""
         issues.append({
             "type": "code_smell", "codeSmellType": finding.code_smell_type, "path": finding.path,
             "range": {"startLine": finding.line, "endLine": finding.end_line or finding.line},
             "severity": finding.severity, "message": finding.message,
             "improvement": "\n\n".join(filter(None, [finding.improvement, block])),
         })  # fmt: skip
-    response = f"{end.total} issues ({end.unique} unique) in {end.loops} loops. {coverage_words(end)}"
+    response = f"{end.total} issues ({end.unique} unique) in {end.loops} loops. {format_coverage(end)}"
     workflow = {"postedCount": posted, "failedCount": failed}
     out = {"response": response, "loops": end.loops, "structured": {"issues": issues}, "suggestionWorkflow": workflow}
     return dict(redact_value(out))
@@ -46,7 +46,7 @@ def as_markdown(findings: Sequence[Finding], title: str = "Review", end: ReviewF
     break out, and secrets it quotes are redacted."""
     parts = [f"# {one_spaced(title)}"]
     if end is not None and not end.coverage.complete:
-        parts.append(f"**Incomplete:** {safe(coverage_words(end))}")
+        parts.append(f"**Incomplete:** {escape_markdown(format_coverage(end))}")
     open_ones = sum(finding.is_open for finding in findings)
     parts.append(f"{len(findings)} findings, {open_ones} of them open." if findings else "No findings.")
     for severity in reversed(SEVERITIES):
@@ -58,23 +58,23 @@ def as_markdown(findings: Sequence[Finding], title: str = "Review", end: ReviewF
 
 def _entry(finding: Finding) -> str:
     facts: list[str] = [finding.kind, finding.state]
-    facts += [safe(finding.doubt)] if finding.doubt else []
-    facts += [f"reason: {safe(finding.reason)}"] if finding.reason else []
+    facts += [escape_markdown(finding.doubt)] if finding.doubt else []
+    facts += [f"reason: {escape_markdown(finding.reason)}"] if finding.reason else []
     head = f"{finding.id} " if finding.id else ""
-    parts = [f"### {head}{safe(finding.code_smell_type)} in `{one_spaced(finding.place).replace('`', '')}`"]
-    parts += [", ".join(facts), safe(finding.message)]
-    parts += [safe(finding.improvement)] if finding.improvement else []
-    parts += [fenced(finding.suggestion, "suggestion")] if finding.suggestion else []
+    parts = [f"### {head}{escape_markdown(finding.code_smell_type)} in `{one_spaced(finding.place).replace('`', '')}`"]
+    parts += [", ".join(facts), escape_markdown(finding.message)]
+    parts += [escape_markdown(finding.improvement)] if finding.improvement else []
+    parts += [fence_code(finding.suggestion, "suggestion")] if finding.suggestion else []
     return "\n\n".join(parts)
 
 
-def safe(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """One paragraph of foreign text: no heading, no HTML, no mention of anybody, no secret."""
     folded = one_spaced(redact(text)).replace("<", "&lt;").replace("@", "@\u200b")
     return f"\\{folded}" if folded[:1] in "#>-+*=|" and folded else folded
 
 
-def fenced(code: str, language: str = "") -> str:
+def fence_code(code: str, language: str = "") -> str:
     """Code in a fence longer than any inside, with secrets redacted."""
     code = redact(code)
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", code)), default=0))

@@ -12,14 +12,14 @@ from swecli.models.errors import BadInput
 from swecli.models.finding import Finding, counted, worst_first
 from swecli.models.review_events import ReviewFinished
 from swecli.redact import has_secret
-from swecli.review.publish.exports import fenced, safe
-from swecli.review.publish.view import brief, coverage_words
+from swecli.review.publish.exports import escape_markdown, fence_code
+from swecli.review.publish.view import format_coverage, row_view
 from swecli.review.target.diffs import FileDiff
-from swecli.review.target.github import KEPT, GitHub, GitHubFailed, packed
+from swecli.review.target.github import KEPT_HINT, GitHub, GitHubError, pack_state
 from swecli.review.target.targets import Target
 
 _LONGEST = 28_000  # characters of the summary's table; GitHub takes 65,536, and the state stands behind it
-MOST_INLINE = 10  # comments of one push; what is more stands in the summary
+MAX_INLINE = 10  # comments of one push; what is more stands in the summary
 _MARK = re.compile(r"<!-- swecli(-fixed)? ([0-9a-f]{6,40}) -->")
 _THREADS = """query($owner: String!, $name: String!, $number: Int!, $after: String) { repository(owner: $owner,
 name: $name) { pullRequest(number: $number) { reviewThreads(first: 100, after: $after) { pageInfo { hasNextPage
@@ -45,7 +45,7 @@ class Push:
     @property
     def lines(self) -> list[str]:
         lists = [("inline", self.inline), ("summary", self.rest), ("fixed", [f for f, _ in self.fixed])]
-        lines = [f"{name} {brief(finding).line}" for name, listed in lists for finding in listed]
+        lines = [f"{name} {row_view(finding).line}" for name, listed in lists for finding in listed]
         return [*lines, self._counts()]
 
     def _counts(self) -> str:
@@ -59,15 +59,15 @@ class Push:
 
     def send(self) -> list[str]:
         """Post it; what came of it, in lines. Where GitHub cannot use a comment, all stand in the summary. Raises
-        BadInput without a token, GitHubFailed where nothing could be posted."""
-        need_token({"GITHUB_TOKEN": self.github.token})
+        BadInput without a token, GitHubError where nothing could be posted."""
+        require_token({"GITHUB_TOKEN": self.github.token})
         if not self.anything:
             return [*self.problems, f"nothing new, {len(self.known)} there already"]
         done = self
         if self.inline:
             try:
                 self.github.send("POST", f"pulls/{self.target.pr}/reviews", _review(self))
-            except GitHubFailed as error:
+            except GitHubError as error:
                 if error.status != 422:
                     raise
                 done = replace(self, inline=(), rest=(*self.inline, *self.rest))
@@ -79,10 +79,10 @@ class Push:
         return [*self.problems, f"posted: {done._counts()}"]
 
 
-def need_token(environ: Mapping[str, str]) -> None:
+def require_token(environ: Mapping[str, str]) -> None:
     """Raises BadInput where nothing could be posted."""
     if not (environ.get("GITHUB_TOKEN") or environ.get("GH_TOKEN")):
-        raise BadInput("There is no token for GitHub.", f"Set GITHUB_TOKEN. {KEPT}")
+        raise BadInput("There is no token for GitHub.", f"Set GITHUB_TOKEN. {KEPT_HINT}")
 
 
 def plan_push(
@@ -91,7 +91,7 @@ def plan_push(
     """Sort the findings that have at least the verdict `least` (confirmed, cannot_tell, any) and the severity
     `post_min`: new ones in the diff and outside of it, those with a comment, and fixed ones with one. What was found
     late in code that was read before is posted only when it is critical. `read` are the digests of the hunks that the
-    review has read. Raises GitHubFailed."""
+    review has read. Raises GitHubError."""
     github, number = target.github, target.pr or 0
     assert github is not None, "a pull request is on GitHub"
     diffs, there, replied = target.diffs, dict[str, int](), set[str]()
@@ -106,7 +106,7 @@ def plan_push(
     new = [f for f in ours if f.is_open and f.fingerprint not in there and not (f.late and f.severity != "critical")]
     tabled = {finding.fingerprint for finding in target.earlier.findings}
     fit = [f for f in new if f.fingerprint not in tabled and f.path in diffs and f.line in diffs[f.path].lines]
-    inline = tuple(sorted(fit, key=worst_first)[:MOST_INLINE])
+    inline = tuple(sorted(fit, key=worst_first)[:MAX_INLINE])
     return Push(
         github, target, end, tuple(dict.fromkeys([*target.earlier.digests, *read])), inline,
         tuple(f for f in sorted(new, key=worst_first) if f not in inline),
@@ -129,11 +129,11 @@ def _comment(finding: Finding, diff: FileDiff) -> dict[str, Any]:
     last = finding.line
     while last < (finding.end_line or last) and last + 1 in diff.lines:
         last += 1
-    parts = [f"**{safe(finding.code_smell_type)}** ({finding.severity}) {safe(finding.message)}"]
-    parts += [safe(finding.improvement)] if finding.improvement else []
+    parts = [f"**{escape_markdown(finding.code_smell_type)}** ({finding.severity}) {escape_markdown(finding.message)}"]
+    parts += [escape_markdown(finding.improvement)] if finding.improvement else []
     whole = last == (finding.end_line or finding.line)
     taken = finding.suggestion and whole and not has_secret(finding.suggestion)
-    parts += [fenced(finding.suggestion, "suggestion")] if taken else []
+    parts += [fence_code(finding.suggestion, "suggestion")] if taken else []
     body = "\n\n".join(parts)[:_LONGEST] + f"\n\n<!-- swecli {finding.fingerprint} -->"
     row: dict[str, Any] = {"path": finding.path, "body": body, "line": last, "side": "RIGHT"}
     return row | {"start_line": finding.line, "start_side": "RIGHT"} if last > finding.line else row
@@ -144,13 +144,12 @@ def _close(push: Push) -> None:
     comment that is not there any more gets none."""
     github, number, waiting = push.github, push.target.pr, set[int]()
     for finding, comment in push.fixed:
-        text = (
-            f"fixed in {push.target.head[:12]}: {safe(finding.reason)}\n\n<!-- swecli-fixed {finding.fingerprint} -->"
-        )
+        why, mark = escape_markdown(finding.reason), f"<!-- swecli-fixed {finding.fingerprint} -->"
+        text = f"fixed in {push.target.head[:12]}: {why}\n\n{mark}"
         try:
             github.send("POST", f"pulls/{number}/comments/{comment}/replies", {"body": text})
             waiting.add(comment)
-        except GitHubFailed as error:
+        except GitHubError as error:
             if error.status not in (404, 422):
                 raise
             push.problems.append(f"the comment on {finding.id} takes no reply: {error.message}")
@@ -166,13 +165,13 @@ def _close(push: Push) -> None:
                     github.query(_RESOLVE, id=node["id"])
                 waiting -= ours
             page = threads["pageInfo"]
-    except (GitHubFailed, KeyError, TypeError) as error:
+    except (GitHubError, KeyError, TypeError) as error:
         push.problems.append(f"threads could not be resolved, the replies stand: {error}")
 
 
 def summary(push: Push) -> str:
     """The summary's text: what was not read, counts, what is open beside the comments, folded, and the state."""
-    lines = [] if push.end.complete else [f"**Incomplete:** {safe(coverage_words(push.end))}\n"]
+    lines = [] if push.end.complete else [f"**Incomplete:** {escape_markdown(format_coverage(push.end))}\n"]
     open_ones = len(push.inline) + len(push.rest) + len(push.known)
     lines.append(f"swecli reviewed {push.target.head[:12]}: {counted(open_ones, 'open finding')}, of which "
                  f"{len(push.inline) + len(push.known)} inline.")  # fmt: skip
@@ -181,11 +180,11 @@ def summary(push: Push) -> str:
         lines += [f"\n<details><summary>{len(push.rest) + len(gone)} more</summary>\n"]
         lines += ["| place | type | severity | state | problem |", "| --- | --- | --- | --- | --- |"]
     for at, finding in enumerate([*push.rest, *gone]):
-        cells = [f"`{finding.place.replace('`', '')}`", safe(finding.code_smell_type), finding.severity]
-        cells += [finding.status, safe(finding.message)[:160]]
+        cells = [f"`{finding.place.replace('`', '')}`", escape_markdown(finding.code_smell_type), finding.severity]
+        cells += [finding.status, escape_markdown(finding.message)[:160]]
         lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
         if sum(map(len, lines)) > _LONGEST:
             lines.append(f"| … | | | | and {len(push.rest) + len(gone) - at - 1} more |")
             break
     lines += ["\n</details>"] if push.rest or gone else []
-    return "\n".join([*lines, "", packed(push.target.head, push.read, push.end.findings)])
+    return "\n".join([*lines, "", pack_state(push.target.head, push.read, push.end.findings)])

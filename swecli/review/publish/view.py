@@ -21,7 +21,7 @@ from swecli.models.review_events import (
     ReviewStarted,
 )
 from swecli.review.judge.sources import Sources
-from swecli.review.target.diffs import skipped_words
+from swecli.review.target.diffs import format_skips
 from swecli.store.reviews import ReviewStore
 
 _AROUND = 4  # lines of code above and below the place
@@ -52,7 +52,7 @@ class FindingView:
         return [*head, *facts, *(["code:", *self.code] if self.code else []), *self.diff]
 
 
-def brief(finding: Finding) -> FindingView:
+def row_view(finding: Finding) -> FindingView:
     """A finding as a row of a list."""
     marks = tuple(filter(None, (finding.status, finding.doubt if finding.doubt != finding.status else "")))
     claim = f"{finding.code_smell_type} ({finding.severity})"
@@ -74,7 +74,7 @@ def view(finding: Finding, root: Path, history: Sequence[Change] = ()) -> Findin
     last = finding.end_line or finding.line
     around = range(max(1, finding.line - _AROUND), min(len(lines), last + _AROUND) + 1)
     code = [f"{'>' if finding.line <= n <= last else ' '}{n:>5} {lines[n - 1]}" for n in around if finding.line > 0]
-    return replace(brief(finding), facts=tuple(facts), code=tuple(code), diff=_diff(finding, lines))
+    return replace(row_view(finding), facts=tuple(facts), code=tuple(code), diff=_diff(finding, lines))
 
 
 def _diff(finding: Finding, lines: Sequence[str]) -> tuple[str, ...]:
@@ -87,7 +87,7 @@ def _diff(finding: Finding, lines: Sequence[str]) -> tuple[str, ...]:
     return (f"--- {finding.path}", f"+++ {finding.path}", head, *made[3:]) if made else ()
 
 
-def chosen(store: ReviewStore, words: Sequence[str]) -> list[Finding]:
+def filter_findings(store: ReviewStore, words: Sequence[str]) -> list[Finding]:
     """Those that the words ask for, the surest and worst first. Words are states, `all`, `severity>=high`,
     `path:src/**`, `type:LEAK`, `verdict:confirmed`, `since:R-2` (what that review or a later one reported), or text
     that the finding holds; without a state the open ones. Raises BadInput for a value that no finding can have."""
@@ -121,7 +121,7 @@ def _has(finding: Finding, word: str) -> bool:
 # Events
 
 
-def event_lines(event: ReviewEvent) -> list[str]:
+def format_event(event: ReviewEvent) -> list[str]:
     """How far a review is; of its end what was read and what it took; [] for findings, which each place draws."""
     match event:
         case ReviewStarted():
@@ -130,7 +130,7 @@ def event_lines(event: ReviewEvent) -> list[str]:
             parts += [counted(event.leads, "lead")] if event.leads else []
             return [" · ".join(parts + ([counted(event.checks, "check")] if event.checks else []))]
         case ReviewPlanned():
-            return planned_lines(event)
+            return format_plan(event)
         case ReviewProgressed():
             got = event.coverage
             parts = [f"loop {event.loop} of {event.loops}", f"part {event.part} of {event.parts}"]
@@ -148,15 +148,15 @@ def event_lines(event: ReviewEvent) -> list[str]:
             cost = "price unknown" if event.cost is None else f"${event.cost:.4f}"
             low, high = event.estimate.tokens if event.estimate else (0, 0)
             more = f" (expected {low:,} to {high:,} tokens)" if event.estimate else ""
-            return [coverage_words(event), f"took {event.usage.total:,} tokens, {cost}{more}"]
+            return [format_coverage(event), f"took {event.usage.total:,} tokens, {cost}{more}"]
     return []
 
 
-def planned_lines(event: ReviewPlanned) -> list[str]:
+def format_plan(event: ReviewPlanned) -> list[str]:
     """What will be read, what is skipped, and what it is expected to take."""
     lines = [f"plan: {event.lines:,} {event.unit} in {counted(event.hunks, 'hunk')}, {counted(event.parts, 'part')}"]
     if event.skipped:
-        lines.append(skipped_words(event.skipped))
+        lines.append(format_skips(event.skipped))
     if (estimate := event.estimate) is None:
         return lines
     cost = f"${estimate.cost[0]:.2f} to ${estimate.cost[1]:.2f}" if estimate.cost else "price unknown"
@@ -166,7 +166,7 @@ def planned_lines(event: ReviewPlanned) -> list[str]:
     return [*lines, f"estimated from {estimate.basis}: {loops} to {most} loops, {ranges}, {cost}{more}"]
 
 
-def coverage_words(end: ReviewFinished) -> str:
+def format_coverage(end: ReviewFinished) -> str:
     """`read 812 of 1,040 changed lines · 140 shown, no report · 88 not read (loop limit): src/a.py 40-80, …`."""
     coverage = end.coverage
     parts = [f"read {coverage.read:,} of {coverage.total:,} {coverage.unit}"]

@@ -12,8 +12,8 @@ from swecli.models.finding import SEVERITIES, SMELLS, Finding
 from swecli.models.finding_rows import finding_of_row, rows_in
 from swecli.models.message import ModelReply, ToolCall
 
-TOOL = "report_findings"
-MOST_FINDINGS = 5_000  # of one response
+REPORT_TOOL = "report_findings"
+MAX_FINDINGS = 5_000  # of one response
 _LISTS = ("findings", "issues", "code_smells", "codeSmells", "results")
 _QUOTED_FROM = 40  # letters from which on a value that stands in the code is a quotation
 _LOOKS_LIKE = re.compile(r"codeSmellType|code_smell_type|\"(?:path|file)\"\s*:", re.IGNORECASE)
@@ -45,7 +45,7 @@ def extract(reply: ModelReply, loop: int = 0, paths: Collection[str] = (), shown
     of `paths`; JSON that stands in `shown`, the code the model was shown without white space, is a quotation."""
     out, text = Extraction(), reply.text
     for call in reply.calls:
-        if call.name == TOOL:
+        if call.name == REPORT_TOOL:
             _call(call, loop, reply, out)
     values = [v for v in find_json_values(text) if not _quoted(text[v.start : v.end], shown)]
     for value in values:
@@ -61,9 +61,9 @@ def extract(reply: ModelReply, loop: int = 0, paths: Collection[str] = (), shown
     if not values and not in_words and _LOOKS_LIKE.search(text):
         out.lost.append("a block that looks like findings could not be read at all")
     out.findings += [found for found in in_words if found.key[:2] not in known]
-    if len(out.findings) > MOST_FINDINGS:
-        out.lost.append(f"{len(out.findings) - MOST_FINDINGS} findings beyond {MOST_FINDINGS} in one response")
-        del out.findings[MOST_FINDINGS:]
+    if len(out.findings) > MAX_FINDINGS:
+        out.lost.append(f"{len(out.findings) - MAX_FINDINGS} findings beyond {MAX_FINDINGS} in one response")
+        del out.findings[MAX_FINDINGS:]
     return out
 
 
@@ -73,7 +73,9 @@ def _call(call: ToolCall, loop: int, reply: ModelReply, out: Extraction) -> None
         for value in find_json_values(reply.broken.get(call.id, "")):
             _rows(value.value, loop, "cut" if value.cut else "call", out)
         kept = len(out.findings) - before
-        out.lost.append(f"a call of {TOOL} could not be read whole, {kept} of its findings were: {problem[:160]}")
+        out.lost.append(
+            f"a call of {REPORT_TOOL} could not be read whole, {kept} of its findings were: {problem[:160]}"
+        )
     _rows(call.parameters, loop, "call", out)
     if not problem:
         _report(call.parameters, len(out.findings) - before, out)
@@ -112,8 +114,8 @@ def _note_loss(value: Found, taken: int, out: Extraction) -> None:
 
 
 def _quoted(text: str, shown: str) -> bool:
-    squeezed = "".join(text.split())
-    return len(squeezed) >= _QUOTED_FROM and squeezed in shown
+    strip_whitespace = "".join(text.split())
+    return len(strip_whitespace) >= _QUOTED_FROM and strip_whitespace in shown
 
 
 # Findings in words: records, tables, bullets

@@ -18,13 +18,13 @@ from swecli.models.finding import OPEN_STATES, SEVERITIES, Finding, ReviewRecord
 from swecli.models.message import RequestRecord
 from swecli.models.review_events import FindingsJudged, ReviewPlanned
 from swecli.review.judge.grounding import move
-from swecli.review.judge.ledger import compare, recheck
+from swecli.review.judge.ledger import recheck, recheck_all
 from swecli.review.judge.sources import Sources, project_sources
-from swecli.review.judge.verify import LEAST_TOKENS, SHARE, Verification, Verifier, judged
+from swecli.review.judge.verify import MIN_TOKENS, TOKEN_SHARE, Verification, Verifier, apply_judgement
 from swecli.review.read.requests import Rule, system_prompt
-from swecli.review.target.diffs import skipped_words
-from swecli.review.target.plan import Plan, make_estimate, make_plan
-from swecli.review.target.targets import ELSE, find_target
+from swecli.review.target.diffs import format_skips
+from swecli.review.target.plan import Plan, build_plan, estimate_review
+from swecli.review.target.targets import TARGET_HINT, resolve_target
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
 from swecli.tools.git import checkout_files, run_git
@@ -94,16 +94,16 @@ async def begin_job(agent: Agent, store: ReviewStore, spec: Sequence[str] | None
         )
     session = sessions.start(f"review of {root}", agent.model.name, title=title, project=str(root))
     record = ReviewRecord(store.project, target.spec, target.label, session.id, prompt=system_prompt(rules))
-    noted = store.note(store.begin(record), target.earlier.findings)
+    noted = store.record(store.begin(record), target.earlier.findings)
     # rows stand where their code is now, before anything is compared; another commit's files hold only what is its own
     near = {*plan.files, *(d.old_path for d in target.diffs.values()), *(f.path for f in target.earlier.findings)}
     known = store.findings(paths=near if target.commit else ())
-    await asyncio.to_thread(compare, store, known, sources)
+    await asyncio.to_thread(recheck_all, store, known, sources)
     first = (*target.notes, *notes)
     return ReviewJob(agent, store, options, verifier, sessions, noted.review, plan, rules, first)
 
 
-async def plan_for(agent: Agent, store: ReviewStore, spec: Sequence[str], options: ReviewOptions) -> Plan:
+async def plan_review(agent: Agent, store: ReviewStore, spec: Sequence[str], options: ReviewOptions) -> Plan:
     """What would be read of what these words name, and what that is expected to take. Raises SwecliError."""
     plan, sources = await asyncio.to_thread(_read, agent, store, spec, options)
     sources.close()
@@ -114,7 +114,7 @@ def _read(agent: Agent, store: ReviewStore, spec: Sequence[str], options: Review
     """The plan of a target, in parts that the session's model takes, and its files: those of a commit that is not
     checked out in a folder of their own. Raises BadInput when a rule leaves out all."""
     here, environ, profile = agent.ctx.root, agent.ctx.environ or {}, agent.model.profile
-    target = find_target(here, spec, environ, options.include)
+    target = resolve_target(here, spec, environ, options.include)
     sources = project_sources(here)
     if target.commit:
         snapshot = TemporaryDirectory(prefix="swecli-review-")
@@ -124,18 +124,18 @@ def _read(agent: Agent, store: ReviewStore, spec: Sequence[str], options: Review
             checkout_files(here, target.commit, sources.root, environ)
         most = agent.settings.review_part_tokens
         most = min(most, int(profile.window * _PART_SHARE)) if profile.window else most
-        plan = make_plan(target, sources, agent.counter, most)
+        plan = build_plan(target, sources, agent.counter, most)
         if not plan.hunks:
-            raise BadInput(f"There is nothing to review in {target.label}: {skipped_words(plan.skips)}.", ELSE)
+            raise BadInput(f"There is nothing to review in {target.label}: {format_skips(plan.skips)}.", TARGET_HINT)
         loops = options.loops or agent.settings.review_loops
-        estimate = make_estimate(plan, loops, profile.price, store.spent(), verify=options.verify)
+        estimate = estimate_review(plan, loops, profile.price, store.spent(), verify=options.verify)
     except BaseException:
         sources.close()
         raise
     return replace(plan, estimate=estimate), sources
 
 
-def planned(plan: Plan, review: str = "", rules: Sequence[Rule] = ()) -> ReviewPlanned:
+def planned_event(plan: Plan, review: str = "", rules: Sequence[Rule] = ()) -> ReviewPlanned:
     """What a review will read, as an event."""
     lines = sum(len(hunk.lines) for hunk in plan.hunks)
     names = tuple(rule.name for rule in rules)
@@ -149,23 +149,23 @@ def _verifier_of(agent: Agent, store: ReviewStore, sources: Sources) -> Verifier
     return Verifier(model, store, sources, agent.counter, settings.max_tokens)
 
 
-async def run_checks(job: ReviewJob, review: str, used: int) -> tuple[FindingsJudged, Verification]:
+async def verify_review(job: ReviewJob, review: str, used: int) -> tuple[FindingsJudged, Verification]:
     """Check what the review found and what of its files is gone, unless it is not wanted. It takes at most two thirds
     of the tokens that the reviewer's requests have `used`."""
     store, found = job.store, job.store.of_review(review)
     if not job.options.verify:  # what was reported again is open again, whatever it was called before
-        store.put([move(f, "reported again") for f in found], "reported again", "reviewer")
+        store.update([move(f, "reported again") for f in found], "reported again", "reviewer")
         return FindingsJudged(0, 0, 0), Verification()
     before = {known.fingerprint for known in job.plan.target.earlier.findings}
     claims = [f for f in found if not (f.state == "open" and f.verdict and f.fingerprint in before)]
     claims += store.findings(["gone"], job.plan.files if job.plan.target.commit else ())
     claims += [known for f in found if f.same_as and not (known := store.get(f.same_as)).verdict]
-    tokens, sources = max(LEAST_TOKENS, int(used * SHARE)), Sources(job.verifier.sources.root)  # as they are now
+    tokens, sources = max(MIN_TOKENS, int(used * TOKEN_SHARE)), Sources(job.verifier.sources.root)  # as they are now
     verifier = replace(job.verifier, tokens=tokens, sources=sources)
-    return await check(verifier, job.sessions, claims, {f.id for f in found}, job.plan.files)
+    return await check_findings(verifier, job.sessions, claims, {f.id for f in found}, job.plan.files)
 
 
-def by_hand(agent: Agent, store: ReviewStore, refs: Sequence[str] = ()) -> tuple[Verifier, list[Finding], str]:
+def prepare_check(agent: Agent, store: ReviewStore, refs: Sequence[str] = ()) -> tuple[Verifier, list[Finding], str]:
     """What a check that somebody asks for is made with, its findings, and its price in words, named before it is paid.
     The findings are those named, else all that are gone or were not verified. Raises BadInput for an unknown id."""
     recheck(store, agent.ctx.root)
@@ -189,7 +189,7 @@ def _claims(findings: Iterable[Finding], reported: Collection[str] = (), files: 
     return sorted((f for f in known.values() if f.state != "fixed" or f.id in reported), key=order)
 
 
-async def check(
+async def check_findings(
     verifier: Verifier,
     sessions: SessionManager,
     findings: Iterable[Finding],
@@ -199,8 +199,8 @@ async def check(
     """Judge findings and commit the verdicts; `reported` are the ids of those that a review of `files` reported."""
     claims, name = _claims(findings, reported, files), verifier.model.name
     taken = await verifier.verify(claims)
-    after = [judged(f, taken.judged[f.id], again=f.id in reported) for f in claims if f.id in taken.judged]
-    verifier.store.put(after, "check", name)
+    after = [apply_judgement(f, taken.judged[f.id], again=f.id in reported) for f in claims if f.id in taken.judged]
+    verifier.store.update(after, "check", name)
     for ref, known in taken.same.items():
         verifier.store.merge(ref, known)
     session = sessions.current_session

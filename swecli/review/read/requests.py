@@ -23,15 +23,15 @@ from swecli.models.errors import ContextOverflow
 from swecli.models.events import ContextMeasured, ContextReduced, Event
 from swecli.models.finding import SMELLS, Finding, ReviewEnd, counted
 from swecli.models.message import ApiMessage, Display, ModelReply, ModelRequest, ToolResult, ToolSpec
-from swecli.review.judge.grounding import bare
-from swecli.review.read.extract import TOOL, Extraction
+from swecli.review.judge.grounding import normalize_code
+from swecli.review.read.extract import REPORT_TOOL, Extraction
 from swecli.review.target.plan import Part, Plan
 from swecli.tools.base import READ, Params, Tool, ToolContext, ToolPlan
 from swecli.tools.execute import ToolRegistry
 
 _MOST_KNOWN = 40  # findings named in one message
 _PROMPT = Path(__file__).parent / "prompts" / "review.md"
-_ITEM: dict[str, Any] = json.loads(Path(__file__).with_name(f"{TOOL}.json").read_text(encoding="utf-8"))
+_ITEM: dict[str, Any] = json.loads(Path(__file__).with_name(f"{REPORT_TOOL}.json").read_text(encoding="utf-8"))
 _STEPS_OF_PART = 4  # after so many loops of one part only the report is offered
 _MOST_STEPS = 6  # after so many the next part is begun, where there is one
 _UNREADABLE = 2  # parts in a row without a readable report end a review
@@ -64,7 +64,7 @@ def system_prompt(rules: Sequence[Rule]) -> str:
     return f'{text}\n\n## The project\'s own checks (kind "check", code_smell_type its name)\n{own}'
 
 
-def part_message(part: Part, of: int, label: str, leads: Sequence[str], known: Sequence[Finding]) -> str:
+def build_part_message(part: Part, of: int, label: str, leads: Sequence[str], known: Sequence[Finding]) -> str:
     """The message that asks for a part: its lines, what was measured in its files, and what is known of them."""
     text = [f"Part {part.number} of {of} of the review of {label}. Review these lines; read around them where needed."]
     for path, hunks in groupby(part.hunks, key=lambda hunk: hunk.path):
@@ -113,9 +113,9 @@ def read_only(tools: ToolRegistry, answer: Callable[[], str]) -> ToolRegistry:
         text = answer()
         return ToolResult(True, text, Display(title="Findings", body=text))
 
-    text = Path(__file__).with_name(f"{TOOL}.md").read_text(encoding="utf-8").strip()
+    text = Path(__file__).with_name(f"{REPORT_TOOL}.md").read_text(encoding="utf-8").strip()
     kept = [tool for tool in tools if tool.kind.is_read_only and tool.name not in _LEFT_OUT]
-    return ToolRegistry([*kept, Tool(TOOL, text, _ReportParams, READ, run, plan)])
+    return ToolRegistry([*kept, Tool(REPORT_TOOL, text, _ReportParams, READ, run, plan)])
 
 
 class ReviewRequest:
@@ -141,7 +141,7 @@ class ReviewRequest:
         fitted, reduced = fit(opened, limits, self.counter)
         size = measure(fitted, limits, self.counter)
         self.sent = size.tokens
-        specs = [spec for spec in self.specs if spec.name == TOOL or not report_only]
+        specs = [spec for spec in self.specs if spec.name == REPORT_TOOL or not report_only]
         events: list[Event] = [ContextReduced(r.how, r.before, r.after, r.detail) for r in reduced]
         events.append(ContextMeasured(size.tokens, size.limit, self.counter.estimated))
         if reduced:  # what was taken out stays out
@@ -208,7 +208,7 @@ class Progress:
 
     def open(self, part: Part, text: str) -> None:
         self.part, self.text, self.steps, self.repair = part, text, 0, False
-        self.code = bare(text)
+        self.code = normalize_code(text)
 
     def add_user_message(self, text: str) -> None:
         """Add it to the conversation; to the last message where that is the user's too, as some services ask."""
@@ -221,7 +221,7 @@ class Progress:
         """Take a reply into account: close the part where its report came; the message to send, where one is due. A
         missing or unreadable report is asked for once; a part without one is given up, and counts as shown."""
         self.steps += 1
-        alone = all(call.name == TOOL for call in reply.calls)
+        alone = all(call.name == REPORT_TOOL for call in reply.calls)
         for number, done in read.reports:
             if done or (done is None and alone):
                 self._close(next((other for other in self.plan.parts if other.number == number), part))

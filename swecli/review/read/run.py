@@ -23,13 +23,13 @@ from swecli.models.review_events import (
     ReviewProgressed,
     ReviewStarted,
 )
-from swecli.review.judge.grounding import bare, ground, identified
+from swecli.review.judge.grounding import ground, identify_all, normalize_code
 from swecli.review.judge.ledger import withdraw
 from swecli.review.judge.sources import Sources
-from swecli.review.read.extract import TOOL, extract
-from swecli.review.read.job import ReviewJob, planned, run_checks
-from swecli.review.read.requests import Progress, ReviewRequest, part_message, read_only
-from swecli.review.target.plan import Part, cover
+from swecli.review.read.extract import REPORT_TOOL, extract
+from swecli.review.read.job import ReviewJob, planned_event, verify_review
+from swecli.review.read.requests import Progress, ReviewRequest, build_part_message, read_only
+from swecli.review.target.plan import Part, measure_coverage
 
 _OVERFLOWS = 3
 _RESULT_LIMIT = 30_000
@@ -63,7 +63,7 @@ class Review:
         job, at, leads = self.job, self._at, sum(map(len, self.job.plan.leads.values()))
         sizes = (len(job.plan.files), job.options.loops, self.record.loops, leads, len(job.rules))
         yield ReviewStarted(self.record.id, self.record.label, *sizes)
-        yield planned(job.plan, self.record.id, job.rules)
+        yield planned_event(job.plan, self.record.id, job.rules)
         notice = getattr(self._model, "review_notice", "")
         for line in (*job.first, *([notice] if notice else [])):
             yield Notice(line, "warning")
@@ -76,7 +76,7 @@ class Review:
                     async for event in self._loop():
                         yield event
                     at.end = at.end or self._over()
-                checked, taken = await run_checks(job, self.record.id, at.state.usage.total)
+                checked, taken = await verify_review(job, self.record.id, at.state.usage.total)
                 at.state.spend(taken.usage, taken.cost)
                 for line in taken.problems:
                     yield Notice(line, "warning")
@@ -102,7 +102,7 @@ class Review:
         by_type = dict(sorted(Counter(finding.code_smell_type for finding in found).items()))
         left = sum(f.unchecked and f.is_open and f.at_least(job.options.fail_on) for f in found)
         unverified = left if job.options.verify else 0
-        coverage = cover(job.plan, self.record.seen, at.shown(), end, unverified)
+        coverage = measure_coverage(job.plan, self.record.seen, at.shown(), end, unverified)
         self._ended = ReviewFinished(
             self.record.total, len(found), self.record.loops, by_type, self.record.id, end, tuple(found),
             self.record.lost, at.state.usage, at.state.cost, coverage, job.plan.estimate,
@@ -132,7 +132,11 @@ class Review:
             yield accumulated
         async for event in self._calls.run(at.state.open_calls, reply.malformed):
             if isinstance(event, ToolFinished):
-                at.looked += [bare(event.result.for_model)] if event.result.ok and event.call.name != TOOL else []
+                at.looked += (
+                    [normalize_code(event.result.for_model)]
+                    if event.result.ok and event.call.name != REPORT_TOOL
+                    else []
+                )
             yield event
         calls, at.state.open_calls = at.state.open_calls, []
         at.messages = [*at.messages, *ChatMessage(Role.ASSISTANT, reply.text, calls).to_api()]
@@ -147,7 +151,7 @@ class Review:
         if removed := len(at.messages) - len(kept):
             at.messages, at.left = kept, self._left()
             yield LoopWindowApplied(loop, removed, len(kept), self.record.id)
-        self.record = self._store.note(self.record, []).review  # how far it is, and what was read
+        self.record = self._store.record(self.record, []).review  # how far it is, and what was read
         yield self._progress(part)
 
     def _running(self) -> Part:
@@ -157,7 +161,7 @@ class Review:
         part = at.waiting[0]
         known = self._store.findings(["open", "regressed", "dismissed"], part.paths)
         leads = [lead for path in part.paths for lead in self.job.plan.leads.get(path, ())]
-        at.open(part, part_message(part, len(self.job.plan.parts), self.record.label, leads, known))
+        at.open(part, build_part_message(part, len(self.job.plan.parts), self.record.label, leads, known))
         self._say(at.text)
         return part
 
@@ -199,9 +203,9 @@ class Review:
         mine = {finding.id for finding in self._store.of_review(self.record.id)}
         known = self._store.findings(paths={finding.path for finding in findings}) if findings else []
         old = {(hunk.path, line) for hunk in self.job.plan.earlier for line in hunk.lines}
-        candidates = identified([replace(f, late=(f.path, f.line) in old) for f in findings], known, mine)
+        candidates = identify_all([replace(f, late=(f.path, f.line) in old) for f in findings], known, mine)
         record = replace(self.record, loops=max(loop, self.record.loops), lost=(*self.record.lost, *lines))
-        noted = self._store.note(record, candidates)
+        noted = self._store.record(record, candidates)
         self.record = noted.review
         return FindingsAccumulated(len(noted.new), noted.review.total, loop, tuple(noted.new), self.record.id)
 
@@ -215,7 +219,7 @@ class Review:
 
     def _progress(self, part: Part) -> ReviewProgressed:
         record, at, parts = self.record, self._at, len(self.job.plan.parts)
-        coverage = cover(self.job.plan, record.seen, at.shown(), "")
+        coverage = measure_coverage(self.job.plan, record.seen, at.shown(), "")
         whole, counts = sum(file.whole for file in coverage.files), coverage.to_json(files=False)
         return ReviewProgressed(
             record.loops, self.job.options.loops, whole, len(coverage.files), record.unique, at.state.usage.total,
@@ -261,7 +265,7 @@ class Review:
         if text := at.state.partial:
             found = extract(ModelReply(text), self.record.loops + 1, self._files)
             kept = ground(found.findings, Sources(self._root), self._files)
-            self.record = self._store.note(self.record, identified(kept, [])).review
+            self.record = self._store.record(self.record, identify_all(kept, [])).review
         self._turns.settle(at.state)
         at.state.step = None
         sessions.finish_interaction("done")

@@ -74,7 +74,7 @@ def _file(part: str) -> FileDiff:
     elif not path:  # only its mode changed, or it is binary
         match = _HEADER.match(head[0])
         path = _unquoted(f'"{match["new"]}"' if '"' in head[0] else match["new"]) if match else head[0]
-    hunks, old_path = hunks_of(part), named.get("rename from ", "")
+    hunks, old_path = parse_hunks(part), named.get("rename from ", "")
     return FileDiff(path, old_path, hunks, _what(head, hunks, old_path))
 
 
@@ -99,7 +99,7 @@ def _unquoted(name: str) -> str:
     return raw.decode("utf-8", "replace")
 
 
-def hunks_of(patch: str) -> tuple[DiffHunk, ...]:
+def parse_hunks(patch: str) -> tuple[DiffHunk, ...]:
     """The hunks of a patch (the shape GitHub gives for one file, too)."""
     out: list[tuple[str, list[tuple[str, int, str]]]] = []
     number, left, went = 0, 0, 0
@@ -116,15 +116,15 @@ def hunks_of(patch: str) -> tuple[DiffHunk, ...]:
     return tuple(DiffHunk(tuple(rows), name) for name, rows in out if rows)
 
 
-def is_named(path: str, kind: str) -> bool:
+def matches_kind(path: str, kind: str) -> bool:
     """Whether a file's name is that of a kind in `files.toml`."""
     return _NAMED[kind].match(f"/{path.lower()}") is not None
 
 
-def rule_by_name(path: str, attributes: Mapping[str, str], include: Sequence[str]) -> str:
+def skip_rule_for_path(path: str, attributes: Mapping[str, str], include: Sequence[str]) -> str:
     """The rule by which a file is skipped for its name or attributes, "" where it is not. Attributes are those of the
     base commit and win both ways; `include` patterns bring back what can be read."""
-    if is_named(path, "binary"):
+    if matches_kind(path, "binary"):
         return "binary"
     if any(fnmatch(path, pattern) or path.startswith(f"{pattern.rstrip('/')}/") for pattern in include):
         return ""
@@ -132,12 +132,12 @@ def rule_by_name(path: str, attributes: Mapping[str, str], include: Sequence[str
         return "marked -diff"
     for rule in ("lock", "generated", "vendored"):
         marked = attributes.get(f"linguist-{rule}", "")
-        if marked in ("set", "true") or (is_named(path, rule) and marked not in ("unset", "false")):
+        if marked in ("set", "true") or (matches_kind(path, rule) and marked not in ("unset", "false")):
             return rule
     return ""
 
 
-def rule_by_text(lines: Sequence[str], attributes: Mapping[str, str]) -> str:
+def skip_rule_for_text(lines: Sequence[str], attributes: Mapping[str, str]) -> str:
     """The rule by which a file is skipped for what it holds, "" where it is not."""
     if any(len(line) > _LONGEST_LINE for line in lines):
         return f"a line over {_LONGEST_LINE:,} characters"
@@ -145,7 +145,7 @@ def rule_by_text(lines: Sequence[str], attributes: Mapping[str, str]) -> str:
     return "generated" if not kept and _SAYS_SO.search("\n".join(lines[:80])[:_HEAD]) else ""
 
 
-def skipped_words(skips: Iterable[Skip]) -> str:
+def format_skips(skips: Iterable[Skip]) -> str:
     """`12 skipped: 3 lock, 4 generated, 5 vendored`, and what brings them back; "" without any."""
     counts = Counter(skip.rule for skip in skips)
     listed = ", ".join(f"{count} {rule}" for rule, count in counts.most_common())

@@ -28,7 +28,7 @@ _SECONDS = 30
 _LONGEST_WAIT = 60  # seconds that GitHub may ask for before the same request is sent again
 _PAGE, _MOST_PAGES = 100, 30  # GitHub lists 3,000 files of a pull request at most
 _REMOTE = re.compile(r"(?:[:/])(?P<owner>[\w.-]+)/(?P<name>[\w.-]+?)(?:\.git)?/?$")
-KEPT = "The findings are kept: swecli findings list"
+KEPT_HINT = "The findings are kept: swecli findings list"
 _STATE = re.compile(r"<!-- swecli-state ([A-Za-z0-9+/=]+) -->")
 _LARGEST = 2_000_000  # bytes of a state that is unpacked
 _MOST_ALIASES = 4
@@ -42,10 +42,10 @@ _TEXTS = {
 }  # fmt: skip
 
 
-class GitHubFailed(SwecliError):
+class GitHubError(SwecliError):
     """GitHub refused, or cannot be reached: `status` is 0 without a readable answer, 429 for any rate limit."""
 
-    def __init__(self, message: str, hint: str = KEPT, status: int = 0) -> None:
+    def __init__(self, message: str, hint: str = KEPT_HINT, status: int = 0) -> None:
         super().__init__(message, hint)
         self.status = status
         if status in (0, 429) or status >= 500:
@@ -61,38 +61,38 @@ class GitHub:
     api: str = _API
 
     def login(self) -> str:
-        """Whose token it is; the token of an Actions job may not ask, and is that of its bot. Raises GitHubFailed."""
+        """Whose token it is; the token of an Actions job may not ask, and is that of its bot. Raises GitHubError."""
         try:
             return str(self.send("GET", "/user")["login"])
         except (KeyError, TypeError) as error:
-            raise GitHubFailed("GitHub's answer names no login.") from error
-        except GitHubFailed as error:
+            raise GitHubError("GitHub's answer names no login.") from error
+        except GitHubError as error:
             if error.status != 403:
                 raise
             return "github-actions[bot]"
 
     def query(self, text: str, **variables: Any) -> dict[str, Any]:
-        """The data that GraphQL answers with. Raises GitHubFailed, also for errors within the answer."""
+        """The data that GraphQL answers with. Raises GitHubError, also for errors within the answer."""
         answer = self.send("POST", "/graphql", {"query": text, "variables": variables})
         if not isinstance(answer, dict) or answer.get("errors") or not isinstance(answer.get("data"), dict):
-            raise GitHubFailed(f"GitHub refused a query ({_reason_in(json.dumps(answer).encode())}).", status=403)
+            raise GitHubError(f"GitHub refused a query ({_reason_in(json.dumps(answer).encode())}).", status=403)
         return dict(answer["data"])
 
     def pages(self, path: str, name: str, kind: type) -> list[Any]:
-        """All entries of a list, each of which has a field of that name and kind. Raises GitHubFailed."""
+        """All entries of a list, each of which has a field of that name and kind. Raises GitHubError."""
         out: list[Any] = []
         for page in range(1, _MOST_PAGES + 1):
             rows = self.send("GET", f"{path}?per_page={_PAGE}&page={page}")
             listed = rows if isinstance(rows, list) else [None]
             if not all(isinstance(row, dict) and isinstance(row.get(name), kind) for row in listed):
-                raise GitHubFailed(f"GitHub's answer is not a list of objects with a field {name!r}.")
+                raise GitHubError(f"GitHub's answer is not a list of objects with a field {name!r}.")
             out += rows
             if len(rows) < _PAGE:
                 break
         return out
 
     def send(self, method: str, path: str, body: Mapping[str, Any] | None = None, *, again: bool = False) -> Any:
-        """Ask for or change something below the repository, from the top with a `/` in front. Raises GitHubFailed."""
+        """Ask for or change something below the repository, from the top with a `/` in front. Raises GitHubError."""
         headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": _VERSION, "User-Agent": "swecli"}
         data = None if body is None else json.dumps(body).encode()
         headers |= {"Content-Type": "application/json"} if data is not None else {}
@@ -112,20 +112,20 @@ class GitHub:
                     return self.send(method, path, body, again=True)
                 raise _refused(error, path, self) from error
         except (json.JSONDecodeError, RecursionError) as error:
-            raise GitHubFailed(f"What answers at {self.api} is not GitHub: its answer is not JSON.") from error
+            raise GitHubError(f"What answers at {self.api} is not GitHub: its answer is not JSON.") from error
         except (OSError, ValueError, HTTPException) as error:
             reason = getattr(error, "reason", None) or error
-            raise GitHubFailed(f"GitHub cannot be reached at {self.api}: {reason}.") from error
+            raise GitHubError(f"GitHub cannot be reached at {self.api}: {reason}.") from error
 
 
-def _refused(error: urllib.error.HTTPError, path: str, github: GitHub) -> GitHubFailed:
+def _refused(error: urllib.error.HTTPError, path: str, github: GitHub) -> GitHubError:
     reason = _reason_in(error.read(100_000))
     status, headers = error.code, error.headers
     wait = headers.get("retry-after")
     limited = wait or headers.get("x-ratelimit-remaining") == "0" or "rate limit" in reason
     if status == 429 or (status == 403 and limited):
         when = f"Try again in {wait} s." if wait and wait.isdecimal() else "Try again later."
-        return GitHubFailed(f"GitHub's rate limit is reached ({reason}).", f"{when} {KEPT}", 429)
+        return GitHubError(f"GitHub's rate limit is reached ({reason}).", f"{when} {KEPT_HINT}", 429)
     thing = f"pull request {path.split('/')[1]}" if path.startswith("pulls/") else path
     message, hint = {
         401: (f"GitHub does not accept the token (401, {reason}).",
@@ -135,7 +135,7 @@ def _refused(error: urllib.error.HTTPError, path: str, github: GitHub) -> GitHub
               "Check the number, and that the token may see the repository."),
         422: (f"GitHub rejected the request (422, {reason}).", ""),
     }.get(status, (f"GitHub answered with {status} ({reason}).", ""))  # fmt: skip
-    return GitHubFailed(message, f"{hint} {KEPT}".strip(), status)
+    return GitHubError(message, f"{hint} {KEPT_HINT}".strip(), status)
 
 
 def _reason_in(body: bytes) -> str:
@@ -181,9 +181,9 @@ class PullState:
     body: str = ""
 
 
-def read_state(github: GitHub, number: int) -> PullState:
+def load_state(github: GitHub, number: int) -> PullState:
     """The state that stands on the pull request. Only a comment of our own account counts, and all of it is checked:
-    what is not as we write it is not a state, and the review a full one. Raises GitHubFailed."""
+    what is not as we write it is not a state, and the review a full one. Raises GitHubError."""
     if not github.token:
         return PullState()
     login = github.login()
@@ -194,7 +194,7 @@ def read_state(github: GitHub, number: int) -> PullState:
     return PullState()
 
 
-def packed(head: str, digests: Iterable[str], findings: Sequence[Finding]) -> str:
+def pack_state(head: str, digests: Iterable[str], findings: Sequence[Finding]) -> str:
     """The state as a hidden line. Of a very large one the findings stay, then fewer digests: what is read again is
     only paid for again."""
     rows = [_row(finding) for finding in findings if finding.state in _STATES]

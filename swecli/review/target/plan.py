@@ -16,7 +16,7 @@ from swecli.llm.price_table import cost_of
 from swecli.models.message import Usage
 from swecli.models.review_events import Coverage, Estimate, FileCoverage, Skip, Unit, ranges_of
 from swecli.review.judge.sources import Source, Sources
-from swecli.review.target.diffs import DiffHunk, FileDiff, is_named, rule_by_text
+from swecli.review.target.diffs import DiffHunk, FileDiff, matches_kind, skip_rule_for_text
 from swecli.review.target.targets import Target
 
 _CONFLICT = re.compile(r"(?:<<<<<<<|>>>>>>>) ")
@@ -95,7 +95,7 @@ class Plan:
         return tuple(dict.fromkeys(hunk.path for hunk in self.hunks))
 
 
-def make_plan(target: Target, sources: Sources, counter: TokenCounter, most_tokens: int) -> Plan:
+def build_plan(target: Target, sources: Sources, counter: TokenCounter, most_tokens: int) -> Plan:
     """Cut the target into hunks and pack them; a hunk of more than `most_tokens`, the size of a part, is cut between
     lines."""
     hunks, leads = list[_Hunk](), dict[str, list[str]]()
@@ -112,7 +112,7 @@ def make_plan(target: Target, sources: Sources, counter: TokenCounter, most_toke
             # about three letters a token, with the number in front of each line
             pieces = [rows] if why else _filled(((row, len(row[2]) // 3 + 4) for row in rows), most_tokens)
             made += [_hunk(diff, symbol, piece, why) for piece in pieces]
-        leads |= {path: over} if (made or why) and (over := source.over_limits()) else {}
+        leads |= {path: over} if (made or why) and (over := source.measures_over_limits()) else {}
         hunks += made or ([_Hunk("", path, (1,), "", f"unreadable {path}", why=why)] if why else [])
     ordered, alike = list[_Hunk](), Counter[str]()
     for hunk in _riskier_first(hunks):
@@ -133,7 +133,7 @@ def _rule(path: str, sources: Sources, attributes: Mapping[str, str]) -> str:
     source = sources.get(path)
     if (sources.root / path).is_symlink():
         return "link"
-    return "binary" if source.hash and source.problem else rule_by_text(source.lines, attributes)
+    return "binary" if source.hash and source.problem else skip_rule_for_text(source.lines, attributes)
 
 
 def _hunk(diff: FileDiff, symbol: str, rows: list[_Row], why: str) -> _Hunk:
@@ -141,8 +141,10 @@ def _hunk(diff: FileDiff, symbol: str, rows: list[_Row], why: str) -> _Hunk:
     spans = ranges_of({number for sign, number, _ in rows if sign != "-"} or planned)
     title = f"lines {spans[0][0]}-{spans[-1][1]}{f' in {symbol}' if symbol else ''}"
     text = "\n".join([title, *(f"{number if sign != '-' else '':>6} {sign} {line}" for sign, number, line in rows)])
-    squeezed = "".join(f"{sign}{''.join(line.split())}\n" for sign, _, line in rows if sign != " " or not diff.hunks)
-    digest = hashlib.sha256(f"{diff.path}\0{squeezed}".encode("utf-8", "surrogatepass")).hexdigest()[:20]
+    strip_whitespace = "".join(
+        f"{sign}{''.join(line.split())}\n" for sign, _, line in rows if sign != " " or not diff.hunks
+    )
+    digest = hashlib.sha256(f"{diff.path}\0{strip_whitespace}".encode("utf-8", "surrogatepass")).hexdigest()[:20]
     return _Hunk("", diff.path, tuple(sorted(planned)), text, digest, diff.old_path, why=why)
 
 
@@ -178,13 +180,13 @@ def _riskier_first(hunks: Sequence[_Hunk]) -> list[_Hunk]:
     sizes = Counter(hunk.path for hunk in hunks for _ in hunk.lines)
 
     def order(hunk: _Hunk) -> tuple[int, str, int, str]:
-        risk = next((3 - n for n, kind in enumerate(("docs", "tests", "config")) if is_named(hunk.path, kind)), 0)
+        risk = next((3 - n for n, kind in enumerate(("docs", "tests", "config")) if matches_kind(hunk.path, kind)), 0)
         return risk, hunk.path.rpartition("/")[0], -sizes[hunk.path], hunk.path
 
     return sorted(hunks, key=order)
 
 
-def make_estimate(
+def estimate_review(
     plan: Plan, most_loops: int, price: Price, past: Sequence[Mapping[str, float]], *, verify: bool
 ) -> Estimate:
     """The ranges for a plan: by what earlier reviews (`past`) took for each token of their parts, the smallest and
@@ -220,7 +222,9 @@ def _range(ratios: Sequence[float]) -> tuple[float, float]:
     return ordered[cut], ordered[-1 - cut]
 
 
-def cover(plan: Plan, read: Collection[str], shown: Collection[str], end: str, unverified: int = 0) -> Coverage:
+def measure_coverage(
+    plan: Plan, read: Collection[str], shown: Collection[str], end: str, unverified: int = 0
+) -> Coverage:
     """The coverage of a plan, by the digests of the hunks of which a report came back (`read`) and of those that stood
     in an answered request (`shown`); `end` is "" while the review runs."""
     read = {*read, *(hunk.digest for hunk in plan.earlier)}

@@ -10,15 +10,15 @@ from pathlib import Path
 from swecli.config.paths import project_root
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.review_events import Skip
-from swecli.review.target.diffs import ATTRIBUTES, FileDiff, hunks_of, parse_diff, rule_by_name, skipped_words
-from swecli.review.target.github import GitHub, GitHubFailed, PullState, connect, read_state
+from swecli.review.target.diffs import ATTRIBUTES, FileDiff, format_skips, parse_diff, parse_hunks, skip_rule_for_path
+from swecli.review.target.github import GitHub, GitHubError, PullState, connect, load_state
 from swecli.tools.git import SECONDS, GitFailed, find_repository, read_attributes, run_git
 from swecli.tools.paths import is_sensitive
 from swecli.tools.searching import files_below
 
 _NO_FILES = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # the empty tree, which git knows without storing it
 _SHALLOW = "This clone is shallow: fetch all of it (git fetch --unshallow; fetch-depth: 0 in GitHub Actions)."
-ELSE = "Name files (/review src/), a commit, or --base BRANCH."
+TARGET_HINT = "Name files (/review src/), a commit, or --base BRANCH."
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +68,12 @@ class _Place:
         return run_git(self.root, *words, environ=self.environ)
 
 
-def find_target(
+def resolve_target(
     here: Path, spec: Sequence[str], environ: Mapping[str, str] | None = None, include: Sequence[str] = ()
 ) -> Target:
     """What these words name: nothing, `--staged`, `--base BRANCH`, `--pr N`, a commit, `A..B`, paths or `.`, read as
     they are meant in the folder `here`. All that comes out, `spec` too, is relative to the top of its repository (to
-    `here` outside of one). Raises UsageError for words that do not go together, BadInput, and GitHubFailed."""
+    `here` outside of one). Raises UsageError for words that do not go together, BadInput, and GitHubError."""
     words, root = tuple(spec), project_root(here)
     at = _Place(root, environ, tuple(include))
     match words:
@@ -152,7 +152,7 @@ def _changes(
         listed = at.git("ls-files", "--others", "--exclude-standard", "-z")
         diffs += [FileDiff(name) for name in listed.split("\0") if name]
     if not diffs:
-        raise BadInput(f"There is nothing to review in {label}.", ELSE)
+        raise BadInput(f"There is nothing to review in {label}.", TARGET_HINT)
     return _fit(at, Target(words, label, (), base=base), diffs)
 
 
@@ -166,11 +166,11 @@ def _pull(at: _Place, number: str) -> Target:
     try:
         head, base = str(pull["head"]["sha"]), str(pull["base"]["sha"])
     except (KeyError, TypeError) as error:
-        raise GitHubFailed(f"GitHub's answer about pull request {number} cannot be read.") from error
+        raise GitHubError(f"GitHub's answer about pull request {number} cannot be read.") from error
     diffs = _pull_diffs(github, int(number))
     if not diffs:
         raise BadInput(f"Pull request {number} changes nothing.", "Name another.")
-    label, earlier = f"pull request {number} of {github.repository}", read_state(github, int(number))
+    label, earlier = f"pull request {number} of {github.repository}", load_state(github, int(number))
     named = Target(("--pr", number), label, (), base=base, pr=int(number), head=head, earlier=earlier, github=github)
     try:
         named = replace(named, commit=_read_from(at, _commit(at, head)))
@@ -185,7 +185,7 @@ def _pull_diffs(github: GitHub, number: int) -> list[FileDiff]:
     it may still be read."""
     out = []
     for row in github.pages(f"pulls/{number}/files", "filename", str):
-        gone, hunks = row.get("status") == "removed", hunks_of(str(row.get("patch") or ""))
+        gone, hunks = row.get("status") == "removed", parse_hunks(str(row.get("patch") or ""))
         old = str(row.get("previous_filename") or "")
         out.append(FileDiff(row["filename"], old, hunks, "deleted" if gone else ""))
     return out
@@ -201,7 +201,7 @@ def _fit(at: _Place, target: Target, diffs: Sequence[FileDiff], named: Collectio
     kept: dict[str, FileDiff] = {}
     notes, skips, include = list(target.notes), list[Skip](), (*at.include, *(named or ()))
     for diff in diffs:
-        rule = rule_by_name(diff.path, attributes.get(diff.path, {}), include)
+        rule = skip_rule_for_path(diff.path, attributes.get(diff.path, {}), include)
         if diff.what == "conflict":
             notes.append(f"{diff.path} is a merge in conflict: resolve it first")
         elif diff.what == "deleted":
@@ -216,9 +216,9 @@ def _fit(at: _Place, target: Target, diffs: Sequence[FileDiff], named: Collectio
         else:
             kept[diff.path] = diff
     if not kept:
-        reason = notes[0] if len(notes) == 1 and not skips else skipped_words(skips)
+        reason = notes[0] if len(notes) == 1 and not skips else format_skips(skips)
         reason = reason or (f"none of its {len(notes)} files can be reviewed" if notes else "it changes nothing")
-        raise BadInput(f"There is nothing to review in {target.label}: {reason}.", ELSE)
+        raise BadInput(f"There is nothing to review in {target.label}: {reason}.", TARGET_HINT)
     changed = kept if named is None else {}
     return replace(
         target, files=tuple(kept), diffs=changed, notes=tuple(notes), skips=tuple(skips), attributes=attributes

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from swecli.models.finding import Finding
-from swecli.review.judge.grounding import family, identified, identify
+from swecli.review.judge.grounding import identify, identify_all, smell_family
 
 ROW = Finding(
     "a.py", 12, "MISSING_ERROR_HANDLING", "open() may raise when the file is missing, and nobody catches it", "high",
@@ -54,7 +54,7 @@ def test_literals_that_differ_are_two_numbers_and_one_review_reports_two_lines_o
     assert identify(other, [row]) == ("", "")
     twin = replace(row, id="", line=16)
     assert (identify(twin, [row]), identify(twin, [row], {"F-1"})) == (("F-1", ""), ("", ""))
-    assert [f.id for f in identified([twin, replace(row, id="")], [row])] == ["", "F-1"]
+    assert [f.id for f in identify_all([twin, replace(row, id="")], [row])] == ["", "F-1"]
 
 
 def test_one_that_shares_some_of_its_words_may_be_it_and_is_left_to_the_verifier() -> None:
@@ -62,7 +62,7 @@ def test_one_that_shares_some_of_its_words_may_be_it_and_is_left_to_the_verifier
         ROW, id="", line=16, end_line=None, message="loading fails with a traceback on a missing settings file"
     )
     assert identify(found, [ROW]) == ("", "F-1")
-    assert [(f.id, f.same_as) for f in identified([found], [ROW])] == [("", "F-1")]
+    assert [(f.id, f.same_as) for f in identify_all([found], [ROW])] == [("", "F-1")]
     assert identify(found, [ROW], {"F-1"}) == ("", "")  # this review has reported that one itself
 
 
@@ -74,4 +74,4 @@ def test_wordings_of_before_are_known() -> None:
 
 def test_types_have_families_by_their_words() -> None:
     names = ("SWALLOWED_EXCEPTION", "RESOURCE_LEAK", "OFF_BY_ONE", "SQL_INJECTION", "MAGIC_NUMBERS", "WHATEVER")
-    assert [family(name) for name in names] == ["errors", "resources", "boundary", "injection", "naming", ""]
+    assert [smell_family(name) for name in names] == ["errors", "resources", "boundary", "injection", "naming", ""]

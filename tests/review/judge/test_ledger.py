@@ -12,7 +12,7 @@ import pytest
 from swecli.models.errors import UsageError
 from swecli.models.finding import Finding, ReviewRecord
 from swecli.review.judge.grounding import ground
-from swecli.review.judge.ledger import change_line, recheck, rechecked, settle
+from swecli.review.judge.ledger import format_change, recheck, recheck_finding, set_state
 from swecli.review.judge.sources import Sources
 from swecli.store.reviews import ReviewStore
 from swecli.store.sqlite.database import open_database
@@ -25,7 +25,7 @@ def store() -> Iterator[ReviewStore]:
     store = ReviewStore(database, "/p")
     Path("a.py").write_text("x = 1\ny = 37\n")
     found = [Finding("a.py", n, "MAGIC_NUMBERS", "m", loop=1) for n in (1, 2)]
-    store.note(store.begin(ReviewRecord("/p", (), "x")), ground(found, Sources(Path.cwd())))
+    store.record(store.begin(ReviewRecord("/p", (), "x")), ground(found, Sources(Path.cwd())))
     yield store
     database.close()
 
@@ -33,14 +33,14 @@ def store() -> Iterator[ReviewStore]:
 def test_only_what_changed_is_reported_and_kept(store: ReviewStore) -> None:
     assert recheck(store, Path.cwd()) == []
     Path("a.py").write_text("# new\nx = 1\n")
-    assert sorted(change_line(*pair) for pair in recheck(store, Path.cwd())) == [
+    assert sorted(format_change(*pair) for pair in recheck(store, Path.cwd())) == [
         "F-1 a.py:1 → a.py:2",
         "F-2 a.py:2: open → gone (its code is in no file)",
     ]
     assert [(f.line, f.state) for f in store.findings()] == [(2, "open"), (2, "gone")]
     Path("a.py").write_text("y = 37\n")
     assert "F-2 a.py:1: gone → open (its code is back)" in [
-        change_line(*pair) for pair in recheck(store, Path.cwd(), ["F-2"])
+        format_change(*pair) for pair in recheck(store, Path.cwd(), ["F-2"])
     ]
 
 
@@ -66,7 +66,7 @@ def seen(finding: Finding, text: str = CODE) -> Finding:
 
 def again(finding: Finding, text: str) -> Finding:
     Path("r.py").write_text(text)
-    return rechecked(finding, Sources(Path.cwd()))
+    return recheck_finding(finding, Sources(Path.cwd()))
 
 
 def magic(line: int = 7, end: int | None = None) -> Finding:
@@ -114,7 +114,7 @@ def test_what_is_gone_is_open_again_when_its_code_is_back_and_what_the_user_sett
     dismissed = again(replace(found, state="dismissed", reason="meant so"), "\n" + CODE)
     assert (dismissed.state, dismissed.reason, dismissed.line) == ("dismissed", "meant so", 8)
     Path("r.py").unlink()
-    assert rechecked(found, Sources(Path.cwd())).state == "fixed"
+    assert recheck_finding(found, Sources(Path.cwd())).state == "fixed"
 
 
 def long(lines: int) -> str:
@@ -147,14 +147,14 @@ def test_a_finding_of_an_older_ledger_has_its_line_alone() -> None:
 
 
 def test_the_users_word_is_kept_with_its_reason_and_a_wrong_one_is_one_line(store: ReviewStore) -> None:
-    assert settle(store, "F-1", "dismissed", "meant so").state == "dismissed"
-    assert settle(store, "F-1", "open", "after all").state == "open"
+    assert set_state(store, "F-1", "dismissed", "meant so").state == "dismissed"
+    assert set_state(store, "F-1", "open", "after all").state == "open"
     assert [(c.before, c.after, c.by, c.why) for c in store.history("F-1")] == [
         ("open", "dismissed", "user", "meant so"),
         ("dismissed", "open", "user", "after all"),
     ]
     with pytest.raises(UsageError, match="F-1 is open, it cannot become open"):
-        settle(store, "F-1", "open")
+        set_state(store, "F-1", "open")
 
 
 def test_a_renamed_file_has_fixed_nothing(tmp_path: Path) -> None:
@@ -162,10 +162,10 @@ def test_a_renamed_file_has_fixed_nothing(tmp_path: Path) -> None:
     found = ground([Finding("a.py", 2, "MAGIC_NUMBERS", "37")], Sources(tmp_path))[0]
     (tmp_path / "src").mkdir()
     (tmp_path / "a.py").rename(tmp_path / "src" / "b.py")
-    after = rechecked(found, Sources(tmp_path))
+    after = recheck_finding(found, Sources(tmp_path))
     assert (after.state, after.place) == ("open", "src/b.py:2")
     (tmp_path / "src" / "b.py").unlink()
-    assert rechecked(found, Sources(tmp_path)).state == "fixed"
+    assert recheck_finding(found, Sources(tmp_path)).state == "fixed"
 
 
 def test_a_file_that_only_another_branch_has_is_gone_until_that_is_checked_out() -> None:
@@ -181,10 +181,10 @@ def test_a_file_that_only_another_branch_has_is_gone_until_that_is_checked_out()
     git("commit", "-qm", "new")
     [found] = ground([Finding("new.py", 1, "MAGIC_NUMBERS", "37")], Sources(root))
     git("checkout", "-q", "-")
-    gone = rechecked(found, Sources(root))
+    gone = recheck_finding(found, Sources(root))
     assert (gone.state, gone.reason) == ("gone", "its file is on other branches only")
     git("checkout", "-q", "topic")
-    assert rechecked(gone, Sources(root)).state == "open"
+    assert recheck_finding(gone, Sources(root)).state == "open"
     git("rm", "-q", "new.py")
     git("commit", "-qm", "removed")
-    assert rechecked(found, Sources(root)).state == "fixed"
+    assert recheck_finding(found, Sources(root)).state == "fixed"

@@ -33,10 +33,10 @@ def test_one_is_found_by_a_line_in_it_or_by_its_name() -> None:
     assert inner is not None
     assert inner.line == 3
     assert found.function(7) is None
-    named = found.function_named("async def g(self, more):", 8)
+    named = found.find_function("async def g(self, more):", 8)
     assert named is not None
     assert named.line == 9
-    assert found.function_named("return g(b)", 8) is None
+    assert found.find_function("return g(b)", 8) is None
 
 
 @pytest.mark.parametrize("text", ["def (", "x = '\0'", "(" * 5000, "'\\d'"])
@@ -50,4 +50,4 @@ def test_other_languages_have_none() -> None:
 
 def test_functions_over_a_limit_are_measured() -> None:
     source = Source("a.py", ("def f(a, b, c, d, e, f, g, h):", "    return 1", "", "def g():", "    return 2"))
-    assert source.over_limits() == ["a.py:1: `f` has 8 parameters now, at most 7 are meant"]
+    assert source.measures_over_limits() == ["a.py:1: `f` has 8 parameters now, at most 7 are meant"]

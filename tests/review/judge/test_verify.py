@@ -14,8 +14,8 @@ from swecli.models.errors import ProviderError
 from swecli.models.finding import Finding, Judgement, ReviewRecord
 from swecli.review.judge.grounding import ground
 from swecli.review.judge.sources import Sources
-from swecli.review.judge.verify import Verification, Verifier, grounded_verdict, judged
-from swecli.review.read.job import check as check_findings
+from swecli.review.judge.verify import Verification, Verifier, apply_judgement, parse_judgement
+from swecli.review.read.job import check_findings
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
@@ -46,7 +46,7 @@ def store() -> Iterator[ReviewStore]:
 
 
 def note(store: ReviewStore, *claims: Finding) -> list[Finding]:
-    return store.note(store.begin(ReviewRecord("/p", (), "x")), ground(claims, Sources(Path.cwd()))).new
+    return store.record(store.begin(ReviewRecord("/p", (), "x")), ground(claims, Sources(Path.cwd()))).new
 
 
 async def check(
@@ -144,13 +144,15 @@ async def test_they_are_judged_in_their_order_and_the_budget_ends_it(store: Revi
     ],
 )
 def test_what_a_verdict_does_to_a_state(state: Any, word: Any, again: bool, after: str) -> None:
-    found = judged(replace(CLAIM, id="F-1", state=state), Judgement(word, "a.py", 5, LINE, "w", "m"), again=again)
+    found = apply_judgement(
+        replace(CLAIM, id="F-1", state=state), Judgement(word, "a.py", 5, LINE, "w", "m"), again=again
+    )
     assert found.state == after
 
 
 async def test_a_claim_that_may_be_a_known_one_is_settled_by_its_own_request(store: ReviewStore) -> None:
     [known] = note(store, CLAIM)
-    store.put([replace(known, state="dismissed", reason="meant so")])
+    store.update([replace(known, state="dismissed", reason="meant so")])
     [claim] = note(store, replace(CLAIM, line=4, message="the mean of nothing raises", same_as="F-1"))
     ask = ("judge_findings", {"judgements": [{"id": "F-2", "verdict": "confirmed", "same_as": "F-1"}]})
     model = ScriptedModel([calls(ask)])
@@ -164,7 +166,7 @@ async def test_a_claim_that_may_be_a_known_one_is_settled_by_its_own_request(sto
 
 async def test_a_fixed_one_that_is_reported_again_and_confirmed_has_regressed(store: ReviewStore) -> None:
     [known] = note(store, CLAIM)
-    store.put([replace(known, state="fixed")])
+    store.update([replace(known, state="fixed")])
     model = ScriptedModel([calls(verdict(("F-1", "confirmed", LINE), path="a.py"))])
     verifier = Verifier(model, store, Sources(Path.cwd()), TokenCounter(model.profile.encoding))
     await check_findings(verifier, SessionManager(store.database), [store.get("F-1")], {"F-1"})
@@ -184,7 +186,7 @@ async def test_a_fixed_one_that_is_reported_again_and_confirmed_has_regressed(st
 )
 def test_evidence_is_found_as_it_was_shown(store: ReviewStore, row: dict[str, str], read: str) -> None:
     whole = {"verdict": "confirmed", "path": "a.py", "line": 5, "why": "w"} | row
-    found = grounded_verdict(whole, Sources(Path.cwd()), "m", "a.py")
+    found = parse_judgement(whole, Sources(Path.cwd()), "m", "a.py")
     assert (found.verdict, found.line) == (read, 5 if read != "cannot_tell" else 0)
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from swecli.models.finding import Finding
-from swecli.review.publish.exports import as_json, as_markdown, as_sarif, fenced
+from swecli.review.publish.exports import as_json, as_markdown, as_sarif, fence_code
 from tests.support.secrets import secrets
 
 
@@ -28,7 +28,7 @@ def test_foreign_text_stays_text() -> None:
 
 
 def test_a_fence_is_longer_than_any_inside() -> None:
-    assert fenced("a\n`````\nb").startswith("``````\n")
+    assert fence_code("a\n`````\nb").startswith("``````\n")
 
 
 def test_nothing_is_reported_to_be_nothing() -> None:

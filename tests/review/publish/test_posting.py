@@ -14,9 +14,9 @@ from scripts.benchmarks.pushes import pushes
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.finding import Finding
 from swecli.models.review_events import Coverage, ReviewFinished
-from swecli.review.publish.posting import MOST_INLINE, Push, plan_push
-from swecli.review.target.diffs import FileDiff, hunks_of
-from swecli.review.target.github import GitHub, packed, read_state
+from swecli.review.publish.posting import MAX_INLINE, Push, plan_push
+from swecli.review.target.diffs import FileDiff, parse_hunks
+from swecli.review.target.github import GitHub, load_state, pack_state
 from swecli.review.target.targets import Target
 from tests.support.github import BOT, HEAD, FakeGitHub
 
@@ -42,8 +42,8 @@ def hub() -> Iterator[FakeGitHub]:
 def push_of(hub: FakeGitHub, *findings: Finding, token: str = "secret", left: bool = False) -> Push:
     github = GitHub("acme/shop", token, hub.url)
     end = ReviewFinished(0, 0, 1, {}, "R-1", "done", findings, coverage=Coverage(total=int(left)))
-    diffs = {path: FileDiff(path, hunks=hunks_of(patch)) for path, patch in hub.patches.items()}
-    target = Target(("--pr", "7"), "", (), diffs, pr=7, head=hub.head, earlier=read_state(github, 7), github=github)
+    diffs = {path: FileDiff(path, hunks=parse_hunks(patch)) for path, patch in hub.patches.items()}
+    target = Target(("--pr", "7"), "", (), diffs, pr=7, head=hub.head, earlier=load_state(github, 7), github=github)
     return plan_push(target, end, ["d1"])
 
 
@@ -83,7 +83,7 @@ def test_three_hundred_findings_are_one_review_of_the_ten_worst_and_one_summary(
     findings = [one("a.py", 2, "a", fingerprint=f"{n:08x}", severity=severities[n % 3]) for n in range(300)]
     push_of(hub, *findings).send()
     assert kinds(hub) == ["reviews", "summary"]
-    assert len(hub.posted[0][1]["comments"]) == MOST_INLINE
+    assert len(hub.posted[0][1]["comments"]) == MAX_INLINE
     assert all("(critical)" in comment["body"] for comment in hub.posted[0][1]["comments"])
     push_of(hub, *findings).send()
     assert len(hub.posted) == 2
@@ -137,7 +137,7 @@ def test_an_incomplete_review_begins_with_what_was_not_read(hub: FakeGitHub) -> 
 
 def test_the_state_comes_back_without_code(hub: FakeGitHub) -> None:
     push_of(hub, replace(INSIDE, evidence="secret code", anchor="secret code")).send()
-    state = read_state(GitHub("acme/shop", "secret", hub.url), 7)
+    state = load_state(GitHub("acme/shop", "secret", hub.url), 7)
     assert (state.head, state.digests) == (HEAD, ("d1",))
     assert [(f.fingerprint, f.state, f.verdict, f.evidence, f.anchor) for f in state.findings] == [
         (INSIDE.fingerprint, "open", "confirmed", "", "")
@@ -174,14 +174,14 @@ GOOD_ROW = {
 )  # fmt: skip
 def test_a_state_that_is_not_ours_counts_for_nothing_and_is_replaced_in_place(hub: FakeGitHub, text: str) -> None:
     hub.issue.append({"id": 5, "body": text, "user": {"login": BOT}})
-    state = read_state(GitHub("acme/shop", "secret", hub.url), 7)
+    state = load_state(GitHub("acme/shop", "secret", hub.url), 7)
     assert (state.digests, state.findings, state.comment) == ((), (), 5)
     push_of(hub, INSIDE).send()
     assert len(hub.issue) == 1
 
 
 def test_a_state_written_by_somebody_else_is_not_read(hub: FakeGitHub) -> None:
-    hub.issue.append({"id": 5, "body": packed("a" * 40, ["d1"], [INSIDE]), "user": {"login": "mallory"}})
+    hub.issue.append({"id": 5, "body": pack_state("a" * 40, ["d1"], [INSIDE]), "user": {"login": "mallory"}})
     hub.comments.append({"id": 6, "body": f"<!-- swecli {INSIDE.fingerprint} -->", "user": {"login": "mallory"}})
     push = push_of(hub, INSIDE)
     assert (push.target.earlier.digests, push.known, len(push.inline)) == ((), (), 1)

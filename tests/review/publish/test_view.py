@@ -9,7 +9,7 @@ import pytest
 
 from swecli.models.errors import BadInput
 from swecli.models.finding import Change, Finding, Judgement, ReviewRecord
-from swecli.review.publish.view import chosen, view
+from swecli.review.publish.view import filter_findings, view
 from swecli.store.reviews import ReviewStore
 from swecli.store.sqlite.database import open_database
 
@@ -24,7 +24,7 @@ THREE = Finding("src/c.py", 2, "RESOURCE_LEAK", "stays open", "critical", id="F-
 def ledger() -> ReviewStore:
     store = ReviewStore(open_database(":memory:"), "/p")
     marked = [replace(found, id="", fingerprint=found.id) for found in (ONE, TWO, THREE)]
-    store.note(store.begin(ReviewRecord("/p", (), "first")), marked)
+    store.record(store.begin(ReviewRecord("/p", (), "first")), marked)
     return store
 
 
@@ -59,18 +59,18 @@ def test_one_that_stands_nowhere_has_no_code() -> None:
     ],
 )
 def test_words_choose_the_surest_and_worst_first(words: tuple[str, ...], ids: list[str]) -> None:
-    assert [finding.id for finding in chosen(ledger(), words)] == ids
+    assert [finding.id for finding in filter_findings(ledger(), words)] == ids
 
 
 def test_since_names_what_later_reviews_reported() -> None:
     store = ledger()
-    again = store.note(store.begin(ReviewRecord("/p", (), "again")), [store.get("F-3")])
-    assert [finding.id for finding in chosen(store, [f"since:{again.review.id}"])] == ["F-3"]
-    assert len(chosen(store, ["since:1"])) == 2
+    again = store.record(store.begin(ReviewRecord("/p", (), "again")), [store.get("F-3")])
+    assert [finding.id for finding in filter_findings(store, [f"since:{again.review.id}"])] == ["F-3"]
+    assert len(filter_findings(store, ["since:1"])) == 2
 
 
 @pytest.mark.parametrize("word", ["severity>=odd", "verdict:maybe", "since:soon"])
 @pytest.mark.slow
 def test_a_value_that_none_can_have_is_one_line(word: str) -> None:
     with pytest.raises(BadInput, match="There is no|is not a review id"):
-        chosen(ledger(), [word])
+        filter_findings(ledger(), [word])

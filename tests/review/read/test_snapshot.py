@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from swecli.models.events import ToolFinished
-from swecli.review.target.targets import find_target
+from swecli.review.target.targets import resolve_target
 from tests.support.project import make_project
 from tests.support.reviews import begin, collect, done, store_of
 from tests.support.runtime import calls, make_runtime
@@ -34,12 +34,12 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_work_tree_is_read_only_where_it_is_the_commit() -> None:
     root, second = Path.cwd(), git("rev-parse", "HEAD~1")
-    assert find_target(root, ("HEAD~1",)).commit == second
-    assert find_target(root, ("HEAD~2..HEAD~1",)).commit == second
-    assert find_target(root, ("HEAD",)).commit == git("rev-parse", "HEAD"), "a file is changed"
+    assert resolve_target(root, ("HEAD~1",)).commit == second
+    assert resolve_target(root, ("HEAD~2..HEAD~1",)).commit == second
+    assert resolve_target(root, ("HEAD",)).commit == git("rev-parse", "HEAD"), "a file is changed"
     git("checkout", "-q", "--", ".")
-    assert find_target(root, ("HEAD",)).commit == ""
-    assert find_target(root, ("HEAD~1..",)).commit == ""
+    assert resolve_target(root, ("HEAD",)).commit == ""
+    assert resolve_target(root, ("HEAD~1..",)).commit == ""
 
 
 async def test_findings_and_read_files_are_those_of_the_commit(tmp_path: Path) -> None:

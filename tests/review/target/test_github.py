@@ -12,7 +12,7 @@ from threading import Thread
 import pytest
 
 from swecli.models.errors import BadInput
-from swecli.review.target.github import GitHub, GitHubFailed, connect
+from swecli.review.target.github import GitHub, GitHubError, connect
 from tests.support.project import make_project
 
 RECEIVED: list[bytes] = []  # what was asked, newest last
@@ -55,17 +55,17 @@ def answering(answer: bytes) -> Iterator[GitHub]:
 
 @pytest.mark.parametrize("answer", [b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{", b"220 mail ready\r\n\r\n"])
 def test_an_answer_that_breaks_off_or_is_no_http_is_one_clear_line(answer: bytes) -> None:
-    with answering(answer) as github, pytest.raises(GitHubFailed, match="cannot be reached at"):
+    with answering(answer) as github, pytest.raises(GitHubError, match="cannot be reached at"):
         github.send("GET", "pulls/7")
 
 
 @pytest.mark.parametrize("body", [b"[]", b"{}", b"7", b"null", b"[7]", b'[{"id": "x"}]'])
 def test_an_answer_of_another_shape_is_one_clear_line(body: bytes) -> None:
     head = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
-    with answering(head + body) as github, pytest.raises(GitHubFailed, match="GitHub's answer"):
+    with answering(head + body) as github, pytest.raises(GitHubError, match="GitHub's answer"):
         github.login()
     if body != b"[]":
-        with answering(head + body) as github, pytest.raises(GitHubFailed, match="GitHub's answer"):
+        with answering(head + body) as github, pytest.raises(GitHubError, match="GitHub's answer"):
             github.pages("pulls/7/comments", "id", int)
 
 

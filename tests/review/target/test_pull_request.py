@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from swecli.models.errors import SwecliError
-from swecli.review.target.targets import find_target
+from swecli.review.target.targets import resolve_target
 from tests.support.github import HEAD, FakeGitHub
 from tests.support.project import make_project
 
@@ -23,10 +23,10 @@ def look(hub: FakeGitHub) -> None:
     root = make_project(Path("shop").resolve())
     for name in ("a.py", "b.py"):
         (root / name).write_text("one\ntwo\nthree\nfour\n")
-    target = find_target(root, ("--pr", "7"), hub.environ())
+    target = resolve_target(root, ("--pr", "7"), hub.environ())
     assert (target.files, target.head, target.pr) == (("a.py", "b.py"), HEAD, 7)
     assert "lacks the newest commit" in target.notes[0]
     for number, said in (("8", "no pull request 8"), ("x", "not the number"), ("0", "not the number")):
         with pytest.raises(SwecliError, match=said):
-            find_target(root, ("--pr", number), hub.environ())
-    assert find_target(root / "shop", ("--pr", "7"), hub.environ()).files == ("a.py", "b.py")
+            resolve_target(root, ("--pr", number), hub.environ())
+    assert resolve_target(root / "shop", ("--pr", "7"), hub.environ()).files == ("a.py", "b.py")

@@ -10,8 +10,8 @@ import pytest
 from swecli.context.tokens import TokenCounter
 from swecli.models.errors import SwecliError
 from swecli.review.judge.sources import Sources
-from swecli.review.target.plan import make_plan
-from swecli.review.target.targets import Target, find_target
+from swecli.review.target.plan import build_plan
+from swecli.review.target.targets import Target, resolve_target
 from tests.support.project import make_project
 
 
@@ -21,7 +21,7 @@ def git(*words: str) -> None:
 
 
 def find(*words: str) -> Target:
-    return find_target(Path("shop").resolve(), words)
+    return resolve_target(Path("shop").resolve(), words)
 
 
 @pytest.fixture(autouse=True)
@@ -111,7 +111,7 @@ def test_binary_and_deleted_files_are_named_and_what_is_huge_or_text_will_not_be
     git("add", "-A")
     found = find("--staged")
     assert [note.split(" ", 1)[1].split(" and")[0] for note in found.notes] == ["is binary", "was deleted"]
-    plan = make_plan(found, Sources(Path("shop").resolve()), TokenCounter(), 8_000)
+    plan = build_plan(found, Sources(Path("shop").resolve()), TokenCounter(), 8_000)
     assert {(skip.path, skip.rule) for skip in plan.skips} == {("odd", "binary"), ("out.py", "link")}
     assert [hunk.path for part in plan.parts for hunk in part.hunks] == [".gitattributes", "hidden.py", "ok.py"]
     assert [hunk.path for hunk in plan.unfit] == ["huge.txt"]
@@ -122,26 +122,26 @@ def test_without_a_repository_paths_can_be_reviewed() -> None:
     Path("plain").mkdir()
     Path("plain/a.py").write_text("x\n")
     with pytest.raises(SwecliError, match="not a git repository"):
-        find_target(Path("plain").resolve(), ())
-    assert find_target(Path("plain").resolve(), (".",)).files == ("a.py",)
+        resolve_target(Path("plain").resolve(), ())
+    assert resolve_target(Path("plain").resolve(), (".",)).files == ("a.py",)
 
 
 def test_a_repository_without_a_commit() -> None:
     Path("fresh").mkdir()
     subprocess.run(["git", "init", "-q", "fresh"], check=True)
     Path("fresh/a.py").write_text("x\n")
-    assert find_target(Path("fresh").resolve(), ()).files == ("a.py",)
+    assert resolve_target(Path("fresh").resolve(), ()).files == ("a.py",)
 
 
 @pytest.mark.slow
 def test_from_a_subfolder_all_is_relative_to_the_top() -> None:
     change()
     below = Path("shop/shop").resolve()
-    assert find_target(below, ()) == find()
-    assert find_target(below, ("prices.py",)) == find("shop/prices.py")
-    assert find_target(below, (".",)) == find("shop")
-    assert find_target(below, ("..",)) == find(".")
-    assert find_target(below, ("HEAD",)) == find("HEAD")
+    assert resolve_target(below, ()) == find()
+    assert resolve_target(below, ("prices.py",)) == find("shop/prices.py")
+    assert resolve_target(below, (".",)) == find("shop")
+    assert resolve_target(below, ("..",)) == find(".")
+    assert resolve_target(below, ("HEAD",)) == find("HEAD")
 
 
 @pytest.mark.parametrize("words", [("HEAD",), ("HEAD~1..HEAD",), ("--base", "HEAD~1")])
@@ -150,7 +150,7 @@ def test_a_shallow_clone_lacks_what_a_commit_is_compared_with(words: tuple[str, 
     git("commit", "-qam", "second")
     git("clone", "-q", "--depth", "1", f"file://{Path('shop').resolve()}", "../cut")
     with pytest.raises(SwecliError) as error:
-        find_target(Path("cut").resolve(), words)
+        resolve_target(Path("cut").resolve(), words)
     assert "fetch-depth: 0" in error.value.hint
 
 
