@@ -17,7 +17,7 @@ from swecli.context.system_message import load_prompt, system_prompt
 from swecli.llm.base import ChatModel
 from swecli.llm.registry import make_model
 from swecli.models.errors import SwecliError
-from swecli.models.message import Ask, ChatMessage, Choice, Mode
+from swecli.models.message import Ask, ChatMessage, Mode, ModelChoice
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
 from swecli.playbook.learning.lessons import PlaybookMemory
@@ -37,7 +37,7 @@ class Runtime:
     sessions: SessionManager
     agent: Agent
     learning: LearningService
-    choice: Choice
+    choice: ModelChoice
     notices: list[str]
     history: TurnHistory | None = None
 
@@ -73,7 +73,7 @@ class Runtime:
         """Use another model from the next turn on. Raises ModelNotFound or AuthFailed; then nothing has changed."""
         model = make_model(name, self.settings, self.start.environ)
         self.agent.use_model(model)
-        self.choice = Choice(model.name, "chosen here")
+        self.choice = ModelChoice(model.name, "chosen here")
         self.use_reflector(model)
         self.sessions.set_model(model.name)
 

@@ -206,7 +206,7 @@ def planting(problems: int, harmless_ones: int) -> Iterator[tuple[str, str, str,
     yield "true ones confirmed", f"{sure} of {len(bad)}", ">= .90", sure >= 0.9 * len(bad)
     loose = [one for place in harmless if (one := of[place.new]) and one.verdict == "confirmed"]
     yield "false ones not confirmed", f"{len(harmless) - len(loose)} of {len(harmless)}", ">= .80", len(loose) <= 4
-    wild = sum(one.sure("confirmed") and not any(one is known for known in kept) for one in end.findings)
+    wild = sum(one.has_verdict("confirmed") and not any(one is known for known in kept) for one in end.findings)
     yield "ungrounded that fail CI or are posted", f"{wild}", "0", wild == 0
     for place in harmless:
         if one := of[place.new]:

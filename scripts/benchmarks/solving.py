@@ -23,7 +23,7 @@ from swecli.config.settings import Settings
 from swecli.llm.base import ChatModel
 from swecli.llm.registry import make_model
 from swecli.models.errors import BadInput, SwecliError
-from swecli.models.message import AskRequest, Choice, Decision, ModelRequest
+from swecli.models.message import AskRequest, Decision, ModelChoice, ModelRequest
 from swecli.models.playbook import Delta, Op
 from tests.support.scripted import Reply, ScriptedCall, ScriptedModel
 
@@ -127,7 +127,7 @@ def _runtime(task: Mapping[str, Any], arm: str, models: tuple[str, str], folder:
     async def agree(request: AskRequest) -> Decision:
         return Decision(True)
 
-    start = Start(settings, paths, work, environ, Choice(models[0], "for the benchmark"))
+    start = Start(settings, paths, work, environ, ModelChoice(models[0], "for the benchmark"))
     return build_runtime(start, agree, model=_model(task, models[0], settings, environ))
 
 

@@ -16,7 +16,7 @@ from swecli.app import Runtime, build_runtime
 from swecli.config.load import Start
 from swecli.config.paths import find_paths
 from swecli.config.settings import Settings
-from swecli.models.message import AskRequest, Choice, Decision, ModelRequest
+from swecli.models.message import AskRequest, Decision, ModelChoice, ModelRequest
 from swecli.models.playbook import Delta, Evidence, Op
 from swecli.playbook.learning.reflector_model import ReflectorModel
 from tests.support.scripted import Reply, ScriptedCall, ScriptedModel
@@ -29,10 +29,9 @@ TAUGHT = (
     f"Write `{FILE}` in the syntax of Python 2",
     f"End with `{TESTS}`",
 )
-_TEST = (
-    "import unittest\nfrom swecli.models.ids import short_id\n\n\nclass Ids(unittest.TestCase):\n    def test(self):\n"
-)
-_TEST += '        self.assertEqual(short_id("P", "p7"), "P-7")\n'
+_TEST = "import unittest\nfrom swecli.models.ids import parse_short_id\n\n\n"
+_TEST += "class Ids(unittest.TestCase):\n    def test(self):\n"
+_TEST += '        self.assertEqual(parse_short_id("P", "p7"), "P-7")\n'
 _DOC = '"""'
 
 
@@ -113,7 +112,7 @@ def _runtime(folder: Path, project: Path) -> tuple[Runtime, _Script]:
     paths, script = find_paths(environ), _Script()
     paths.ensure()
     settings = replace(Settings(), mode="auto", reflect="always")
-    start = Start(settings, paths, project, environ, Choice("scripted/model", "for this session"), None)
+    start = Start(settings, paths, project, environ, ModelChoice("scripted/model", "for this session"), None)
 
     async def agree(request: AskRequest) -> Decision:
         return Decision(True)

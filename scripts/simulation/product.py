@@ -107,13 +107,13 @@ class Product:
     def worth(self, key: str) -> float:
         """What the product expects of a strategy, -1 to 1."""
         bullet = self.bullet(key)
-        return expected(bullet.odds) if bullet else 0.0
+        return expected(bullet.current_belief) if bullet else 0.0
 
     def kept(self, key: str) -> bool:
         """Whether the product would still show a strategy."""
         bullet = self.bullet(key)
         ignorant = all(Reflector.from_json(value).ignorant for value in self._reflectors() or [None])
-        return bullet is not None and bullet.live and not bullet.stale and passes(bullet, ignorant=ignorant)
+        return bullet is not None and bullet.is_live and not bullet.stale and passes(bullet, ignorant=ignorant)
 
     def insight(self) -> float:
         """What the product learned of the reflector, 0 to 1."""
@@ -264,7 +264,7 @@ class Product:
         for one in proposals:
             if name := found.get(clean(one.content)):
                 self.ids.setdefault(one.key, name)
-        self.live |= {key for key in self.ids if (bullet := self.bullet(key)) is not None and bullet.live}
+        self.live |= {key for key in self.ids if (bullet := self.bullet(key)) is not None and bullet.is_live}
 
 
 def _carried(one: Proposal, number: int) -> ImportedBullet:

@@ -26,7 +26,7 @@ from swecli.context.system_message import cache_marks, load_prompt
 from swecli.context.tokens import TokenCounter, estimate_token_count
 from swecli.context.truncate import TruncateOptions, TruncateResponse, truncate_conversation_if_needed
 from swecli.llm.base import ChatModel
-from swecli.models.context import Epoch, Reduction, folded
+from swecli.models.context import Epoch, Reduction, merge_edits
 from swecli.models.errors import ContextFull, ContextOverflow, SwecliError
 from swecli.models.events import Notice
 from swecli.models.message import ApiMessage, ModelRequest, RequestRecord, ToolSpec, Usage
@@ -58,7 +58,7 @@ class _Climb:
         if taken is not None:
             at, context, edits = self.at, self.session.context, taken.edits
             if epoch is not None:  # a truncation: messages went whose contents the head must keep
-                edits = folded([*context.edits, edits], epoch.first, context.pins)
+                edits = merge_edits([*context.edits, edits], epoch.first, context.pins)
             sizes = (taken.before, taken.after)
             self.add(Reduction(taken.how, at.interaction, at.step, *sizes, taken.detail, epoch, edits))
             self.messages = lawful(edited(self.messages, [taken.edits]))

@@ -163,7 +163,7 @@ class ReplayAgent(Agent):
             reductions = sum(event.type in ("context_reduced", "window_applied") for event in events)
             epoch = session.context.epoch
             held = range(epoch.first if epoch else 1, session.interactions)
-            visible = sum(not session.context.cut(number) for number in held)
+            visible = sum(not session.context.is_cut(number) for number in held)
             yield SentTurn(turn.number, tuple(self.past.sent), visible, reductions), events
 
 

@@ -187,7 +187,7 @@ class RequestBuilder:
 def _held(session: Session, epoch: Epoch, past: list[ApiMessage], counter: TokenCounter) -> HeldBullets:
     """What a conversation holds of the playbook, with the notes on what has become of it."""
     playbook, (contents, tokens) = session.get_playbook(), known_strategies(epoch, past, counter)
-    now = {bullet.id: bullet.content for bullet in playbook.live(contents)}
+    now = {bullet.id: bullet.content for bullet in playbook.live_bullets(contents)}
     lines = strategy_notes(contents, now, now)
     changes = counter.count("".join(f"- {line}\n" for line in lines)) if lines else 0
     return HeldBullets(tuple(contents), tokens + changes, new_line)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from swecli.context.fit import Measured
 from swecli.llm.base import ChatModel
 from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
-from swecli.models.context import Reduction, keyed
+from swecli.models.context import Reduction, add_keys
 from swecli.models.errors import ContextFull
 from swecli.models.events import Event, Notice, ReasoningDelta, StepRetried, TextDelta
 from swecli.models.message import (
@@ -125,7 +125,7 @@ class TurnState:
 
     def add(self, message: ChatMessage) -> None:
         """Put a stored message, with the results of its calls, behind the request."""
-        fresh = keyed(message.to_api(), self.interaction, self.place)
+        fresh = add_keys(message.to_api(), self.interaction, self.place)
         self.messages, self.place = [*self.messages, *fresh], self.place + len(fresh)
 
     def spend(self, usage: Usage, cost: float | None) -> None:

@@ -180,7 +180,7 @@ def wants_title(session: Session | None) -> bool:
 async def give_title(sessions: SessionManager, model: ChatModel) -> None:
     """Name the session in use after its first question, unless somebody does meanwhile. A failure leaves it unnamed."""
     session = sessions.current_session
-    question = next((m.content for m in session.messages if m.opens and m.content.strip()), "") if session else ""
+    question = next((m.content for m in session.messages if m.is_query and m.content.strip()), "") if session else ""
     if session is None or not question:
         return
     messages: list[ApiMessage] = [{"role": "user", "content": _ASKED + question[:_QUESTION]}]

@@ -33,7 +33,7 @@ from swecli.context.replay.run import (
 from swecli.models.context import Reduction
 from swecli.models.errors import BadInput
 from swecli.models.events import Event, StepStarted, TextDelta, ToolFinished, TurnFailed, TurnStarted, WindowApplied
-from swecli.models.learning_events import event_line
+from swecli.models.learning_events import describe_event
 from swecli.models.message import ApiMessage
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
@@ -258,7 +258,7 @@ def _lines(past: PastTurn, events: Sequence[Event], sizes: Sequence[int]) -> Ite
             case TurnFailed():
                 yield f"  {event.error}"
             case _:
-                if line := event_line(event):
+                if line := describe_event(event):
                     yield f"  {line}"
     if text:
         yield f"  {text}"

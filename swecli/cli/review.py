@@ -19,8 +19,8 @@ from swecli.headless.plain import dumps, one_line
 from swecli.headless.runner import refuse, until_signal
 from swecli.models.errors import SwecliError, UsageError
 from swecli.models.events import Event, to_json
-from swecli.models.finding import SEVERITIES, counted
-from swecli.models.learning_events import event_line
+from swecli.models.finding import SEVERITIES, pluralize
+from swecli.models.learning_events import describe_event
 from swecli.models.review_events import FindingsAccumulated, ReviewEvent, ReviewFinished
 from swecli.repl.actions.findings import store_of
 from swecli.review.publish.exports import as_markdown, as_sarif, as_seed
@@ -37,16 +37,16 @@ def write_event(event: Event, *, stream: bool = False) -> None:
         sys.stdout.flush()
     match event:
         case ReviewFinished():
-            found = f"{counted(event.unique, 'finding')} of {counted(event.total, 'report')}"
+            found = f"{pluralize(event.unique, 'finding')} of {pluralize(event.total, 'report')}"
             lines = [*(f"lost: {line}" for line in event.lost)]
-            lines += [f"{event.end}: {found} in {counted(event.loops, 'loop')}", *format_event(event)]
+            lines += [f"{event.end}: {found} in {pluralize(event.loops, 'loop')}", *format_event(event)]
             lines += [] if event.complete else ["the review is incomplete: what was not read may hold more"]
         case FindingsAccumulated():
             lines = [f"found: {row_view(finding).line}" for finding in event.findings]
         case ReviewEvent():
             lines = format_event(event)
         case _:
-            lines = [line] if (line := event_line(event)) else []
+            lines = [line] if (line := describe_event(event)) else []
     for line in lines:
         _note(line)
 
@@ -68,7 +68,7 @@ def _result_text(
     if style == "markdown":
         return as_markdown(end.findings, end=end)
     if style == "sarif":
-        return dumps(as_sarif([finding for finding in end.findings if finding.sure(least)], end, code), indent=2)
+        return dumps(as_sarif([finding for finding in end.findings if finding.has_verdict(least)], end, code), indent=2)
     shown = [row_view(finding).line for finding in end.findings if finding.state != "refuted"]
     nothing = "No findings." if end.complete else "No findings in what was read; the review is incomplete."
     return "" if style == "stream-json" else "\n".join(shown) or nothing
@@ -162,7 +162,7 @@ async def _review(runtime: Runtime, args: argparse.Namespace, spec: Sequence[str
     )
     if args.dry_run:
         plan = await plan_review(runtime.agent, store, spec or (), options)  # no request is made
-        head = [f"{plan.target.label}: {counted(len(plan.target.files), 'file')}", *plan.target.notes]
+        head = [f"{plan.target.label}: {pluralize(len(plan.target.files), 'file')}", *plan.target.notes]
         event = planned_event(plan)
         lines = "\n".join(map(one_line, [*head, *format_plan(event)]))
         print_line(dumps(to_json(event), indent=2) if style in ("json", "stream-json") else lines)
@@ -206,7 +206,7 @@ def _least(args: argparse.Namespace) -> str:
 
 def _code(end: ReviewFinished, args: argparse.Namespace) -> int:
     """0 complete and nothing as severe as --fail-on, 1 such a finding, 3 incomplete; 1 wins."""
-    failing = [finding for finding in end.findings if finding.is_open and finding.sure(_least(args))]
+    failing = [finding for finding in end.findings if finding.is_open and finding.has_verdict(_least(args))]
     if args.fail_on and any(finding.at_least(args.fail_on) for finding in failing):
         return _SEVERE
     return 0 if end.complete or args.allow_incomplete else _INCOMPLETE

@@ -11,7 +11,7 @@ from swecli.cli.flags import Parser
 from swecli.cli.subcommands import open_sessions, positive
 from swecli.headless.plain import dumps
 from swecli.models.errors import BadInput
-from swecli.models.ids import turn_number
+from swecli.models.ids import parse_turn
 from swecli.models.session import title_by_rule
 from swecli.playbook.action import ActionResult
 from swecli.redact import redact_value
@@ -92,7 +92,7 @@ def _rename(args: argparse.Namespace) -> ActionResult:
 
 
 def _fork(args: argparse.Namespace) -> ActionResult:
-    upto = None if args.upto is None else turn_number(args.upto)
+    upto = None if args.upto is None else parse_turn(args.upto)
     with open_sessions(args) as sessions:
         copy = sessions.fork(args.session, upto=upto)
     return ActionResult({"session_id": copy.id}, (f"Forked as {copy.id}; continue with: swecli -r {copy.id}",))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from swecli.config.paths import Paths, write_file
 from swecli.config.settings import SETTINGS, Settings, unknown_setting
 from swecli.models.errors import ConfigError
-from swecli.models.message import Choice
+from swecli.models.message import ModelChoice
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
@@ -35,7 +35,7 @@ class Start:
     paths: Paths
     cwd: Path
     environ: Mapping[str, str]
-    choice: Choice = Choice("", "")  # noqa: RUF009 - frozen
+    choice: ModelChoice = ModelChoice("", "")  # noqa: RUF009 - frozen
     resume: str | None = None
     pick: bool = False
     prompt: str = ""
@@ -142,7 +142,7 @@ def _named(layer: str, name: str) -> str:
     return f"{layer}: {name}"
 
 
-def set_in(text: str, name: str, value: Any) -> str:
+def set_value(text: str, name: str, value: Any) -> str:
     """The text of a settings file with one setting changed, or added; a comment behind the value stays, those inside a
     list that is replaced go with it. Raises ConfigError for a text that is not TOML."""
     document = _document(text)
@@ -153,14 +153,14 @@ def set_in(text: str, name: str, value: Any) -> str:
     return changed
 
 
-def unset_in(text: str, name: str) -> str:
+def unset_value(text: str, name: str) -> str:
     """The text of a settings file without that setting; the same text where it is not set. Raises ConfigError."""
     document = _document(text)
     document.pop(name, None)
     return document.as_string()
 
 
-def from_words(name: str, words: list[str]) -> Any:
+def parse_words(name: str, words: list[str]) -> Any:
     """A setting's value out of the words of a command line: rules may be several. Raises ConfigError."""
     if (setting := SETTINGS.get(name)) is None:
         raise unknown_setting(name)

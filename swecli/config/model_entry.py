@@ -88,7 +88,7 @@ def nearest(name: str, names: Mapping[str, object]) -> str:
     return next(iter(difflib.get_close_matches(name, names, n=1)), "")
 
 
-def check_address(value: Any) -> str:
+def parse_base_url(value: Any) -> str:
     """A base URL, without a slash at its end. Raises ValueError for one that is none or holds credentials."""
     address = text(value)
     if "@" in re.sub(r"^\w*:?/*", "", address).partition("/")[0]:  # also in what is not an address: it is not shown
@@ -172,7 +172,7 @@ class ModelEntry:
         one_of("api", ("openai", "anthropic", "litellm")), "protocol; without it `model` is provider/name"
     )
     model: str | None = _key(text, "the model's name there; without it the table's own name")
-    base_url: str | None = _key(check_address, "address; /chat/completions or /v1/messages is put behind it")
+    base_url: str | None = _key(parse_base_url, "address; /chat/completions or /v1/messages is put behind it")
     key_env: str | None = _key(_variable, "environment variable that holds the key")
     key_command: tuple[str, ...] | None = _key(
         _words('the words of a command, for example ["pass", "show", "llm/work"]'),

@@ -10,7 +10,7 @@ from swecli.context.query import without_strategies
 from swecli.context.system_message import HeadParts, compose
 from swecli.context.tokens import TokenCounter
 from swecli.context.validate import legal
-from swecli.models.context import BEGIN, KEY, Edits, Epoch, folded, note_key
+from swecli.models.context import BEGIN, KEY, Edits, Epoch, merge_edits, note_key
 from swecli.models.context import interaction_of as number_of
 from swecli.models.message import ApiMessage
 from swecli.models.session import Session
@@ -157,7 +157,7 @@ def summed_up(
     system = compose(parts, session, summary, pins if cut.dropped else {*pins, interaction})
     numbers = (str(session.window), interaction + 1)
     epoch = Epoch(interaction, system, parts.contents, pins, interaction, summary, *numbers)
-    edits = folded([*session.context.edits, Edits(cut.dropped)], interaction, session.context.pins)
+    edits = merge_edits([*session.context.edits, Edits(cut.dropped)], interaction, session.context.pins)
     stay = [message for message in messages if interaction_of(message) in (*pins, interaction)]
     return epoch, edits, lawful(edited(under(epoch, stay), [Edits(cut.dropped)]))
 
@@ -237,7 +237,7 @@ def opening(
     if moment.reopen:
         return Opening(epoch.first, "window", moment.reopen)
     older = {pin for pin in state.pins if pin < epoch.first}
-    if not older <= set(epoch.pins) or any(state.edited(pin) for pin in state.pins):
+    if not older <= set(epoch.pins) or any(state.is_edited(pin) for pin in state.pins):
         return Opening(epoch.first, "window", "a pinned interaction comes back")
     if completed < state.hold_turns or spec.mode == "full":
         return None

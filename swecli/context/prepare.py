@@ -20,7 +20,7 @@ from swecli.context.query import known_since, strategy_lines, strategy_notes, wi
 from swecli.context.system_message import HeadParts, compose, render_summary
 from swecli.context.tokens import TokenCounter
 from swecli.context.validate import legal
-from swecli.models.context import BEGIN, KEY, Edits, Epoch, Reduction, folded, keyed
+from swecli.models.context import BEGIN, KEY, Edits, Epoch, Reduction, add_keys, merge_edits
 from swecli.models.message import HEAD_OPENS, IMAGES, ApiMessage, ChatMessage, Image, Role
 from swecli.models.playbook import Bullet, render_bullets
 from swecli.models.session import Session
@@ -125,12 +125,12 @@ def build_request(given: RequestInput, counter: TokenCounter) -> PreparedRequest
     epoch, edits = state.epoch, state.edits
     if given.opening is not None:
         epoch = _begun(given, given.opening)
-        edits = [folded(edits, epoch.first, state.pins)]
+        edits = [merge_edits(edits, epoch.first, state.pins)]
     assert epoch is not None, "without an epoch one begins"
     *past, asked = _sent(session, epoch, edits, given.query, given.enhanced_query)
     known = known_since(epoch.strategies, _user_texts(past))
     chosen = {bullet.id: bullet.content for bullet in given.head.strategies}
-    live = [bullet.id for bullet in session.get_playbook().live({*known, *chosen})]
+    live = [bullet.id for bullet in session.get_playbook().live_bullets({*known, *chosen})]
     enhanced = with_notes(given.enhanced_query, [*strategy_notes(known, chosen, live), *given.notes])
     asked = asked | {"content": enhanced} | ({IMAGES: list(given.images)} if given.images else {})
     messages, opened = lawful([*past, asked]), None
@@ -212,7 +212,7 @@ def _pinned(session: Session, number: int) -> list[ApiMessage]:
     """A pinned interaction, keyed."""
     kept = session.context.pinned.get(number)
     if kept is not None:
-        return keyed((api for message in kept for api in message.to_api()), number)
+        return add_keys((api for message in kept for api in message.to_api()), number)
     loaded = session.to_api_messages(session.completed - number + 1, keys=True)
     return [message for message in loaded if interaction_of(message) == number]
 

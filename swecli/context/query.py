@@ -16,7 +16,7 @@ from swecli.context.pictures import is_picture, read_picture
 from swecli.context.tokens import TokenCounter
 from swecli.models.errors import BadInput
 from swecli.models.message import Image
-from swecli.models.playbook import Bullet, quoted
+from swecli.models.playbook import Bullet, quote_content
 
 if TYPE_CHECKING:  # whoever only counts needs no store
     from swecli.store.records import FoundInteraction
@@ -248,7 +248,7 @@ def known_since(head: Mapping[str, str], sent: Iterable[str]) -> dict[str, str]:
 
 
 def _as_noted(content: str) -> str:
-    return quoted(content).replace(_CLOSE, "")
+    return quote_content(content).replace(_CLOSE, "")
 
 
 def excerpts(found: Iterable[FoundInteraction], most: int | None, counter: TokenCounter) -> tuple[list[str], list[int]]:

@@ -34,11 +34,11 @@ def _findings_in(text: str) -> Iterator[Finding]:
         return
     # late: few texts hold any
     from swecli.llm.lenient_json import find_json_values  # noqa: PLC0415
-    from swecli.models.finding_rows import finding_of_row, rows_in  # noqa: PLC0415
+    from swecli.models.finding_rows import find_rows, parse_finding  # noqa: PLC0415
 
     for found in find_json_values(text):
-        for row in rows_in(found.value, []):
-            finding = finding_of_row(row, 0, [])
+        for row in find_rows(found.value, []):
+            finding = parse_finding(row, 0, [])
             if finding is not None and finding.line:
                 yield finding
 

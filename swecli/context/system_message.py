@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from swecli.context.budget import is_lean
 from swecli.models.context import RetainedFact
 from swecli.models.message import HEAD_OPENS, ApiMessage
-from swecli.models.playbook import Bullet, quoted, render_bullets
+from swecli.models.playbook import Bullet, quote_content, render_bullets
 from swecli.models.session import Session
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class HeadParts:
 def compose(parts: HeadParts, session: Session, summary: str, sent: Collection[int]) -> str:
     """The system message of an epoch that sends the interactions in `sent`: static text, the project's instructions,
     and the head where there is anything in it. What stands in an interaction that is not sent whole is kept, too."""
-    whole = {number for number in sent if not session.context.cut(number)}
+    whole = {number for number in sent if not session.context.is_cut(number)}
     kept = missing(session.context.facts.values(), whole, summary)
     rules = f"\n\n{parts.instructions.strip()}" if parts.instructions.strip() else ""
     head = render_bullets(parts.strategies) + render_summary(summary) + _render_facts(kept)
@@ -89,7 +89,7 @@ def _render_facts(facts: Iterable[RetainedFact]) -> str:
 def _part(kind: str, title: str, found: Sequence[RetainedFact]) -> str:
     newest = found[-_MAX_ITEMS:]
     left = f" (and {len(found) - len(newest)} older)" if len(found) > len(newest) else ""
-    quotations = (quoted(item.text) for item in newest)
+    quotations = (quote_content(item.text) for item in newest)
     texts = [text if len(text) <= _MAX_LENGTH else f"{text[: _MAX_LENGTH - 1]}…" for text in quotations]
     if kind in _LISTS:
         return f"- {title}: {', '.join(texts)}{left}"

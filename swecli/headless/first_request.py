@@ -17,9 +17,8 @@ from swecli.context.system_message import cache_marks, system_prompt
 from swecli.context.tokens import TokenCounter
 from swecli.headless.prompts import Prompt
 from swecli.llm.base import ChatModel
-from swecli.models.ids import uuid7
 from swecli.models.message import ChatMessage, ModelRequest, Role
-from swecli.models.session import Session
+from swecli.models.session import Session, uuid7
 from swecli.store.first_write import first_write
 from swecli.tools.schemas import bundled_specs, lean_specs, usable_specs
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from swecli.config.model_entry import ModelEntry, check_address
+from swecli.config.model_entry import ModelEntry, parse_base_url
 from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound
 
 _CONNECT_SECONDS, _ANSWER_SECONDS = 0.2, 0.5
@@ -176,7 +176,7 @@ def _configured_base(service: Service, environ: Mapping[str, str]) -> str | None
     if not given:
         return service.address if service.local else None
     try:
-        address = check_address(given if "://" in given or not service.local else f"http://{given}")
+        address = parse_base_url(given if "://" in given or not service.local else f"http://{given}")
         if not service.local:
             return address
         parts = urlsplit(address)

@@ -18,7 +18,7 @@ from swecli.llm.http import open_post, read_error_body, run_key_command, warm_up
 from swecli.llm.price_table import cost_of
 from swecli.llm.profile import LearnedFacts, Profile, fact_from_refusal
 from swecli.llm.reply import with_timeouts
-from swecli.models.errors import AnswerUsedUp, FeatureRefused, ProviderError, Unavailable
+from swecli.models.errors import OutputLimitReached, ProviderError, Unavailable, UnsupportedFeature
 from swecli.models.message import IMAGES, ApiMessage, ModelChunk, ModelRequest, StopReason
 
 _NO_TOOLS = "You have no tools in this conversation: answer in text only."
@@ -183,7 +183,7 @@ class NativeModel(ABC):
         if not answer.has_content and stop in ("content_filter", "refusal"):
             raise ProviderError(f"{at} withheld the answer (content filter).", "Rephrase the request.")
         if not answer.has_content and stop == "length":
-            raise AnswerUsedUp(f"{at} reached the length limit before it began to answer.", "Raise max_tokens.")
+            raise OutputLimitReached(f"{at} reached the length limit before it began to answer.", "Raise max_tokens.")
         if not answer.has_content and stop in ("stop", "tool_calls"):
             reasoning_start = errors.one_line(answer.reasoning_start, EXCERPT_CHARS)
             detail = f" with reasoning only: {reasoning_start}" if reasoning_start else "."
@@ -236,19 +236,19 @@ class NativeModel(ABC):
             return error
         if lesson.field == "blocks":
             self._rejected_blocks |= {_to_bytes(m["blocks"]) for m in request.messages if m.get("blocks")}
-            return FeatureRefused(lesson.notice, error.message, status=status)
+            return UnsupportedFeature(lesson.notice, error.message, status=status)
         off = lesson.field.startswith("off.")
         change = {"off": frozenset([lesson.field[4:]])} if off else {lesson.field: lesson.value}
         self.profile = self.profile.layered(change, "learned")
         self._unconfirmed.append((lesson.field, lesson.value, words))
-        return FeatureRefused(lesson.notice, error.message, status=status)
+        return UnsupportedFeature(lesson.notice, error.message, status=status)
 
     def with_renewed_key(self, error: ProviderError) -> ProviderError:
         """Return `error`, or for the first 401 one that makes the request run again with a newly printed key."""
         if error.status != 401 or not self.endpoint.key_command or self._key_renewed:
             return error
         self.endpoint, self._key_renewed = replace(self.endpoint, key=None), True
-        return FeatureRefused("", error.message, status=401)
+        return UnsupportedFeature("", error.message, status=401)
 
 
 def _to_bytes(body: Mapping[str, Any]) -> bytes:

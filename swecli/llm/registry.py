@@ -20,7 +20,7 @@ from swecli.llm.endpoints import DEMO, KEYED, LOCAL, LOOPBACK, SERVICES, Endpoin
 from swecli.llm.price_table import Row, chat_models, did_you_mean, find_row, model_table, provider_names, provider_of
 from swecli.llm.profile import LearnedFacts, Profile, from_entry, from_table, sizes_from_row
 from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound, SwecliError
-from swecli.models.message import Choice, ModelChunk, ModelRequest
+from swecli.models.message import ModelChoice, ModelChunk, ModelRequest
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -170,11 +170,11 @@ def live_models(environ: Mapping[str, str]) -> Iterator[tuple[str, int]]:
                 yield f"{service.name}/{model}", place.port or 0
 
 
-def choose_model(settings: Settings, environ: Mapping[str, str]) -> Choice:
+def choose_model(settings: Settings, environ: Mapping[str, str]) -> ModelChoice:
     """Choose the model to start with: the setting, a key in the environment, a local server, or the demo."""
     if settings.model:
         layer = settings.origins.get("model", "the settings")
-        return Choice(settings.model, _LAYERS.get(layer, f"set in {layer}"))
+        return ModelChoice(settings.model, _LAYERS.get(layer, f"set in {layer}"))
     services = [*KEYED]
     # importing all providers would delay the first prompt: `acme.py` is only loaded if ACME_API_KEY is set
     files = Path(providers.__path__[0]).glob("*.py")
@@ -183,10 +183,11 @@ def choose_model(settings: Settings, environ: Mapping[str, str]) -> Choice:
     ready = [(key, one) for one in services for key in one.keys if environ.get(key, "").strip()]
     for key, service in ready:
         if service.default_model:
-            return Choice(service.default_model, f"{key} is set")
+            return ModelChoice(service.default_model, f"{key} is set")
     for name, port in live_models(environ):
-        return Choice(name, f"a local server answers on port {port}")
+        return ModelChoice(name, f"a local server answers on port {port}")
     if not ready:
-        return Choice(DEMO, "no key and no local server was found")
+        return ModelChoice(DEMO, "no key and no local server was found")
     key, service = ready[0]
-    return Choice(DEMO, f"{key} is set, and which of its models to use is not: name one with -m {service.name}/NAME")
+    why = f"{key} is set, and which of its models to use is not: name one with -m {service.name}/NAME"
+    return ModelChoice(DEMO, why)

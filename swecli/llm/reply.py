@@ -16,7 +16,7 @@ from typing import Any
 from swecli.llm.base import ChatModel
 from swecli.llm.endpoints import Endpoint
 from swecli.llm.errors import CUT_TRIES, stalled
-from swecli.models.errors import AnswerUsedUp, FeatureRefused, Unavailable
+from swecli.models.errors import OutputLimitReached, Unavailable, UnsupportedFeature
 from swecli.models.message import CallDelta, ModelChunk, ModelReply, ModelRequest, ToolCall
 
 LONGEST_WAIT, ALL_WAITS = 60.0, 120.0
@@ -65,12 +65,12 @@ async def stream_with_retry(
             if stopped:
                 return
             raise Unavailable(f"The answer of {model.name} was cut off.", "Try again.", tries=CUT_TRIES)
-        except FeatureRefused as refused:
+        except UnsupportedFeature as refused:
             features += 1
             if attempt == attempts or features > _FEATURES:
                 raise
             again = Retry(attempt, 0.0, refused.message, received, notice=True)
-        except AnswerUsedUp as used_up:
+        except OutputLimitReached as used_up:
             asked, most = request.max_tokens or 0, model.profile.max_output
             if attempt == attempts or doubled or not asked or (most is not None and asked >= most):
                 raise

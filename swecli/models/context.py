@@ -142,15 +142,15 @@ class ContextState:
         """Tokens below which a request is not reduced unless it must be."""
         return max((row.hold_tokens for row in self.reductions), default=0)
 
-    def edited(self, interaction: int) -> bool:
+    def is_edited(self, interaction: int) -> bool:
         """Whether an interaction is not sent as it was said."""
         return any(interaction_of(key) == interaction for one in self.edits for key in (*one.drop, *one.replace))
 
-    def cut(self, interaction: int) -> bool:
+    def is_cut(self, interaction: int) -> bool:
         """Whether messages of an interaction are left out."""
         return any(interaction_of(key) == interaction for one in self.edits for key in one.drop)
 
-    def take_request(self, record: RequestRecord, at: datetime) -> None:
+    def record_request(self, record: RequestRecord, at: datetime) -> None:
         """Note the newest request of a turn."""
         both = record.extra.get("counted", 0), record.usage.prompt
         self.asked_at, self.asked_model = at, record.model
@@ -169,7 +169,7 @@ class ContextState:
                 self.facts[at] = fact
 
 
-def folded(edits: Iterable[Edits], first: int, pins: Iterable[int] = ()) -> Edits:
+def merge_edits(edits: Iterable[Edits], first: int, pins: Iterable[int] = ()) -> Edits:
     """Edits one after another as one, as far as they concern interactions from `first` on that are not pinned: what
     is pinned is sent as it was."""
     pinned = set(pins)
@@ -190,7 +190,7 @@ def folded(edits: Iterable[Edits], first: int, pins: Iterable[int] = ()) -> Edit
     return merged
 
 
-def keyed(messages: Iterable[ApiMessage], interaction: int, start: int = 0) -> list[ApiMessage]:
+def add_keys(messages: Iterable[ApiMessage], interaction: int, start: int = 0) -> list[ApiMessage]:
     """The messages of one interaction with their keys; `start` where its count goes on."""
     return [message | {KEY: f"{interaction}.{place}"} for place, message in enumerate(messages, start)]
 

@@ -82,12 +82,12 @@ class ContextOverflow(ProviderError):
     reported: str = ""
 
 
-class FeatureRefused(ProviderError):
+class UnsupportedFeature(ProviderError):
     """The model does not take a part of the request. It is sent again without it; the message is "" where the user need
     not know, the hint what the service answered."""
 
 
-class AnswerUsedUp(ProviderError):
+class OutputLimitReached(ProviderError):
     """The model thought until the answer's length was used up."""
 
     exit_code = 53

@@ -110,7 +110,7 @@ class Finding:
         return self.state in OPEN_STATES
 
     @property
-    def unchecked(self) -> bool:
+    def is_unchecked(self) -> bool:
         """Whether no check of it came to an answer."""
         return not self.verdict or (self.judgement is not None and self.judgement.by == "failure")
 
@@ -134,7 +134,7 @@ class Finding:
         order: tuple[str, ...] = SEVERITIES
         return order.index(self.severity) >= order.index(severity) if self.severity in order else False
 
-    def sure(self, least: str) -> bool:
+    def has_verdict(self, least: str) -> bool:
         """Whether its verdict is at least that one of confirmed, cannot_tell, any. What was refuted never is."""
         taken = {"confirmed": ("confirmed",), "cannot_tell": ("confirmed", "cannot_tell")}
         return self.verdict != "refuted" and (least == "any" or self.verdict in taken.get(least, ()))
@@ -146,7 +146,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class StateChange:
     """A change of a finding's state: on what (`cause`), by whom, why. `at` is ISO 8601, "" before it is stored."""
 
     before: str
@@ -187,12 +187,12 @@ class ReviewRecord:
     spent: dict[str, float] = field(default_factory=dict)
 
 
-def counted(count: int, noun: str) -> str:
+def pluralize(count: int, noun: str) -> str:
     """`1 finding`, `2,000 findings`."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def one_spaced(text: str) -> str:
+def collapse_whitespace(text: str) -> str:
     """Text with its white space folded, so that another indentation is not other code."""
     return " ".join(text.split())
 
@@ -203,5 +203,5 @@ def fingerprint(rule: str, path: str, text: str, occurrence: int = 1) -> str:
     `occurrence` counts equal texts of one file from 1, so that two places with the same code stay two findings
     (as SARIF 2.1.0 asks of `partialFingerprints`: no absolute line numbers).
     """
-    parts = (rule, path, one_spaced(text), str(occurrence))
+    parts = (rule, path, collapse_whitespace(text), str(occurrence))
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:20]

@@ -12,8 +12,8 @@ from typing import Any
 
 from swecli.models.finding import KINDS, SEVERITIES, SMELLS, Finding, FindingKind
 
-LARGEST_LINE = 10**9
-LONGEST = {"path": 1_000, "message": 4_000, "improvement": 8_000, "evidence": 4_000, "suggestion": 8_000}
+MAX_LINE = 10**9
+MAX_LENGTHS = {"path": 1_000, "message": 4_000, "improvement": 8_000, "evidence": 4_000, "suggestion": 8_000}
 
 _PATH = ("path", "file", "filename", "file_path", "filepath")
 _LINE = ("line", "line_number", "lineno", "start_line", "startline", "row")
@@ -38,13 +38,13 @@ def _other_words(table: str) -> dict[str, str]:
     return {word: ours for ours, words in data[table].items() for word in words.split()}
 
 
-def rows_in(value: Any, lost: list[str], path: Any = None, depth: int = 0) -> Iterator[dict[str, Any]]:
+def find_rows(value: Any, lost: list[str], path: Any = None, depth: int = 0) -> Iterator[dict[str, Any]]:
     """Everything in a value that is meant as a finding, however deep it lies; `path` is that of an object around it."""
     if depth > 12:
         lost.append("a part was nested too deeply to be looked into")
     elif isinstance(value, list):
         for item in value:
-            yield from rows_in(item, lost, path, depth + 1)
+            yield from find_rows(item, lost, path, depth + 1)
     elif isinstance(value, dict):
         row = {_plain_key(key): item for key, item in value.items()}
         own = _first(row, _PATH)
@@ -55,7 +55,7 @@ def rows_in(value: Any, lost: list[str], path: Any = None, depth: int = 0) -> It
             yield row if own is not None else {**row, "path": named}
         else:
             for item in value.values():
-                yield from rows_in(item, lost, named, depth + 1)
+                yield from find_rows(item, lost, named, depth + 1)
 
 
 def _plain_key(key: object) -> str:
@@ -68,7 +68,7 @@ def _first(row: Mapping[str, Any], names: Iterable[str]) -> Any:
     return next((row[name] for name in names if row.get(name) not in (None, "", [], {})), None)
 
 
-def finding_of_row(row: dict[str, Any], loop: int, lost: list[str], source: str = "json") -> Finding | None:
+def parse_finding(row: dict[str, Any], loop: int, lost: list[str], source: str = "json") -> Finding | None:
     """One finding of a row; without a place or a word it cannot be one, and `lost` gets a line."""
     row = {_plain_key(key): item for key, item in row.items()}
     path = _clean_path(_text(_first(row, _PATH), "path"))
@@ -109,7 +109,7 @@ def _text(value: Any, name: str) -> str:
     if isinstance(value, list):
         value = "\n".join(str(item) for item in value)
     text = "".join(c for c in str(value) if c in "\n\t" or c.isprintable() or not c.isascii()).strip("\n")
-    return text[: LONGEST[name]] if name in ("suggestion", "evidence") else text.strip()[: LONGEST[name]]
+    return text[: MAX_LENGTHS[name]] if name in ("suggestion", "evidence") else text.strip()[: MAX_LENGTHS[name]]
 
 
 def _clean_path(text: str) -> str:
@@ -175,4 +175,4 @@ def _span(value: Any) -> tuple[int | None, int | None]:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     fit = isinstance(value, int) and not isinstance(value, bool) and value >= 1
-    return (min(value, LARGEST_LINE) if fit else None), None
+    return (min(value, MAX_LINE) if fit else None), None

@@ -33,7 +33,7 @@ class ReflectionFailed(Event):
     paused: bool = False
 
 
-def event_line(event: Event) -> str:
+def describe_event(event: Event) -> str:
     """What happened in passing, as a line for people; "" for an event without one, or that each face draws itself."""
     match event:
         case Notice():

@@ -102,7 +102,7 @@ class ChatMessage:
     images: list[Image] | None = None
 
     @property
-    def opens(self) -> bool:
+    def is_query(self) -> bool:
         """Whether an interaction begins with it."""
         return self.role is Role.USER and self.status != STEER
 
@@ -288,7 +288,7 @@ class RequestRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ModelChoice:
     """Which model was chosen and why, in words for the first line on the screen."""
 
     name: str

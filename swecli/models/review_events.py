@@ -19,7 +19,7 @@ _Ranges = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Skip:
+class SkippedFile:
     """A file that a rule leaves out of the plan."""
 
     path: str
@@ -53,7 +53,7 @@ class Coverage:
 
     unit: Unit = "changed lines"
     files: tuple[FileCoverage, ...] = ()
-    skipped: tuple[Skip, ...] = ()
+    skipped: tuple[SkippedFile, ...] = ()
     earlier: str = ""
     unverified: int = 0
     total: int = 0
@@ -87,7 +87,7 @@ class Estimate:
     basis: str
 
 
-def ranges_of(lines: set[int]) -> _Ranges:
+def to_ranges(lines: set[int]) -> _Ranges:
     """Lines as ranges: {1, 2, 3, 7} is ((1, 3), (7, 7))."""
     out: list[tuple[int, int]] = []
     for line in sorted(lines):
@@ -126,7 +126,7 @@ class ReviewPlanned(ReviewEvent):
     hunks: int
     lines: int
     unit: str
-    skipped: tuple[Skip, ...] = ()
+    skipped: tuple[SkippedFile, ...] = ()
     estimate: Estimate | None = None
     rules: tuple[str, ...] = ()
 

@@ -51,7 +51,7 @@ def summarize(applied: AppliedDelta) -> str:
     if len(delta.ops) > _MANY:
         parts += [f"{name} {count}" for name, count in Counter(op.op.lower() for op in delta.ops).items()]
     else:
-        parts += [_line_of(op, name) for name, op in applied.named()]
+        parts += [_line_of(op, name) for name, op in applied.ops_by_id()]
     if applied.verdicts:
         counts = Counter(sorted(tag for _, tag in applied.verdicts))
         parts.append("evidence: " + ", ".join(f"{count} {tag}" for tag, count in counts.items()))
@@ -64,7 +64,9 @@ def report(lessons: TurnLessons, applied: AppliedDelta | None, refused: Sequence
     if applied is None and not (lessons.lines or refused or lessons.cost != 0):
         return []
     ops = applied.delta.ops if applied else ()
-    news = [(name, op) for name, op in applied.named() if op.fields.get("state") != "quarantined"] if applied else []
+    news = (
+        [(name, op) for name, op in applied.ops_by_id() if op.fields.get("state") != "quarantined"] if applied else []
+    )
     event = PlaybookUpdated(
         lessons.interaction,
         applied.delta.id if applied else "",

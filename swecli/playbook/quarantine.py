@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from swecli.models.playbook import OUTSIDE, Bullet, Trust, too_long
+from swecli.models.playbook import OUTSIDE, Bullet, Trust, length_problem
 from swecli.playbook.similarity import stems
 from swecli.redact import has_secret
 
@@ -38,7 +38,7 @@ def rejection_reason(content: str, trust: Trust, instructions: str = "") -> str:
     size and secrets are refused."""
     if not re.search(r"\w", content):
         return "it is empty"
-    if problem := too_long(content):
+    if problem := length_problem(content):
         return problem
     if has_secret(content):
         return "it holds a secret"

@@ -75,7 +75,7 @@ async def check_anchors(sessions: SessionManager, session: Session, workspaces: 
     that are stale now and were not. Raises StoreError."""
     bullets = dict(session.playbook.bullets)
     lookup = workspaces.lookup(session)
-    wanted = [bullet for bullet in bullets.values() if bullet.live and bullet.scope != "user"]
+    wanted = [bullet for bullet in bullets.values() if bullet.is_live and bullet.scope != "user"]
     if lookup is None or not wanted:
         return ()
     looked = await asyncio.to_thread(lambda: {bullet.id: lookup.missing(bullet) for bullet in wanted})
@@ -91,7 +91,7 @@ def check_new_anchors(sessions: SessionManager, session: Session, workspaces: Wo
     """What a strategy in the user's words names that is not here, by which it is stale at once; "" where it is here."""
     bullets, lookup = session.playbook.bullets, workspaces.lookup(session) if workspaces else None
     bullet = bullets.get(name)
-    if bullet is None or lookup is None or not bullet.live or bullet.scope == "user":
+    if bullet is None or lookup is None or not bullet.is_live or bullet.scope == "user":
         return ""
     if missing := lookup.missing(bullet):
         sessions.playbook.record_anchor_checks(session, {b.id: b.stale for b in bullets.values()} | {name: missing}, ())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from swecli import __version__
 from swecli.models.errors import SwecliError
-from swecli.models.finding import counted
+from swecli.models.finding import pluralize
 from swecli.repl.render.formatting import format_age, sanitize
 
 if TYPE_CHECKING:
@@ -79,9 +79,9 @@ def session_name(session: Session) -> str:
 
 def show_session(screen: Screen, session: Session) -> None:
     """Print which session this is, the last question and the last answer."""
-    turns, last = counted(session.interactions, "turn"), format_age(session.updated_at)
+    turns, last = pluralize(session.interactions, "turn"), format_age(session.updated_at)
     screen.note(f"session {session_name(session)} · {turns} · last used {last}")
-    groups = session.by_interaction()
+    groups = session.group_by_interaction()
     if not groups:
         return
     question, *replies = groups[-1]

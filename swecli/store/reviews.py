@@ -11,8 +11,8 @@ from sqlalchemy import func
 from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
-from swecli.models.finding import Change, Finding, Judgement, ReviewRecord, fingerprint
-from swecli.models.ids import short_id
+from swecli.models.finding import Finding, Judgement, ReviewRecord, StateChange, fingerprint
+from swecli.models.ids import parse_short_id
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import clean_text, shared, values
 from swecli.store.tables.learned import FindingChangeRow, FindingRow, JudgementRow, ReviewFindingRow, ReviewRow
@@ -111,7 +111,7 @@ class ReviewStore:
 
     def since(self, review_id: str) -> set[str]:
         """The ids of what that review and those behind it reported. Raises BadInput for what is not a review id."""
-        named = short_id("R", review_id) or short_id("R", f"R{review_id.strip()}")
+        named = parse_short_id("R", review_id) or parse_short_id("R", f"R{review_id.strip()}")
         if not named:
             raise BadInput(f"{review_id!r} is not a review id.", "For example: since:R-2")
         which = select(ReviewFindingRow.finding).where(col(ReviewFindingRow.review) >= int(named.removeprefix("R-")))
@@ -155,12 +155,14 @@ class ReviewStore:
                 else:
                     link.finding = same.number or 0
 
-    def history(self, ref: str) -> list[Change]:
+    def history(self, ref: str) -> list[StateChange]:
         """How a finding's state changed, oldest first. Raises BadInput for an unknown id."""
         with self.database.reading() as db:
             which = select(FindingChangeRow).filter_by(finding=self._row(db, ref).number)
             rows = db.exec(which.order_by(col(FindingChangeRow.id))).all()
-            return [Change(r.before, r.after, r.cause, r.by, r.why, r.at.isoformat(timespec="seconds")) for r in rows]
+            return [
+                StateChange(r.before, r.after, r.cause, r.by, r.why, r.at.isoformat(timespec="seconds")) for r in rows
+            ]
 
     def judgements(self, keys: Iterable[str]) -> dict[str, Judgement]:
         """The stored judgements of these keys."""
@@ -189,7 +191,7 @@ class ReviewStore:
         return {name: [_finding_of(row) for row in found[name]] for name in often}
 
     def _row(self, db: sqlmodel.Session, ref: str) -> FindingRow:
-        named = short_id("F", ref) or short_id("F", f"F{ref.strip()}")
+        named = parse_short_id("F", ref) or parse_short_id("F", f"F{ref.strip()}")
         row = db.get(FindingRow, int(named.removeprefix("F-"))) if named else None
         if row is None or row.project != self.project:
             raise BadInput(f"There is no finding {ref!r} in this project.", "See `swecli findings list`.")

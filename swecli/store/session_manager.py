@@ -15,9 +15,8 @@ from sqlmodel import col
 
 from swecli.models.context import Reduction
 from swecli.models.errors import BadInput
-from swecli.models.ids import uuid7
 from swecli.models.message import ChatMessage, RequestRecord
-from swecli.models.session import Session, SessionInfo
+from swecli.models.session import Session, SessionInfo, uuid7
 from swecli.models.window import WindowSpec
 from swecli.redact import redact
 from swecli.store.playbook.store import PlaybookStore
@@ -194,7 +193,7 @@ class _TaskSessions(SessionManager):
         given = self._parent.current_session
         self._parent.record_request(replace(record, purpose="task", interaction=given.interactions if given else 0))
         if record.purpose == "turn":
-            self.session.context.take_request(record, datetime.now(UTC))
+            self.session.context.record_request(record, datetime.now(UTC))
 
     def finish_interaction(self, outcome: str, **what: Any) -> None:
         super().finish_interaction(outcome, **what)

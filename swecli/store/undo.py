@@ -15,8 +15,7 @@ from sqlalchemy import func
 from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
-from swecli.models.ids import uuid7
-from swecli.models.session import Session
+from swecli.models.session import Session, uuid7
 from swecli.store.playbook import deltas
 from swecli.store.records import FileChange, FileState, UndoStep
 from swecli.store.sessions.mapping import find_turn

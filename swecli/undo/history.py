@@ -187,7 +187,7 @@ class TurnHistory:
         for applied in reversed(self._sessions.playbook.deltas_of_turns(session, 1, session.interactions)):
             if not applied.undone and applied.delta.interaction:
                 changed.setdefault(applied.delta.interaction, []).extend(applied.touched)
-        asked = {message.interaction: message.content for message in reversed(session.messages) if message.opens}
+        asked = {message.interaction: message.content for message in reversed(session.messages) if message.is_query}
         lines = {number: [f"T{number}", " ".join(query.split())[:60]] for number, query in asked.items()}
         return [
             (number, " · ".join([*line, *([_named(changed[number])] if number in changed else [])]))
@@ -248,7 +248,7 @@ class TurnHistory:
     def query(self, number: int) -> str:
         """What a turn was asked."""
         self._sessions.load_back_to(number)
-        return next(m.content for m in self._sessions.session.messages if m.opens and m.interaction == number)
+        return next(m.content for m in self._sessions.session.messages if m.is_query and m.interaction == number)
 
     def diff(self, first: int, last: int) -> list[tuple[str, str]]:
         """What those turns changed and is not undone: of each file a line, and a unified diff where it has one."""

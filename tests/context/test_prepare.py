@@ -47,7 +47,7 @@ def prepared(
     instructions: str = "",
     notes: tuple[str, ...] = (),
 ) -> PreparedRequest:
-    head = HeadParts("You help.", instructions, tuple(session.playbook.live()))
+    head = HeadParts("You help.", instructions, tuple(session.playbook.live_bullets()))
     begins = opening(session, session.window, query, moment, past_request(session), COUNTER)
     return build_request(RequestInput(session, query, query, head, notes, session.window, begins), COUNTER)
 

@@ -51,7 +51,7 @@ async def test_a_mark_of_the_user_counts_at_once_and_undo_takes_it_back() -> Non
     assert after is not None
     assert session is not None
     assert after.helpful == before.helpful + 1
-    assert after.odds[2] > before.odds[2]
+    assert after.current_belief[2] > before.current_belief[2]
     runtime.sessions.playbook.undo(session)
     assert runtime.sessions.playbook.get("P-1") == before
 

@@ -49,6 +49,6 @@ async def test_what_left_the_window_before_it_was_reflected_on_is_reflected_on_f
     await catch_up(later)
     known = later.sessions.current_session
     assert known is not None
-    assert any("commits are signed" in bullet.content.casefold() for bullet in known.get_playbook().live())
+    assert any("commits are signed" in bullet.content.casefold() for bullet in known.get_playbook().live_bullets())
     assert later.learning.pending() == []
     later.close()

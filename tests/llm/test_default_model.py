@@ -14,7 +14,7 @@ import pytest
 from swecli.config.settings import Settings
 from swecli.llm.endpoints import KEYED, SERVICES
 from swecli.llm.registry import choose_model, live_models
-from swecli.models.message import Choice
+from swecli.models.message import ModelChoice
 from tests.support.strict_provider import StrictProvider
 
 SERVERS = ("OLLAMA_HOST", "LM_STUDIO_BASE_URL", "LLAMACPP_BASE_URL", "VLLM_BASE_URL")
@@ -25,7 +25,7 @@ def test_a_setting_wins_and_states_which_layer_it_came_from() -> None:
     settings = Settings(model="openai/gpt-4.1", origins={"model": "flags"})
     with StrictProvider(models=("a",)) as server:
         found = choose_model(settings, {"ANTHROPIC_API_KEY": "k", "OLLAMA_HOST": server.url})
-        assert found == Choice("openai/gpt-4.1", "set by -m")
+        assert found == ModelChoice("openai/gpt-4.1", "set by -m")
         assert not server.looks
 
 
@@ -43,7 +43,7 @@ def test_a_key_chooses_its_providers_model_and_no_server_is_asked(
 ) -> None:
     with StrictProvider(models=("a",)) as server:
         choice = choose_model(Settings(), environ | {"OLLAMA_HOST": server.url})
-        assert choice == Choice(SERVICES[provider].default_model, f"{variable} is set")
+        assert choice == ModelChoice(SERVICES[provider].default_model, f"{variable} is set")
         assert not server.looks
 
 
@@ -58,7 +58,7 @@ def test_each_keyed_provider_of_the_table_has_a_default_and_the_others_say_what_
 def test_a_local_server_comes_before_the_demo() -> None:
     with StrictProvider(models=("qwen3:8b",)) as server:
         choice = choose_model(Settings(), ELSEWHERE | {"OLLAMA_HOST": server.url})
-    assert choice == Choice("ollama/qwen3:8b", f"a local server answers on port {server.port}")
+    assert choice == ModelChoice("ollama/qwen3:8b", f"a local server answers on port {server.port}")
 
 
 def test_without_anything_it_is_the_demo() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from swecli.models.finding import SMELLS, Finding, counted, fingerprint, worst_first
+from swecli.models.finding import SMELLS, Finding, fingerprint, pluralize, worst_first
 
 
 def test_the_key_is_path_line_and_type() -> None:
@@ -40,9 +40,9 @@ def test_its_verdict_and_state_stand_in_a_word_or_two() -> None:
 
 def test_only_what_was_confirmed_is_sure_and_what_was_refuted_never_is() -> None:
     found = [Finding("a.py", 3, "X", "m", verdict=word) for word in ("confirmed", "cannot_tell", "", "refuted")]
-    assert [f.sure("confirmed") for f in found] == [True, False, False, False]
-    assert [f.sure("cannot_tell") for f in found] == [True, True, False, False]
-    assert [f.sure("any") for f in found] == [True, True, True, False]
+    assert [f.has_verdict("confirmed") for f in found] == [True, False, False, False]
+    assert [f.has_verdict("cannot_tell") for f in found] == [True, True, False, False]
+    assert [f.has_verdict("any") for f in found] == [True, True, True, False]
 
 
 def test_they_are_shown_by_verdict_severity_path_and_line() -> None:
@@ -52,4 +52,4 @@ def test_they_are_shown_by_verdict_severity_path_and_line() -> None:
 
 
 def test_one_is_no_plural() -> None:
-    assert [counted(n, "loop") for n in (0, 1, 2000)] == ["0 loops", "1 loop", "2,000 loops"]
+    assert [pluralize(n, "loop") for n in (0, 1, 2000)] == ["0 loops", "1 loop", "2,000 loops"]

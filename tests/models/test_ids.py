@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swecli.models.ids import short_id, uuid7
+from swecli.models.ids import parse_short_id
+from swecli.models.session import uuid7
 
 
 @given(st.integers(0, 2**48 - 1), st.integers(0, 2**74 - 1))
@@ -32,14 +33,14 @@ def test_ids_differ_within_a_millisecond() -> None:
 
 @pytest.mark.parametrize("text", ["P-7", "p-7", "p7", " P7 ", "P-007"])
 def test_a_short_id_is_read_as_people_write_it(text: str) -> None:
-    assert short_id("P", text) == "P-7"
+    assert parse_short_id("P", text) == "P-7"
 
 
 def test_a_short_id_has_as_many_digits_as_a_database_may_give() -> None:
-    assert short_id("P", "P-1000000000") == "P-1000000000"
-    assert short_id("P", "p" + "9" * 18) == "P-" + "9" * 18
+    assert parse_short_id("P", "P-1000000000") == "P-1000000000"
+    assert parse_short_id("P", "p" + "9" * 18) == "P-" + "9" * 18
 
 
 @pytest.mark.parametrize("text", ["", "7", "T-7", "P-", "P--7", "P-7x", "P-٧", "P-7\nx", "P-" + "1" * 19])
 def test_anything_else_is_no_short_id(text: str) -> None:
-    assert short_id("P", text) is None
+    assert parse_short_id("P", text) is None

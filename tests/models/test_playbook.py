@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swecli.models.playbook import SessionPlaybook, quoted, render_bullets
+from swecli.models.playbook import SessionPlaybook, quote_content, render_bullets
 from tests.support.playbooks import add_bullet
 
 
@@ -88,9 +88,9 @@ def test_a_bullet_cannot_leave_its_quote(hostile: str) -> None:
 @given(st.text(max_size=100))
 @settings(deadline=None)
 def test_quoted_is_one_line_and_stays_the_same(content: str) -> None:
-    once = quoted(content)
+    once = quote_content(content)
     assert len(once.splitlines()) <= 1
-    assert quoted(once) == once
+    assert quote_content(once) == once
 
 
 def test_rendering_does_not_depend_on_the_order_given() -> None:

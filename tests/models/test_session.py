@@ -104,7 +104,7 @@ def test_a_resumed_session_counts_on() -> None:
 
 def test_a_front_without_its_question_is_in_no_interaction() -> None:
     session = Session(id="s", messages=[ChatMessage(Role.ASSISTANT, "lost"), *session_of(2).messages])
-    assert [group[0].content for group in session.by_interaction()] == ["Query 1", "Query 2"]
+    assert [group[0].content for group in session.group_by_interaction()] == ["Query 1", "Query 2"]
     assert len(session.to_api_messages(window_size=9)) == 6
     assert len(session.to_api_messages()) == 7
 

@@ -22,12 +22,12 @@ from swecli.config.paths import find_paths
 from swecli.config.settings import Settings
 from swecli.config.load import Start
 from swecli.llm.registry import choose_model
-from swecli.models.message import Choice
+from swecli.models.message import ModelChoice
 from swecli.repl.repl import REPL
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 with create_pipe_input() as pipe:
-    choice = Choice("demo", choose_model(Settings(model="demo"), {}).why)
+    choice = ModelChoice("demo", choose_model(Settings(model="demo"), {}).why)
     start = Start(Settings(), find_paths(os.environ), Path.cwd(), dict(os.environ), choice)
     repl = REPL(start, pipe, DummyOutput())
     seen = []

@@ -244,7 +244,7 @@ async def test_keys_typed_before_a_question_do_not_answer_it() -> None:
 async def test_what_was_learned_is_reported() -> None:
     played = await play("remember that the tests run with make check\r/reflect\rexit\r", ["Noted."])
     assert "learned" in played.text
-    assert any("make check" in b.content for b in played.runtimes[0].sessions.current_session.playbook.live())  # type: ignore[union-attr]
+    assert any("make check" in b.content for b in played.runtimes[0].sessions.current_session.playbook.live_bullets())  # type: ignore[union-attr]
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.models.errors import BadInput, SwecliError
-from swecli.models.message import Choice
+from swecli.models.message import ModelChoice
 from swecli.repl.dispatch import wait_visibly
 from swecli.repl.render.formatting import is_dumb
 from swecli.repl.startup_banner import (
@@ -26,7 +26,7 @@ from tests.support.runtime import make_start
 
 
 def test_the_demo_states_that_it_is_one_and_why() -> None:
-    start = replace(make_start(Path.home()), choice=Choice("demo", "no key found"), notices=("something odd",))
+    start = replace(make_start(Path.home()), choice=ModelChoice("demo", "no key found"), notices=("something odd",))
     lines = banner(start, color=False, width=100).splitlines()
     assert lines[0] == "swecli 0.1.0 · demo model (offline tour; no key found) · ~"
     assert lines[1] == "/help for commands · Shift+Tab to switch mode"

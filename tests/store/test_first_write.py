@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swecli.models.ids import uuid7
 from swecli.models.message import ChatMessage, Role
-from swecli.models.session import Session
+from swecli.models.session import Session, uuid7
 from swecli.models.window import WindowSpec
 from swecli.store.first_write import SHAPE, first_write
 from swecli.store.session_manager import SessionManager

@@ -135,11 +135,11 @@ def test_resume_loads_the_newest_interactions_and_the_rest_on_demand(manager: Se
         turn(manager, f"q{number}")
     session = manager.resume(None, "/p", window_hint=5)
     assert session.interactions == 20
-    assert [group[0].content for group in session.by_interaction()] == ["q16", "q17", "q18", "q19", "q20"]
+    assert [group[0].content for group in session.group_by_interaction()] == ["q16", "q17", "q18", "q19", "q20"]
     manager.load_back_to(18)
     assert len(session.messages) == 10
     manager.load_back_to(3)
-    assert [group[0].content for group in session.by_interaction()] == [f"q{n}" for n in range(3, 21)]
+    assert [group[0].content for group in session.group_by_interaction()] == [f"q{n}" for n in range(3, 21)]
     manager.load_back_to(1)
     assert len(session.to_api_messages()) == 40
     assert manager.begin_interaction("next").interaction == 21
@@ -263,9 +263,11 @@ def test_a_new_session_knows_the_strategies_of_its_project(manager: SessionManag
     first = manager.start("/p", "scripted/test")
     fields = {"content": "run the tests with tox", "scope": "project"}
     manager.playbook.apply(Delta("d", (Op("ADD", fields=fields),), "user"), first)
-    assert [b.content for b in manager.start("/p", "scripted/test").playbook.live()] == ["run the tests with tox"]
-    assert manager.start("/q", "scripted/test").playbook.live() == []
-    assert len(manager.start("/q", "scripted/test", project="/p").playbook.live()) == 1
+    assert [b.content for b in manager.start("/p", "scripted/test").playbook.live_bullets()] == [
+        "run the tests with tox"
+    ]
+    assert manager.start("/q", "scripted/test").playbook.live_bullets() == []
+    assert len(manager.start("/q", "scripted/test", project="/p").playbook.live_bullets()) == 1
 
 
 def test_what_is_not_finished_outlives_the_process_and_only_then(manager: SessionManager, database: Database) -> None:

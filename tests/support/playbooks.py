@@ -16,4 +16,4 @@ def add_bullet(playbook: SessionPlaybook, content: str, **fields: Any) -> Bullet
 
 def operations(applied: AppliedDelta) -> str:
     """What a change did, as in `add P-3, pin P-1`."""
-    return ", ".join(f"{op.op.lower()} {name}" for name, op in applied.named())
+    return ", ".join(f"{op.op.lower()} {name}" for name, op in applied.ops_by_id())

@@ -15,7 +15,7 @@ from swecli.config.paths import find_paths
 from swecli.config.settings import Settings
 from swecli.llm.base import ChatModel
 from swecli.models.events import Event
-from swecli.models.message import AskRequest, Choice, Decision
+from swecli.models.message import AskRequest, Decision, ModelChoice
 from tests.support.scripted import Reply, ScriptedCall, ScriptedModel
 
 
@@ -42,7 +42,7 @@ def make_start(cwd: Path | None = None, *, resume: str | None = None, **settings
         paths=paths,
         cwd=cwd or Path.cwd(),
         environ=dict(os.environ),
-        choice=Choice("scripted/test", "for this test"),
+        choice=ModelChoice("scripted/test", "for this test"),
         resume=resume,
     )
 

@@ -83,7 +83,7 @@ async def ten_turns() -> tuple[Runtime, list[Look]]:
 def queries(runtime: Runtime) -> list[str]:
     session = runtime.sessions.current_session
     assert session is not None
-    return [message.content for message in session.messages if message.opens]
+    return [message.content for message in session.messages if message.is_query]
 
 
 @pytest.mark.slow

@@ -89,12 +89,12 @@ def read_history(
 ) -> History:
     """Cut a session, all of it loaded, into turns; time never runs back. Raises BadInput when it has none."""
     now, turns = float("-inf"), list[PastTurn]()
-    for number, group in enumerate(session.by_interaction(), 1):
+    for number, group in enumerate(session.group_by_interaction(), 1):
         turns.append(_turn(group[0].interaction or number, group, now))
         now = max(turns[-1].steps[-1].at, _end(group[-1]))
     if not turns:
         raise BadInput("There is no turn in this session to replay.", "See: swecli sessions list")
-    live = sorted((b for b in session.playbook.bullets.values() if b.live), key=lambda b: (b.created_at, b.number))
+    live = sorted((b for b in session.playbook.bullets.values() if b.is_live), key=lambda b: (b.created_at, b.number))
     return History(session, tuple(turns), tuple(live), counter, prompt, condense, tools)
 
 

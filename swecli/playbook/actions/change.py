@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from swecli.models.errors import BadInput, UsageError
-from swecli.models.ids import uuid7
 from swecli.models.playbook import Bullet, Delta, Evidence, Op
+from swecli.models.session import uuid7
 from swecli.playbook.action import ACTIONS, ActionContext, ActionResult, Question, pop_option, split_flags, usage_error
 from swecli.playbook.actions.show import count_of, list_all, show, why
 from swecli.playbook.describe import summarize
@@ -51,10 +51,10 @@ def _add(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
         raise usage_error(ctx, "The strategy is empty.", "add TEXT")
     known = [bullet for bullet in ctx.bullets() if bullet.content.casefold() == content.casefold()]
     if known:
-        more: dict[str, Any] = {"trust": "user"} | ({} if known[0].live else {"state": "active"})
+        more: dict[str, Any] = {"trust": "user"} | ({} if known[0].is_live else {"state": "active"})
         ctx.apply(_delta(ctx, "taught", Op("UPDATE", known[0].id, fields=more, evidence=_decision(ctx, content))))
         return ActionResult({"added": [], "known": known[0].id}, (f"{known[0].id} already covers it and is active.",))
-    near = most_similar(content, (bullet for bullet in ctx.bullets() if bullet.live))
+    near = most_similar(content, (bullet for bullet in ctx.bullets() if bullet.is_live))
     scope = "project" if ctx.session.project else "session"
     fields = {
         "content": content,
@@ -142,7 +142,7 @@ def _undo(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
 def _named(ctx: ActionContext, change: Any) -> str:
     """What a change did, with the words of a strategy that it does not name itself."""
     text = summarize(change)
-    for name, op in change.named():
+    for name, op in change.ops_by_id():
         bullet = ctx.sessions.playbook.get(name)
         if bullet is not None and op.op != "ADD" and "content" not in op.fields:
             text += f' "{bullet.content}"'
@@ -180,7 +180,7 @@ def _why(bullet: Bullet, evidence: Sequence[Evidence]) -> str:
     if bullet.stale:
         return f"stale: {bullet.stale}"
     if is_probably_harmful(bullet):
-        return f"it seems to harm ({bullet.odds[0]:.0%})"
+        return f"it seems to harm ({bullet.current_belief[0]:.0%})"
     doubts = [item.quote for item in evidence if item.source in (DOUBT, "score")]
     return doubts[-1] if doubts else f"it comes from {bullet.trust}"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from swecli.models.errors import BadInput, UsageError
-from swecli.models.ids import turn_within
+from swecli.models.ids import resolve_turn
 from swecli.models.playbook import AppliedDelta, Bullet, shorten
 from swecli.playbook.action import ActionContext, ActionResult, pop_option, split_flags
 from swecli.playbook.describe import summarize
@@ -99,11 +99,11 @@ def _worth_of(bullet: Bullet) -> str:
     """What it is worth, with the counts it rests on; "new" where nothing is known."""
     if not bullet.helpful + bullet.harmful + bullet.neutral:
         return "new"
-    return f"{expected(bullet.odds):+.1f} ({bullet.helpful}+ {bullet.harmful}-)"
+    return f"{expected(bullet.current_belief):+.1f} ({bullet.helpful}+ {bullet.harmful}-)"
 
 
 def _json(bullet: Bullet) -> dict[str, Any]:
-    harmful, inert, helpful = bullet.odds
+    harmful, inert, helpful = bullet.current_belief
     belief = {"harmful": round(harmful, 4), "inert": round(inert, 4), "helpful": round(helpful, 4)}
     return bullet.to_json() | {"belief": belief, "worth": round(helpful - harmful, 4), "hidden": not passes(bullet)}
 
@@ -162,7 +162,7 @@ def show(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     bullet, store = ctx.find(" ".join(args), include_deleted=True), ctx.sessions.playbook
     evidence, verdicts = store.evidence(bullet.id), store.evidence(bullet.id, verdicts=True)
     changes, turns = store.changes(bullet.id), store.prompts(bullet.id, _PROMPTS)
-    harmful, inert, helpful = bullet.odds
+    harmful, inert, helpful = bullet.current_belief
     facts = (
         bullet.kind,
         f"for this {bullet.scope}",
@@ -199,7 +199,7 @@ def _evidence(item: Any) -> dict[str, Any]:
 
 def why(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     """What was thought of the strategies for the last turn, or turn T7."""
-    turn = turn_within(" ".join(args), ctx.session.interactions)
+    turn = resolve_turn(" ".join(args), ctx.session.interactions)
     choice = ctx.sessions.playbook.turns.choice(ctx.session.id, turn)
     if choice is None or "chosen" not in choice:
         raise BadInput(f"What was decided in T{turn} was not recorded.", "Only turns that ran here have it.")

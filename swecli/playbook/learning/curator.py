@@ -189,7 +189,7 @@ def _confirm(add: AddProposal, old: Bullet, trust: Trust, ground: CuratorContext
 
 def _restate(add: AddProposal, old: Bullet, ground: CuratorContext, curated: Curated) -> None:
     """The user's words say what a bullet says: it is theirs from now on, and active."""
-    fields: dict[str, Any] = {"trust": "user"} | ({} if old.live else {"state": "active"})
+    fields: dict[str, Any] = {"trust": "user"} | ({} if old.is_live else {"state": "active"})
     if stems(old.content) < stems(add.content):
         fields |= {"content": add.content, "anchors": list(anchors_of(add.content))}
     curated.ops.append(Op("UPDATE", old.id, fields=fields, evidence=(_evidence(add, "user", ground),)))

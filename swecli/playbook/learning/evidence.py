@@ -145,7 +145,7 @@ def _role_of(bullet: Bullet, observed: Observation, digest: TurnDigest) -> tuple
     where the deciding call names what it names, or where it was cited and calls followed or the user judged; else a
     part. What is stale or quarantined gets nothing."""
     call = observed.call
-    if not bullet.live or bullet.stale:
+    if not bullet.is_live or bullet.stale:
         return 0.0, ""
     if call is not None:
         text = json.dumps(call.parameters, ensure_ascii=False, default=str)

@@ -10,9 +10,8 @@ from itertools import takewhile
 from typing import Any
 
 from swecli.models.errors import BadInput
-from swecli.models.ids import uuid7
 from swecli.models.playbook import MARKS, Delta, Evidence, Op, Scope, Verdict, render_bullets, shorten
-from swecli.models.session import Session
+from swecli.models.session import Session, uuid7
 from swecli.playbook.learning.curator import (
     AddProposal,
     Curated,
@@ -247,7 +246,7 @@ class PlaybookMemory:
         applied = self.sessions.playbook.apply(build_delta(digest, curated, _REMEMBERED, _REMEMBERED), session)
         for name in (*applied.added, *applied.touched):
             check_new_anchors(self.sessions, session, self.workspaces, name)
-        lines = [*(self._refusal_line(op, name, session) for name, op in applied.named()), *curated.refused]
+        lines = [*(self._refusal_line(op, name, session) for name, op in applied.ops_by_id()), *curated.refused]
         return "; ".join(lines)
 
     def _replace(self, replaces: str, quote: str, digest: TurnDigest, curated: Curated) -> None:
@@ -265,7 +264,7 @@ class PlaybookMemory:
         if op.op == "REMOVE":
             return f"{name} is removed"
         bullet = session.playbook.bullets.get(name)
-        if bullet is None or bullet.live:
+        if bullet is None or bullet.is_live:
             missing = bullet.stale if bullet else ""
             return f"kept as {name}" + (f"; it is stale: {missing}" if missing else "")
         return f"kept as {name}, and needs the user's approval: /playbook review"

@@ -15,7 +15,7 @@ from swecli.llm.lenient_json import find_json_values
 from swecli.llm.price_table import cost_of
 from swecli.llm.reply import ReplyBuilder
 from swecli.models.errors import SwecliError
-from swecli.models.ids import short_id
+from swecli.models.ids import parse_short_id
 from swecli.models.message import ModelRequest, Usage
 from swecli.models.playbook import Bullet, Kind, Tag, shorten
 from swecli.playbook.learning.curator import MAX_ADDS, MAX_UPDATES, AddProposal, TagProposal
@@ -191,7 +191,7 @@ def read_answer(text: str, shown: Collection[str]) -> Answer:
 
 def _item_id(item: Any) -> str:
     """The strategy that an item names, as `P-7`; "" for none."""
-    return short_id("P", str(item.get("id", "")).strip().strip("[]")) or "" if isinstance(item, dict) else ""
+    return parse_short_id("P", str(item.get("id", "")).strip().strip("[]")) or "" if isinstance(item, dict) else ""
 
 
 def _parse_tag(item: Any, shown: Collection[str], answer: Answer) -> None:

@@ -45,7 +45,7 @@ def passes(bullet: Bullet, *, ignorant: bool = False) -> bool:
     What the user wrote or pinned is never held back. `ignorant`: no reflector here knows anything."""
     if bullet.state == "pinned" or bullet.trust == "user":
         return True
-    odds = bullet.odds
+    odds = bullet.current_belief
     if is_probably_harmful(bullet):
         return False
     benefit = _NO_BENEFIT if ignorant and bullet.trust in ("reasoning", *OUTSIDE) else _BENEFIT
@@ -54,7 +54,7 @@ def passes(bullet: Bullet, *, ignorant: bool = False) -> bool:
 
 def is_probably_harmful(bullet: Bullet) -> bool:
     """Whether it is believed to harm: the user is asked whether to remove it."""
-    return bullet.odds[0] > _HARMS
+    return bullet.current_belief[0] > _HARMS
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def outcome_verdicts(
 ) -> tuple[tuple[Verdict, ...], float]:
     """The verdicts that an outcome of this weight (0 to 1) gives the bullets shown, those of role 0 left out, and the
     odds (`base`, a logit) of that kind of turn afterwards. `why` is what showed it, as a name and in words."""
-    worth = {item.bullet.id: _STEP * expected(item.bullet.odds) for item in shown}
+    worth = {item.bullet.id: _STEP * expected(item.bullet.current_belief) for item in shown}
     logit = base + sum(worth.values())
     verdicts = []
     for item in shown:
@@ -124,7 +124,7 @@ def tag_verdicts(
     s, n, counts, verdicts = reflector.insight, reflector.n, list(getattr(reflector, which)), []
     for bullet, tag, why in tags:
         place = TAGS.index(tag)
-        habit, known = counts[place] / sum(counts), s * bullet.odds[place]
+        habit, known = counts[place] / sum(counts), s * bullet.current_belief[place]
         one, two, three = (s * (other == tag) + (1 - s) * habit for other in TAGS)
         forget = FORGET if first.get(bullet.id, True) else 0.0
         verdicts.append(Verdict(bullet.id, "tag", tag, name, why, (one, two, three), forget))

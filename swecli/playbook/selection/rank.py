@@ -127,14 +127,14 @@ def _candidate(bullet: Bullet, request: SelectionRequest, match: float = 0.0) ->
 
 
 def expected_value(bullet: Bullet) -> float:
-    return (1 + expected(bullet.odds)) / 2
+    return (1 + expected(bullet.current_belief)) / 2
 
 
 def _exclusion_reason(bullet: Bullet, request: SelectionRequest) -> str:
     """Why a bullet is out whatever else there is; "" when it is not."""
     if bullet.state == "pinned":
         return ""
-    if not bullet.live:
+    if not bullet.is_live:
         return f"it is {bullet.state}"
     if bullet.stale:
         return f"it is stale: {bullet.stale}"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from swecli.config.settings import Settings
-from swecli.models.playbook import Bullet, quoted, render_bullets
+from swecli.models.playbook import Bullet, quote_content, render_bullets
 from swecli.models.session import Session
 from swecli.playbook.scoring.score import Reflector
 from swecli.playbook.selection.rank import HELD_BACK, Candidate, Count, SelectionRequest, expected_value, matching, rank
@@ -85,7 +85,7 @@ def request_for(
         index=index,
         budget=settings.playbook_tokens,
         most=settings.max_strategies,
-        new_ids=frozenset(bullet.id for bullet in playbook.live(taught)),
+        new_ids=frozenset(bullet.id for bullet in playbook.live_bullets(taught)),
         ignorant=bool(reflectors) and all(reflector.ignorant for reflector in reflectors),
         holdout=settings.holdout,
         # recorded with the turn, so that its choice can be made again
@@ -237,8 +237,8 @@ def _withheld(request: SelectionRequest, chosen: Sequence[Bullet]) -> tuple[str,
 
 def _is_still_valid(bullet: Bullet | None) -> bool:
     """Whether what was noted of a bullet still stands."""
-    return bullet is not None and bullet.live and (bullet.state == "pinned" or not bullet.stale)
+    return bullet is not None and bullet.is_live and (bullet.state == "pinned" or not bullet.stale)
 
 
 def _line(bullet: Bullet) -> str:
-    return f"- [{bullet.id}] {quoted(bullet.content)}\n"
+    return f"- [{bullet.id}] {quote_content(bullet.content)}\n"

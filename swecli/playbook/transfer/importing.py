@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from swecli.models.errors import BadInput
-from swecli.models.ids import uuid7
 from swecli.models.playbook import OUTSIDE, Bullet, Delta, Evidence, Op
+from swecli.models.session import uuid7
 from swecli.playbook.action import ActionContext, ActionResult, usage_error
 from swecli.playbook.quarantine import DOUBT, clean
 from swecli.playbook.transfer.markdown import ImportedBullet, read_markdown
@@ -67,7 +67,7 @@ def _update(plan: _ImportPlan, known: Bullet, item: ImportedBullet, *, trusted: 
     named = [name for name in (*_EDITABLE, *(["trust"] if trusted else ())) if name in item.named]
     fields = {name: getattr(item.bullet, name) for name in named}
     asleep = known.state == "quarantined" or (known.state == "deleted" and known.trust in OUTSIDE)
-    if not trusted and asleep and item.bullet.live:
+    if not trusted and asleep and item.bullet.is_live:
         fields["state"] = "quarantined"  # a file lets nothing into prompts that nobody here has said yes to
         plan.waiting.append(known.id)
     changed = {name: value for name, value in fields.items() if value != getattr(known, name)}
@@ -88,8 +88,8 @@ def _plan_add(plan: _ImportPlan, item: ImportedBullet, *, trusted: bool) -> None
     bullet, evidence = item.bullet, item.evidence
     plan.new.append(bullet.id)
     if not trusted:
-        plan.waiting += [bullet.id] if bullet.live or bullet.state == "quarantined" else []
-        content, state = clean(bullet.content) or bullet.content, "quarantined" if bullet.live else bullet.state
+        plan.waiting += [bullet.id] if bullet.is_live or bullet.state == "quarantined" else []
+        content, state = clean(bullet.content) or bullet.content, "quarantined" if bullet.is_live else bullet.state
         trust = bullet.trust if bullet.trust in OUTSIDE else "repository"
         bullet = replace(bullet, content=content, trust=trust, state=state)
         evidence = tuple(replace(e, trust=e.trust if e.trust in OUTSIDE else "repository") for e in evidence)

@@ -14,8 +14,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, AwareDatetime, BaseModel, Field, TypeAdapter, ValidationError
 
 from swecli.models.errors import BadInput
-from swecli.models.ids import short_id
-from swecli.models.playbook import Bullet, Evidence, Kind, Scope, State, Trust, too_long
+from swecli.models.ids import parse_short_id
+from swecli.models.playbook import Bullet, Evidence, Kind, Scope, State, Trust, length_problem
 
 _FORMAT = 1
 _NOTE = (
@@ -135,12 +135,12 @@ def _read_line(line: str, section: str, found: dict[str, ImportedBullet], number
         if not (section := _text(line[3:].strip())).strip():
             raise ValueError("the section has no name")
     elif match := _BULLET.fullmatch(line):
-        name, content = short_id("P", match[1]), _text(match[2].strip())
+        name, content = parse_short_id("P", match[1]), _text(match[2].strip())
         if name in (None, "P-0"):
             raise ValueError(f"{match[1]!r:.40} is not an id such as P-7")
         if name in found:
             raise ValueError(f"{name} is there twice")
-        if problem := f"{name} has no words" if not content.strip() else too_long(content):
+        if problem := f"{name} has no words" if not content.strip() else length_problem(content):
             raise ValueError(problem)
         found[name] = ImportedBullet(Bullet(name, content, section or "general", scope="project"), line=number)
     elif match := _FACT.fullmatch(line):

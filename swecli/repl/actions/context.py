@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from swecli.models.errors import BadInput
-from swecli.models.ids import turn_number
+from swecli.models.ids import parse_turn
 from swecli.models.message import Usage
 from swecli.models.window import WindowSpec
 from swecli.playbook.action import ActionResult
@@ -105,7 +105,7 @@ def undo(runtime: Runtime, text: str = "") -> ActionResult:
 def pin(runtime: Runtime, text: str = "") -> ActionResult:
     """Keep a turn in every request; "" is the newest."""
     control = runtime.context_control
-    number = turn_number(text) if text else None
+    number = parse_turn(text) if text else None
     size, pins = control.pin(number), list(control.session.context.pins)
     line = f"pinned T{number or control.session.interactions} ({format_tokens(size)} tokens in every request)"
     note = f"all pinned turns: {', '.join(f'T{n}' for n in pins)}" if len(pins) > 1 else ""
@@ -114,7 +114,7 @@ def pin(runtime: Runtime, text: str = "") -> ActionResult:
 
 def unpin(runtime: Runtime, text: str = "") -> ActionResult:
     """Let a pinned turn leave like any other; "" is the newest pinned one."""
-    number = runtime.context_control.unpin(turn_number(text) if text else None)
+    number = runtime.context_control.unpin(parse_turn(text) if text else None)
     return ActionResult({"unpinned": number}, (f"unpinned T{number}: the next reduction may remove it",))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import date
 from typing import Any
 
-from swecli.models.finding import counted
+from swecli.models.finding import pluralize
 from swecli.playbook.action import ActionResult
 from swecli.repl.render.formatting import format_dollars, format_tokens
 from swecli.store.sqlite.database import Database
@@ -21,10 +21,10 @@ def stats(database: Database, days: int, width: int) -> ActionResult:
     found, width = daily_spending(database, days, date.today()), max(_NARROWEST, width)
     whole = found["total"]
     if not whole["requests"]:
-        return ActionResult(found, (f"Nothing was asked in the last {counted(days, 'day')}.",))
+        return ActionResult(found, (f"Nothing was asked in the last {pluralize(days, 'day')}.",))
     lines = [
-        f"{counted(days, 'day')} to {found['days'][-1]['name']}: {counted(whole['sessions'], 'session')}, "
-        f"{counted(whole['turns'], 'turn')}, {counted(whole['requests'], 'request')}",
+        f"{pluralize(days, 'day')} to {found['days'][-1]['name']}: {pluralize(whole['sessions'], 'session')}, "
+        f"{pluralize(whole['turns'], 'turn')}, {pluralize(whole['requests'], 'request')}",
         f"{format_tokens(whole['sent'])} tokens sent, {share(whole)} from the cache, "
         f"{format_tokens(whole['received'])} received, cost {format_dollars(whole['cost'])}",
     ]

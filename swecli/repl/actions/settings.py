@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from swecli.config.load import from_words, read_toml, set_in, toml_value, unset_in
+from swecli.config.load import parse_words, read_toml, set_value, toml_value, unset_value
 from swecli.config.paths import write_file
 from swecli.config.settings import SETTINGS, Settings, unknown_setting
 from swecli.models.errors import ConfigError
@@ -35,7 +35,7 @@ def change_setting(path: Path, name: str, words: Sequence[str]) -> ActionResult:
     read_toml(path)  # raises what is wrong with it
     text = path.read_bytes().decode("utf-8-sig") if path.exists() else ""
     done = f"= {_shown(value)}" if (value := _parsed(name, words)) is not None else "is no longer set"
-    write_to(path, unset_in(text, name) if value is None else set_in(text, name, value))
+    write_to(path, unset_value(text, name) if value is None else set_value(text, name, value))
     return ActionResult({"path": str(path), "name": name}, (f"{name} {done} in {path}",))
 
 
@@ -50,7 +50,7 @@ def write_to(path: Path, text: str) -> None:
 
 
 def _parsed(name: str, words: Sequence[str]) -> Any:
-    value = from_words(name, list(words)) if words else None
+    value = parse_words(name, list(words)) if words else None
     if value and name in ("allow", "ask", "deny"):
         # late: the other settings do not need the tools
         from swecli.tools.permissions import PermissionRule  # noqa: PLC0415

@@ -25,7 +25,7 @@ from swecli.models.events import (
     TurnFinished,
     WindowApplied,
 )
-from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed, event_line
+from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed, describe_event
 from swecli.models.message import AskRequest, Decision
 from swecli.models.review_events import ReviewEvent
 from swecli.repl.render import activity, review_view, tools
@@ -143,7 +143,7 @@ class Renderer:
                 if isinstance(event, StepRetried):
                     self._settle()
                 warn = isinstance(event, ReflectionFailed) or (isinstance(event, Notice) and event.level == "warning")
-                self._remark(one_line(event_line(event), 2_000), warn=warn)
+                self._remark(one_line(describe_event(event), 2_000), warn=warn)
             case WindowApplied():
                 self._remark(activity.windowed(event) if event.removed else "")
             case PlaybookUpdated():

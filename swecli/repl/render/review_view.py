@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from swecli.models.finding import Finding, counted
+from swecli.models.finding import Finding, pluralize
 from swecli.models.review_events import FindingsAccumulated, ReviewEvent, ReviewFinished, ReviewStarted
 from swecli.repl.render.formatting import one_line, sanitize
 from swecli.repl.render.markdown import indented, prefixed
@@ -60,7 +60,7 @@ def _head(laid_out: FindingView, finding: Finding, most: int) -> Text:
 
 def summary(event: ReviewFinished) -> RenderableType:
     """How it ended, in counts; with what could not be read."""
-    counts = [counted(event.unique, "finding"), counted(event.total, "report"), counted(event.loops, "loop")]
+    counts = [pluralize(event.unique, "finding"), pluralize(event.total, "report"), pluralize(event.loops, "loop")]
     lines: list[RenderableType] = [
         Text(" · ".join([*counts, *([_ENDS[event.end]] if event.end in _ENDS else [])]), "head")
     ]

@@ -14,7 +14,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
-from swecli.models.finding import Finding, FindingState, Judgement, fingerprint, one_spaced
+from swecli.models.finding import Finding, FindingState, Judgement, collapse_whitespace, fingerprint
 from swecli.review.judge.sources import LIMITS, Source, Sources
 
 _NEAR = 3  # lines around a finding in which its quote may stand, and between two places that may still be one
@@ -128,11 +128,11 @@ def _grounded(finding: Finding, source: Source) -> Finding:
     path = source.path if source.hash else finding.path
     finding = _placed(finding, source)
     line, why = finding.line, _what_is_wrong(finding, source)
-    anchor = one_spaced(source.lines[line - 1])[:_LONGEST_ANCHOR] if 1 <= line <= len(source.lines) else ""
+    anchor = collapse_whitespace(source.lines[line - 1])[:_LONGEST_ANCHOR] if 1 <= line <= len(source.lines) else ""
     # without a line to hold on to, two findings differ by their words alone
-    mark = anchor or f"{one_spaced(finding.evidence)} {one_spaced(finding.message)}"
+    mark = anchor or f"{collapse_whitespace(finding.evidence)} {collapse_whitespace(finding.message)}"
     # how often the text of that line stands in the file up to there, itself included
-    count = sum(one_spaced(text)[:_LONGEST_ANCHOR] == anchor for text in source.lines[:line]) if anchor else 1
+    count = sum(collapse_whitespace(text)[:_LONGEST_ANCHOR] == anchor for text in source.lines[:line]) if anchor else 1
     placed = replace(
         finding, path=path, verified=not why, why=why, anchor=anchor, block=_block(finding, source) if anchor else "",
         symbol=source.symbol(line).name if anchor else "", file_hash=source.hash,

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from swecli.models.errors import BadInput, UsageError
-from swecli.models.finding import SMELLS, Finding, FindingState, one_spaced
+from swecli.models.finding import SMELLS, Finding, FindingState, collapse_whitespace
 from swecli.models.message import ToolCall
-from swecli.models.playbook import MAX_LETTERS, MAX_WORDS, Bullet, Delta, Evidence, Op
+from swecli.models.playbook import MAX_CHARACTERS, MAX_WORDS, Bullet, Delta, Evidence, Op
 from swecli.redact import redact
 from swecli.review.judge.grounding import find_block, ground, load_block, move
 from swecli.review.judge.sources import LIMITS, Source, Sources, parse, project_sources
@@ -113,7 +113,7 @@ def _on_a_branch(root: Path, path: str) -> bool:
 
 def _there(finding: Finding, source: Source, line: int, last: int) -> Finding:
     back = move(finding, "there", "its code is back")
-    end, anchor = last if finding.end_line else None, finding.anchor or one_spaced(source.lines[line - 1])
+    end, anchor = last if finding.end_line else None, finding.anchor or collapse_whitespace(source.lines[line - 1])
     return replace(back, line=line, end_line=end, anchor=anchor, file_hash=source.hash, verified=True, why="")
 
 
@@ -160,7 +160,7 @@ def lesson(name: str, smell: str, findings: list[Finding]) -> Delta:
 
 def _dismissal(project: str, finding: Finding, bullets: Iterable[Bullet]) -> Delta:
     """Why it is not a problem; where that is a strategy already, one more piece of evidence for it."""
-    reason = " ".join(redact(finding.reason).split()[: MAX_WORDS // 2])[: MAX_LETTERS // 2]
+    reason = " ".join(redact(finding.reason).split()[: MAX_WORDS // 2])[: MAX_CHARACTERS // 2]
     content = f"{_words(finding.code_smell_type)[:80]} is not a problem here because {reason}"
     evidence = (_seen(finding), Evidence("user", reason, trust="user"))
     known = [bullet.id for bullet in bullets if bullet.content == content]

@@ -18,7 +18,7 @@ from swecli.llm.base import ChatModel
 from swecli.llm.lenient_json import find_json_values
 from swecli.llm.price_table import cost_of
 from swecli.models.errors import SwecliError
-from swecli.models.finding import Finding, Judgement, Verdict, one_spaced
+from swecli.models.finding import Finding, Judgement, Verdict, collapse_whitespace
 from swecli.models.message import ApiMessage, ModelReply, ModelRequest, ToolSpec, Usage
 from swecli.review.judge.grounding import match_quote, move, strip_whitespace
 from swecli.review.judge.sources import LIMITS, Source, Sources, Symbol
@@ -143,7 +143,7 @@ class Verifier:
         if not finding.same_as:
             return ""
         known = self.store.get(finding.same_as)
-        claim = f"{known.code_smell_type} at {known.place}: {one_spaced(known.message)}"
+        claim = f"{known.code_smell_type} at {known.place}: {collapse_whitespace(known.message)}"
         return f"{finding.id} may be {known.id}, which is known: {claim}\n"
 
     def _key(self, finding: Finding) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from swecli import __version__
-from swecli.models.finding import SEVERITIES, SMELLS, Finding, one_spaced
+from swecli.models.finding import SEVERITIES, SMELLS, Finding, collapse_whitespace
 from swecli.models.review_events import ReviewFinished
 from swecli.redact import redact, redact_value
 from swecli.review.publish.view import format_coverage
@@ -44,7 +44,7 @@ def as_seed(end: ReviewFinished, posted: int = 0, failed: int = 0) -> dict[str, 
 def as_markdown(findings: Sequence[Finding], title: str = "Review", end: ReviewFinished | None = None) -> str:
     """A report: counts, what was not read, then each finding under its severity, the worst first. Foreign text cannot
     break out, and secrets it quotes are redacted."""
-    parts = [f"# {one_spaced(title)}"]
+    parts = [f"# {collapse_whitespace(title)}"]
     if end is not None and not end.coverage.complete:
         parts.append(f"**Incomplete:** {escape_markdown(format_coverage(end))}")
     open_ones = sum(finding.is_open for finding in findings)
@@ -61,7 +61,8 @@ def _entry(finding: Finding) -> str:
     facts += [escape_markdown(finding.doubt)] if finding.doubt else []
     facts += [f"reason: {escape_markdown(finding.reason)}"] if finding.reason else []
     head = f"{finding.id} " if finding.id else ""
-    parts = [f"### {head}{escape_markdown(finding.code_smell_type)} in `{one_spaced(finding.place).replace('`', '')}`"]
+    place = collapse_whitespace(finding.place).replace("`", "")
+    parts = [f"### {head}{escape_markdown(finding.code_smell_type)} in `{place}`"]
     parts += [", ".join(facts), escape_markdown(finding.message)]
     parts += [escape_markdown(finding.improvement)] if finding.improvement else []
     parts += [fence_code(finding.suggestion, "suggestion")] if finding.suggestion else []
@@ -70,7 +71,7 @@ def _entry(finding: Finding) -> str:
 
 def escape_markdown(text: str) -> str:
     """One paragraph of foreign text: no heading, no HTML, no mention of anybody, no secret."""
-    folded = one_spaced(redact(text)).replace("<", "&lt;").replace("@", "@\u200b")
+    folded = collapse_whitespace(redact(text)).replace("<", "&lt;").replace("@", "@\u200b")
     return f"\\{folded}" if folded[:1] in "#>-+*=|" and folded else folded
 
 

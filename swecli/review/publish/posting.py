@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from swecli.models.errors import BadInput
-from swecli.models.finding import Finding, counted, worst_first
+from swecli.models.finding import Finding, pluralize, worst_first
 from swecli.models.review_events import ReviewFinished
 from swecli.redact import has_secret
 from swecli.review.publish.exports import escape_markdown, fence_code
@@ -102,7 +102,7 @@ def plan_push(
                 replied |= {mark} if fixed else set()
                 there.setdefault(mark, row["id"])
     waiting = there.keys() - replied
-    ours = [f for f in end.findings if f.fingerprint in there or (f.sure(least) and f.at_least(post_min))]
+    ours = [f for f in end.findings if f.fingerprint in there or (f.has_verdict(least) and f.at_least(post_min))]
     new = [f for f in ours if f.is_open and f.fingerprint not in there and not (f.late and f.severity != "critical")]
     tabled = {finding.fingerprint for finding in target.earlier.findings}
     fit = [f for f in new if f.fingerprint not in tabled and f.path in diffs and f.line in diffs[f.path].lines]
@@ -117,7 +117,7 @@ def plan_push(
 
 def _review(push: Push) -> dict[str, Any]:
     text = (
-        f"swecli: {counted(len(push.inline), 'finding')}; what is more, and what was read, is in the summary comment."
+        f"swecli: {pluralize(len(push.inline), 'finding')}; what is more, and what was read, is in the summary comment."
     )
     comments = [_comment(finding, push.target.diffs[finding.path]) for finding in push.inline]
     return {"commit_id": push.target.head, "event": "COMMENT", "body": text, "comments": comments}
@@ -173,7 +173,7 @@ def summary(push: Push) -> str:
     """The summary's text: what was not read, counts, what is open beside the comments, folded, and the state."""
     lines = [] if push.end.complete else [f"**Incomplete:** {escape_markdown(format_coverage(push.end))}\n"]
     open_ones = len(push.inline) + len(push.rest) + len(push.known)
-    lines.append(f"swecli reviewed {push.target.head[:12]}: {counted(open_ones, 'open finding')}, of which "
+    lines.append(f"swecli reviewed {push.target.head[:12]}: {pluralize(open_ones, 'open finding')}, of which "
                  f"{len(push.inline) + len(push.known)} inline.")  # fmt: skip
     gone = [finding for finding in push.known if finding.state == "gone"]
     if push.rest or gone:

@@ -10,7 +10,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from swecli.models.errors import BadInput
-from swecli.models.finding import OPEN_STATES, SEVERITIES, STATES, Change, Finding, counted, worst_first
+from swecli.models.finding import OPEN_STATES, SEVERITIES, STATES, Finding, StateChange, pluralize, worst_first
 from swecli.models.review_events import (
     FindingsJudged,
     LoopWindowApplied,
@@ -59,7 +59,7 @@ def row_view(finding: Finding) -> FindingView:
     return FindingView(f"{finding.id} {finding.place}", claim, finding.message, marks)
 
 
-def view(finding: Finding, root: Path, history: Sequence[Change] = ()) -> FindingView:
+def view(finding: Finding, root: Path, history: Sequence[StateChange] = ()) -> FindingView:
     """Lay a finding out, with the code as it is now below `root`."""
     facts = [("", f"{finding.kind}, found in loop {finding.loop}")]
     facts += [("improvement", finding.improvement)] if finding.improvement else []
@@ -125,10 +125,10 @@ def format_event(event: ReviewEvent) -> list[str]:
     """How far a review is; of its end what was read and what it took; [] for findings, which each place draws."""
     match event:
         case ReviewStarted():
-            loops = f"continues after loop {event.loop}" if event.loop else f"up to {counted(event.loops, 'loop')}"
-            parts = [f"review {event.review} of {event.target}", counted(event.files, "file"), loops]
-            parts += [counted(event.leads, "lead")] if event.leads else []
-            return [" · ".join(parts + ([counted(event.checks, "check")] if event.checks else []))]
+            loops = f"continues after loop {event.loop}" if event.loop else f"up to {pluralize(event.loops, 'loop')}"
+            parts = [f"review {event.review} of {event.target}", pluralize(event.files, "file"), loops]
+            parts += [pluralize(event.leads, "lead")] if event.leads else []
+            return [" · ".join(parts + ([pluralize(event.checks, "check")] if event.checks else []))]
         case ReviewPlanned():
             return format_plan(event)
         case ReviewProgressed():
@@ -136,13 +136,13 @@ def format_event(event: ReviewEvent) -> list[str]:
             parts = [f"loop {event.loop} of {event.loops}", f"part {event.part} of {event.parts}"]
             parts.append(", ".join(event.paths[:2]) + (", …" if len(event.paths) > 2 else ""))
             parts.append(f"read {got.get('read', 0):,} of {got.get('total', 0):,} {got.get('unit', 'lines')}")
-            parts += [counted(event.findings, "finding"), counted(event.tokens, "token")]
+            parts += [pluralize(event.findings, "finding"), pluralize(event.tokens, "token")]
             return [" · ".join([*parts, "cost unknown" if event.cost is None else f"${event.cost:.4f}"])]
         case FindingsJudged():
             judged = f"{event.confirmed} confirmed, {event.refuted} refuted, {event.cannot_tell} cannot tell"
             return [f"checked against the code: {judged}"]
         case LoopWindowApplied():
-            kept = counted(event.kept, "message")
+            kept = pluralize(event.kept, "message")
             return [f"keeping the last {kept} ({event.removed} older ones left out); findings stay"]
         case ReviewFinished():
             cost = "price unknown" if event.cost is None else f"${event.cost:.4f}"
@@ -154,7 +154,9 @@ def format_event(event: ReviewEvent) -> list[str]:
 
 def format_plan(event: ReviewPlanned) -> list[str]:
     """What will be read, what is skipped, and what it is expected to take."""
-    lines = [f"plan: {event.lines:,} {event.unit} in {counted(event.hunks, 'hunk')}, {counted(event.parts, 'part')}"]
+    lines = [
+        f"plan: {event.lines:,} {event.unit} in {pluralize(event.hunks, 'hunk')}, {pluralize(event.parts, 'part')}"
+    ]
     if event.skipped:
         lines.append(format_skips(event.skipped))
     if (estimate := event.estimate) is None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from swecli.llm.lenient_json import Found, find_json_values
 from swecli.models.finding import SEVERITIES, SMELLS, Finding
-from swecli.models.finding_rows import finding_of_row, rows_in
+from swecli.models.finding_rows import find_rows, parse_finding
 from swecli.models.message import ModelReply, ToolCall
 
 REPORT_TOOL = "report_findings"
@@ -86,7 +86,7 @@ def _rows(value: Any, loop: int, source: str, out: Extraction) -> None:
     for text in [v for v in texts if isinstance(v, str) and v.lstrip()[:1] in ("[", "{")]:  # a list written as a text
         for inner in find_json_values(text):
             _rows(inner.value, loop, "cut" if inner.cut else source, out)
-    found = [finding_of_row(row, loop, out.lost, source) for row in rows_in(value, out.lost)]
+    found = [parse_finding(row, loop, out.lost, source) for row in find_rows(value, out.lost)]
     kept = [finding for finding in found if finding is not None]
     if source == "cut":  # only the last one may be half an entry
         kept = [replace(finding, source="json") for finding in kept[:-1]] + kept[-1:]
@@ -123,7 +123,7 @@ def _quoted(text: str, shown: str) -> bool:
 
 def _in_words(text: str, loop: int, paths: Collection[str]) -> list[Finding]:
     def read(rows: Iterator[dict[str, Any]]) -> list[Finding]:
-        found = (finding_of_row(row, loop, [], "text") for row in rows)
+        found = (parse_finding(row, loop, [], "text") for row in rows)
         return [finding for finding in found if finding is not None and finding.path in paths]
 
     whole = [*read(_records(text)), *read(_tables(text))]

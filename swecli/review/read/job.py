@@ -14,7 +14,7 @@ from swecli.agent.agent import Agent
 from swecli.context.project import front_matter
 from swecli.llm.registry import make_model
 from swecli.models.errors import BadInput
-from swecli.models.finding import OPEN_STATES, SEVERITIES, Finding, ReviewRecord, counted, worst_first
+from swecli.models.finding import OPEN_STATES, SEVERITIES, Finding, ReviewRecord, pluralize, worst_first
 from swecli.models.message import RequestRecord
 from swecli.models.review_events import FindingsJudged, ReviewPlanned
 from swecli.review.judge.grounding import move
@@ -170,12 +170,12 @@ def prepare_check(agent: Agent, store: ReviewStore, refs: Sequence[str] = ()) ->
     The findings are those named, else all that are gone or were not verified. Raises BadInput for an unknown id."""
     recheck(store, agent.ctx.root)
     open_ones, verifier = store.findings(OPEN_STATES), _verifier_of(agent, store, project_sources(agent.ctx.root))
-    listed = [store.get(ref) for ref in refs] or [f for f in open_ones if f.state == "gone" or f.unchecked]
+    listed = [store.get(ref) for ref in refs] or [f for f in open_ones if f.state == "gone" or f.is_unchecked]
     claims = _claims(listed)
     requests, usage, cost = verifier.price(claims)
     price = "price unknown" if cost is None else f"about ${cost:.4f}"
-    sizes = f"{counted(requests, 'request')}, about {usage.total:,} tokens"
-    return verifier, claims, f"{counted(len(claims), 'finding')} to check: {sizes}, {price}"
+    sizes = f"{pluralize(requests, 'request')}, about {usage.total:,} tokens"
+    return verifier, claims, f"{pluralize(len(claims), 'finding')} to check: {sizes}, {price}"
 
 
 def _claims(findings: Iterable[Finding], reported: Collection[str] = (), files: Collection[str] = ()) -> list[Finding]:

@@ -21,7 +21,7 @@ from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.models.errors import ContextOverflow
 from swecli.models.events import ContextMeasured, ContextReduced, Event
-from swecli.models.finding import SMELLS, Finding, ReviewEnd, counted
+from swecli.models.finding import SMELLS, Finding, ReviewEnd, pluralize
 from swecli.models.message import ApiMessage, Display, ModelReply, ModelRequest, ToolResult, ToolSpec
 from swecli.review.judge.grounding import normalize_code
 from swecli.review.read.extract import REPORT_TOOL, Extraction
@@ -107,7 +107,7 @@ def read_only(tools: ToolRegistry, answer: Callable[[], str]) -> ToolRegistry:
 
     def plan(params: _ReportParams, ctx: ToolContext) -> ToolPlan:
         count = len(params.findings) if isinstance(params.findings, list) else 1
-        return ToolPlan(f"Report {counted(count, 'finding')}")
+        return ToolPlan(f"Report {pluralize(count, 'finding')}")
 
     async def run(params: _ReportParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
         text = answer()

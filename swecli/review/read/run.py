@@ -100,7 +100,7 @@ class Review:
         spent["shown"] = sum(part.tokens for part in parts)
         self.record = self._store.end(replace(self.record, spent=spent), end)
         by_type = dict(sorted(Counter(finding.code_smell_type for finding in found).items()))
-        left = sum(f.unchecked and f.is_open and f.at_least(job.options.fail_on) for f in found)
+        left = sum(f.is_unchecked and f.is_open and f.at_least(job.options.fail_on) for f in found)
         unverified = left if job.options.verify else 0
         coverage = measure_coverage(job.plan, self.record.seen, at.shown(), end, unverified)
         self._ended = ReviewFinished(

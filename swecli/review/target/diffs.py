@@ -12,7 +12,7 @@ from fnmatch import fnmatch, translate
 from itertools import groupby
 from pathlib import Path
 
-from swecli.models.review_events import Skip
+from swecli.models.review_events import SkippedFile
 
 _HUNK = re.compile(r"@@ -(?P<old>\d+)(?:,(?P<went>\d+))? \+(?P<start>\d+)(?:,(?P<count>\d+))? @@(?P<name>.*)")
 _NAMES = ("--- ", "+++ ", "rename from ", "rename to ")
@@ -145,7 +145,7 @@ def skip_rule_for_text(lines: Sequence[str], attributes: Mapping[str, str]) -> s
     return "generated" if not kept and _SAYS_SO.search("\n".join(lines[:80])[:_HEAD]) else ""
 
 
-def format_skips(skips: Iterable[Skip]) -> str:
+def format_skips(skips: Iterable[SkippedFile]) -> str:
     """`12 skipped: 3 lock, 4 generated, 5 vendored`, and what brings them back; "" without any."""
     counts = Counter(skip.rule for skip in skips)
     listed = ", ".join(f"{count} {rule}" for rule, count in counts.most_common())

@@ -14,7 +14,7 @@ from swecli.context.tokens import TokenCounter
 from swecli.llm.price_table import Row as Price
 from swecli.llm.price_table import cost_of
 from swecli.models.message import Usage
-from swecli.models.review_events import Coverage, Estimate, FileCoverage, Skip, Unit, ranges_of
+from swecli.models.review_events import Coverage, Estimate, FileCoverage, SkippedFile, Unit, to_ranges
 from swecli.review.judge.sources import Source, Sources
 from swecli.review.target.diffs import DiffHunk, FileDiff, matches_kind, skip_rule_for_text
 from swecli.review.target.targets import Target
@@ -76,7 +76,7 @@ class Plan:
     target: Target
     parts: tuple[Part, ...]
     unfit: tuple[_Hunk, ...] = ()
-    skips: tuple[Skip, ...] = ()
+    skips: tuple[SkippedFile, ...] = ()
     earlier: tuple[_Hunk, ...] = ()
     leads: Mapping[str, list[str]] = field(default_factory=dict)
     estimate: Estimate | None = None
@@ -103,7 +103,7 @@ def build_plan(target: Target, sources: Sources, counter: TokenCounter, most_tok
     for path in target.files:
         diff, source = target.diffs.get(path) or FileDiff(path), sources.get(path)
         if rule := _rule(path, sources, target.attributes.get(path, {})):
-            skips.append(Skip(path, rule))
+            skips.append(SkippedFile(path, rule))
             continue
         why = "" if diff.hunks and source.missing else source.problem
         why = why or ("conflict markers" if any(_CONFLICT.match(line) for line in source.lines) else "")
@@ -138,7 +138,7 @@ def _rule(path: str, sources: Sources, attributes: Mapping[str, str]) -> str:
 
 def _hunk(diff: FileDiff, symbol: str, rows: list[_Row], why: str) -> _Hunk:
     planned = DiffHunk(tuple(rows)).planned() if diff.hunks else {number for _, number, _ in rows}
-    spans = ranges_of({number for sign, number, _ in rows if sign != "-"} or planned)
+    spans = to_ranges({number for sign, number, _ in rows if sign != "-"} or planned)
     title = f"lines {spans[0][0]}-{spans[-1][1]}{f' in {symbol}' if symbol else ''}"
     text = "\n".join([title, *(f"{number if sign != '-' else '':>6} {sign} {line}" for sign, number, line in rows)])
     strip_whitespace = "".join(
@@ -240,7 +240,7 @@ def measure_coverage(
             whys[hunk.path][why] = None
     counts = {name: sum(len(of[name]) for of in lines.values()) for name in ("read", "shown", "not_read")}
     files = [
-        FileCoverage(path, **{name: ranges_of(some) for name, some in of.items()}, why=", ".join(whys[path]))
+        FileCoverage(path, **{name: to_ranges(some) for name, some in of.items()}, why=", ".join(whys[path]))
         for path, of in lines.items()
     ]
     return Coverage(plan.unit, tuple(files), plan.skips, earlier, unverified, sum(counts.values()), **counts)

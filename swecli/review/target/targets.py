@@ -9,7 +9,7 @@ from pathlib import Path
 
 from swecli.config.paths import project_root
 from swecli.models.errors import BadInput, UsageError
-from swecli.models.review_events import Skip
+from swecli.models.review_events import SkippedFile
 from swecli.review.target.diffs import ATTRIBUTES, FileDiff, format_skips, parse_diff, parse_hunks, skip_rule_for_path
 from swecli.review.target.github import GitHub, GitHubError, PullState, connect, load_state
 from swecli.tools.git import SECONDS, GitFailed, find_repository, read_attributes, run_git
@@ -33,7 +33,7 @@ class Target:
     files: tuple[str, ...]
     diffs: dict[str, FileDiff] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    skips: tuple[Skip, ...] = ()
+    skips: tuple[SkippedFile, ...] = ()
     attributes: dict[str, dict[str, str]] = field(default_factory=dict)
     base: str = ""
     commit: str = ""
@@ -199,7 +199,7 @@ def _fit(at: _Place, target: Target, diffs: Sequence[FileDiff], named: Collectio
         with suppress(BadInput):
             attributes = read_attributes(at.root, base, ATTRIBUTES, [diff.path for diff in diffs], at.environ)
     kept: dict[str, FileDiff] = {}
-    notes, skips, include = list(target.notes), list[Skip](), (*at.include, *(named or ()))
+    notes, skips, include = list(target.notes), list[SkippedFile](), (*at.include, *(named or ()))
     for diff in diffs:
         rule = skip_rule_for_path(diff.path, attributes.get(diff.path, {}), include)
         if diff.what == "conflict":
@@ -212,7 +212,7 @@ def _fit(at: _Place, target: Target, diffs: Sequence[FileDiff], named: Collectio
         elif is_sensitive(diff.path):
             notes.append(f"{diff.path} may hold secrets and is not reviewed")
         elif rule:
-            skips.append(Skip(diff.path, rule))
+            skips.append(SkippedFile(diff.path, rule))
         else:
             kept[diff.path] = diff
     if not kept:

@@ -26,8 +26,8 @@ from swecli.models.playbook import (
     SessionPlaybook,
     Tag,
     Verdict,
-    after_verdict,
     factors_of_counts,
+    update_belief,
 )
 from swecli.models.session import Session
 from swecli.store.tables.columns import clean_text, shared, values
@@ -142,7 +142,7 @@ def fade_held_back(db: sqlmodel.Session, names: Sequence[str]) -> None:
 
 def _update_belief(row: BulletRow, factors: Belief, forget: float) -> None:
     prior = prior_of(row)
-    row.belief = after_verdict(tuple(row.belief or prior), prior, factors, forget)
+    row.belief = update_belief(tuple(row.belief or prior), prior, factors, forget)
 
 
 def prior_of(row: BulletRow) -> Belief:
@@ -173,7 +173,7 @@ def recompute(db: sqlmodel.Session, row: BulletRow) -> None:
                 counts["harmful"], factors = 0, factors_of_counts(counts["helpful"], 0)
         elif item.tag:
             counts[item.tag] += 1
-        belief = after_verdict(belief, prior, factors, item.forget)
+        belief = update_belief(belief, prior, factors, item.forget)
     row.belief = belief if belief != prior else None
     for name, count in counts.items():
         setattr(row, name, count)

@@ -15,7 +15,7 @@ from sqlmodel import col, select
 from swecli.models.errors import BadInput
 from swecli.models.playbook import (
     LIVE,
-    MAX_LETTERS,
+    MAX_CHARACTERS,
     MAX_WHEN,
     OUTSIDE,
     PRIORS,
@@ -29,9 +29,9 @@ from swecli.models.playbook import (
     State,
     Trust,
     Verdict,
-    after_verdict,
     factors_of_counts,
-    too_long,
+    length_problem,
+    update_belief,
 )
 from swecli.models.session import Session
 from swecli.redact import redact
@@ -107,7 +107,7 @@ def _insert_new(db: sqlmodel.Session, new: Mapping[str, Bullet], session: Sessio
             factors, prior = factors_of_counts(bullet.helpful, bullet.harmful), PRIORS[bullet.trust]
             counts = f"{bullet.helpful} {bullet.harmful} {bullet.neutral}"
             past.append({"bullet": number, "source": "counts", "quote": counts, "kind": "before", "factors": factors})
-            bullet = replace(bullet, belief=after_verdict(prior, prior, factors, 0.0))
+            bullet = replace(bullet, belief=update_belief(prior, prior, factors, 0.0))
         rows.append(place | {"number": number} | bullets.columns_of(bullet))
     for table, found in ((BulletRow, rows), (EvidenceRow, past)):
         if found:
@@ -270,10 +270,10 @@ def _validated_fields(op: Op) -> dict[str, Any]:
         elif name == "anchors" and isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
             values[name] = tuple(clean_text(item) for item in value)
         elif name == "when" and isinstance(value, str):
-            values[name] = " ".join(redact(clean_text(value)).split()[:MAX_WHEN])[:MAX_LETTERS]
+            values[name] = " ".join(redact(clean_text(value)).split()[:MAX_WHEN])[:MAX_CHARACTERS]
         elif name in ("content", "section") and isinstance(value, str) and value.strip():
             values[name] = content = clean_text(value)
-            if name == "content" and (problem := too_long(content)):
+            if name == "content" and (problem := length_problem(content)):
                 raise BadInput(f"{problem.capitalize()}.", "Say it shorter.")
         else:
             raise BadInput(f"{op.op} has a {name} that cannot be used: {value!r:.60}")

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Text, bindparam, cast
 from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
-from swecli.models.ids import short_id
+from swecli.models.ids import parse_short_id
 from swecli.models.playbook import AppliedDelta, Bullet, Delta, Evidence, SessionPlaybook, Tag
 from swecli.models.session import Session
 from swecli.store.playbook import bullets, deltas
@@ -154,7 +154,7 @@ class PlaybookStore(ReflectionQueue):
     def find(self, ref: str, session: Session, *, include_deleted: bool = False) -> Bullet:
         """The strategy that is meant and may be seen from the session: `P-7`, `p7`, `7`; one that was removed only with
         `gone_too`. Raises BadInput."""
-        name = short_id("P", ref) or short_id("P", f"P{ref}")
+        name = parse_short_id("P", ref) or parse_short_id("P", f"P{ref}")
         if name is None:
             raise BadInput(f"{ref!r:.60} is not a strategy.", "Strategies are written P-1, P-2, …")
         bullet = self.get(name, session)

@@ -18,8 +18,7 @@ from sqlmodel import col, select
 
 from swecli.models.context import UNDO
 from swecli.models.errors import BadInput
-from swecli.models.ids import uuid7
-from swecli.models.session import Session
+from swecli.models.session import Session, uuid7
 from swecli.store.playbook.bullets import load_bullets
 from swecli.store.sessions.mapping import find_row, totals
 from swecli.store.sqlite.database import Database

@@ -42,7 +42,7 @@ class ContextStore:
         state.pins = tuple(sorted(row.interaction for row in rows if row.kind == _PIN))
         state.keep(RetainedFact(row.kind, row.key, row.text, row.interaction) for row in rows if row.kind != _PIN)
         if asked is not None:
-            state.take_request(request_of(asked), asked.created_at)
+            state.record_request(request_of(asked), asked.created_at)
         self._load_pinned(session.id, state, {message.interaction for message in session.messages})
         return state
 

@@ -159,11 +159,11 @@ def search_session(
         # words that stand in what comes later, or come up again and again, point at nothing; they help to rank
         often = max(2, total // 50)
         rare = {w for w in weights if floor <= 0 or (max(where[w]) <= last and _episodes(where[w]) <= often)}
-        by_interaction = {
+        group_by_interaction = {
             number: sum(weights[word] for word in weights if number in where[word])
             for number in {number for word in rare for number in where[word] if number <= last}
         }
-        best = sorted(by_interaction, key=lambda number: (-by_interaction[number], -number))[:_CANDIDATES]
+        best = sorted(group_by_interaction, key=lambda number: (-group_by_interaction[number], -number))[:_CANDIDATES]
         texts = {
             number: db.connection().execute(_IN_INTERACTION, {"session": session.id, "number": number}).all()
             for number in best

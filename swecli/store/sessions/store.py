@@ -14,7 +14,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
-from swecli.models.ids import short_id
+from swecli.models.ids import parse_short_id
 from swecli.models.message import ChatMessage, Image, RequestRecord, Role, ToolCall
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
@@ -186,7 +186,7 @@ class SessionWriter:
             db.add(RequestRow(session_id=session.id, **took))
         session.cost = row.cost
         if record.purpose == "turn":
-            session.context.take_request(record, datetime.now(UTC))
+            session.context.record_request(record, datetime.now(UTC))
 
     def finish_interaction(
         self,
@@ -207,7 +207,7 @@ class SessionWriter:
             row.shown, row.cited = list(dict.fromkeys((*shown, *(row.shown or ())))), list(cited)
             if choice:
                 db.merge(ChoiceRow(session_id=session.id, interaction=row.number, choice=dict(choice)))
-            numbers = [int(name.removeprefix("P-")) for name in cited if short_id("P", name) == name]
+            numbers = [int(name.removeprefix("P-")) for name in cited if parse_short_id("P", name) == name]
             if numbers:
                 db.exec(sqlmodel.update(BulletRow).where(col(BulletRow.number).in_(numbers)).values(last_used=now))
         for name in cited:

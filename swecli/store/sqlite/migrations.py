@@ -13,7 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable, Table
 
 from swecli.models.errors import StoreError
-from swecli.models.playbook import PRIORS, after_verdict, factors_of_counts
+from swecli.models.playbook import PRIORS, factors_of_counts, update_belief
 from swecli.store.sqlite.files import APPLICATION_ID
 from swecli.store.tables import learned  # noqa: F401  # its tables are in the catalogue of all
 from swecli.store.tables.columns import CleanJson
@@ -95,7 +95,7 @@ def _turn_counts_into_verdicts(connection: Connection) -> None:
     for row in connection.execute(text(question)).all():
         factors = factors_of_counts(row.helpful, row.harmful)
         prior = PRIORS.get(row.trust, PRIORS["reasoning"])
-        belief, uses = list(after_verdict(prior, prior, factors, 0.0)), row.helpful + row.harmful + row.neutral
+        belief, uses = list(update_belief(prior, prior, factors, 0.0)), row.helpful + row.harmful + row.neutral
         counts = f"{row.helpful} {row.harmful} {row.neutral}"
         connection.execute(text(adding), {"bullet": row.number, "counts": counts, "factors": json.dumps(factors)})
         change = "UPDATE bullet SET belief = :belief, uses = :uses WHERE number = :number"

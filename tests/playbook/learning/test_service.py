@@ -60,7 +60,7 @@ async def test_a_check_that_turns_green_speaks_for_what_it_names_and_a_little_fo
     linked, shown = bullet(runtime, "P-1"), bullet(runtime, "P-2")
     assert (linked.helpful, linked.harmful) == (1, 0)
     assert (shown.helpful, shown.neutral) == (0, 1)
-    assert linked.odds[2] > shown.odds[2] > 0.4
+    assert linked.current_belief[2] > shown.current_belief[2] > 0.4
 
 
 async def test_a_check_that_was_red_before_in_the_same_way_blames_nobody_in_any_session() -> None:
@@ -127,7 +127,7 @@ async def test_what_is_held_back_comes_back_by_itself_as_its_evidence_fades() ->
         await run_turn(runtime, "hello")
     shown = runtime.learning.perform("show", ["P-1"])
     assert any(line.startswith("evidence (held back): ") for line in shown.lines)
-    assert bullet(runtime, "P-1").odds[0] < before.odds[0]
+    assert bullet(runtime, "P-1").current_belief[0] < before.current_belief[0]
 
 
 async def test_a_refused_edit_is_the_users_word() -> None:
@@ -147,7 +147,7 @@ async def test_a_mark_may_be_changed_and_taken_back() -> None:
     assert (bullet(runtime, "P-1").helpful, bullet(runtime, "P-1").harmful) == (0, 1)
     runtime.learning.perform("undo", [])
     assert (bullet(runtime, "P-1").helpful, bullet(runtime, "P-1").harmful) == (0, 0)
-    assert bullet(runtime, "P-1").odds == Bullet("P-1", "x").odds
+    assert bullet(runtime, "P-1").current_belief == Bullet("P-1", "x").current_belief
 
 
 ODD = ["", "prose", '{"tags": ', "[]", "null", '{"tags": {}, "add": 3}', '{"playbook": "all new"}', "{" * 5_000,

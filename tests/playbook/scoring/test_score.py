@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.models.playbook import PRIORS, Bullet, Tag, after_verdict
+from swecli.models.playbook import PRIORS, Bullet, Tag, update_belief
 from swecli.playbook.scoring.score import (
     TAGS,
     Effect,
@@ -23,9 +23,9 @@ ODDS = st.tuples(*[st.floats(0.01, 1)] * 3).map(lambda w: tuple(x / sum(w) for x
 
 
 def moved(bullet: Bullet, *verdicts: object) -> tuple[float, ...]:
-    odds = bullet.odds
+    odds = bullet.current_belief
     for verdict in verdicts:
-        odds = after_verdict(odds, PRIORS[bullet.trust], verdict.factors, verdict.forget)  # type: ignore[attr-defined]
+        odds = update_belief(odds, PRIORS[bullet.trust], verdict.factors, verdict.forget)  # type: ignore[attr-defined]
     return odds
 
 
@@ -35,9 +35,9 @@ def test_a_belief_stays_one_and_an_outcome_moves_it_its_way(
 ) -> None:
     bullet = Bullet("P-1", "x", belief=odds)  # type: ignore[arg-type]
     [verdict], odds_after = outcome_verdicts([ShownBullet(bullet, 1.0)], good, weight, base, ("check", "why"))
-    after = after_verdict(bullet.odds, bullet.odds, verdict.factors, 0.0)
+    after = update_belief(bullet.current_belief, bullet.current_belief, verdict.factors, 0.0)
     assert sum(after) == pytest.approx(1)
-    change = expected(after) - expected(bullet.odds)
+    change = expected(after) - expected(bullet.current_belief)
     assert change >= -1e-9 if good else change <= 1e-9
     assert -6 <= odds_after <= 6
 
@@ -56,7 +56,7 @@ def tagged(reflector: Reflector, truth: dict[str, Tag], tag_of: object, turns: i
         verdicts, reflector = tag_verdicts(tags, good, ("m", reflector), {})
         for verdict in verdicts:
             bullet = bullets[verdict.bullet_id]
-            odds = after_verdict(bullet.odds, PRIORS[bullet.trust], verdict.factors, verdict.forget)
+            odds = update_belief(bullet.current_belief, PRIORS[bullet.trust], verdict.factors, verdict.forget)
             bullets[bullet.id] = Bullet(bullet.id, "x", belief=odds)
     tagged.bullets = bullets  # type: ignore[attr-defined]
     return reflector
@@ -68,7 +68,9 @@ def test_insight_is_learned_from_who_knows_and_lost_by_who_echoes_the_outcome() 
     known = tagged.bullets  # type: ignore[attr-defined]
     echo = tagged(Reflector(), truth, lambda name, good: "helpful" if good else "harmful")
     assert echo.insight < 0.1 < honest.insight
-    assert all((expected(known[n].odds) > 0.3) == (t == "helpful") for n, t in truth.items() if t != "neutral")
+    assert all(
+        (expected(known[n].current_belief) > 0.3) == (t == "helpful") for n, t in truth.items() if t != "neutral"
+    )
     assert Reflector.from_json(honest.to_json()) == honest
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from swecli.models.errors import BadInput
-from swecli.models.finding import Change, Finding, Judgement, ReviewRecord
+from swecli.models.finding import Finding, Judgement, ReviewRecord, StateChange
 from swecli.review.publish.view import filter_findings, view
 from swecli.store.reviews import ReviewStore
 from swecli.store.sqlite.database import open_database
@@ -31,7 +31,7 @@ def ledger() -> ReviewStore:
 def test_it_holds_the_claim_the_evidence_the_code_around_it_and_the_change() -> None:
     Path("src").mkdir()
     Path("src/a.py").write_text("".join(f"line {n}\n" for n in range(1, 6)) + "x = 37\n" + "end\n" * 9)
-    lines = view(ONE, Path.cwd(), [Change("open", "gone", "recheck", "rule", "w", "2026-01-01")]).lines()
+    lines = view(ONE, Path.cwd(), [StateChange("open", "gone", "recheck", "rule", "w", "2026-01-01")]).lines()
     assert lines[:2] == ["F-1 src/a.py:6 MAGIC_NUMBERS (high)", "open, confirmed"]
     assert "checked: confirmed by m: nothing names it src/a.py:6 `x = 37`" in lines
     assert "2026-01-01: open → gone by rule w" in lines

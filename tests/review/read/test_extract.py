@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.models.finding import SMELLS
-from swecli.models.finding_rows import LARGEST_LINE
+from swecli.models.finding_rows import MAX_LINE
 from swecli.models.message import ModelReply, ToolCall
 from swecli.review.read.extract import MAX_FINDINGS, extract
 
@@ -106,7 +106,7 @@ def test_an_odd_response_is_salvaged_and_the_loss_is_reported(name: str) -> None
     found = extract(ModelReply(text), 3)
     assert len(found.findings) == count
     assert bool(found.lost) is loss, found.lost
-    assert all(0 <= finding.line <= LARGEST_LINE and finding.loop == 3 for finding in found.findings)
+    assert all(0 <= finding.line <= MAX_LINE and finding.loop == 3 for finding in found.findings)
     assert all(finding.path and finding.message and finding.code_smell_type for finding in found.findings)
 
 

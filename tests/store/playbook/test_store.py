@@ -37,7 +37,7 @@ def test_an_applied_delta_is_in_the_playbook_of_the_session(manager: SessionMana
     applied = apply(manager, "d1", add("run tox", kind="fact", quote="tox passed"), add("no"))
     assert applied.added == ("P-1", "P-2")
     assert applied.touched == ("P-1", "P-2")
-    assert [bullet.content for bullet in session.playbook.live()] == ["run tox", "no"]
+    assert [bullet.content for bullet in session.playbook.live_bullets()] == ["run tox", "no"]
     assert session.playbook == manager.playbook.load(session)
     assert "run tox" in session.playbook.as_context()
     assert [item.quote for item in manager.playbook.evidence("P-1")] == ["tox passed"]
@@ -124,8 +124,8 @@ def test_the_version_never_comes_twice(manager: SessionManager, session: Session
 def test_bullets_apply_where_their_scope_states(manager: SessionManager, session: Session) -> None:
     apply(manager, "d1", *(add(scope, scope=scope) for scope in ("session", "project", "user")))
     same, other = manager.start("/p", "scripted/test"), manager.start("/q", "scripted/test")
-    assert [b.content for b in same.playbook.live()] == ["project", "user"]
-    assert [b.content for b in other.playbook.live()] == ["user"]
+    assert [b.content for b in same.playbook.live_bullets()] == ["project", "user"]
+    assert [b.content for b in other.playbook.live_bullets()] == ["user"]
     with pytest.raises(BadInput, match="no P-1"):
         apply(manager, "d2", Op("PIN", "P-1"), session=same)
     with pytest.raises(BadInput, match="no P-2"):

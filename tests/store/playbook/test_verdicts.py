@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.models.playbook import PRIORS, Delta, Op, Verdict, after_verdict
+from swecli.models.playbook import PRIORS, Delta, Op, Verdict, update_belief
 from swecli.models.session import Session
 from swecli.store.records import Check, TurnLessons
 from swecli.store.session_manager import SessionManager
@@ -49,10 +49,10 @@ def test_a_verdict_moves_the_belief_and_counts_and_is_there_after_a_restart(
     look(manager, 1, verdict("P-1", True, forget=0.01), verdict("P-2", False))
     first, second = session.playbook.bullets["P-1"], session.playbook.bullets["P-2"]
     prior = PRIORS["reasoning"]
-    assert first.odds == pytest.approx(after_verdict(prior, prior, GOOD, 0.01))
+    assert first.current_belief == pytest.approx(update_belief(prior, prior, GOOD, 0.01))
     assert (first.helpful, first.harmful, first.uses) == (1, 0, 1)
     assert (second.helpful, second.harmful) == (0, 1)
-    assert sum(first.odds) == pytest.approx(1)
+    assert sum(first.current_belief) == pytest.approx(1)
     manager.database.close()
     again = SessionManager(open_database(path))
     assert again.resume(session.id, "").playbook == session.playbook
@@ -71,10 +71,10 @@ def test_undo_of_a_mark_leaves_what_other_turns_showed(manager: SessionManager, 
     before = session.playbook.bullets["P-1"]
     look(manager, 2, verdict("P-1", False), name="marked", marked="bad")
     look(manager, 2, verdict("P-1", True, "tag"), name="tagged")
-    alone = after_verdict(before.odds, PRIORS["reasoning"], GOOD, 0.0)
+    alone = update_belief(before.current_belief, PRIORS["reasoning"], GOOD, 0.0)
     assert [row.delta.id for row in manager.playbook.undo(session)] == ["marked"]
     bullet = session.playbook.bullets["P-1"]
-    assert bullet.odds == pytest.approx(alone)
+    assert bullet.current_belief == pytest.approx(alone)
     assert (bullet.helpful, bullet.harmful) == (2, 0)
     info = manager.interaction_info(2)
     assert info is not None
@@ -90,14 +90,14 @@ def test_turns_in_a_row_that_hold_a_bullet_back_are_one_row_and_what_came_before
     look(manager, 1, verdict("P-1", False), name="marked", marked="bad")
     for turn in range(2, 12):
         manager.playbook.record_lessons(session, TurnLessons(turn, held_back=("P-1",)))
-    faded, prior = session.playbook.bullets["P-1"].odds, PRIORS["reasoning"]
-    worst = after_verdict(prior, prior, BAD, 0.0)
-    assert faded == pytest.approx(after_verdict(worst, prior, (1, 1, 1), 1 - 0.99**10))
+    faded, prior = session.playbook.bullets["P-1"].current_belief, PRIORS["reasoning"]
+    worst = update_belief(prior, prior, BAD, 0.0)
+    assert faded == pytest.approx(update_belief(worst, prior, (1, 1, 1), 1 - 0.99**10))
     assert [item.quote for item in manager.playbook.evidence("P-1", verdicts=True)][1:] == ["10 turns"]
     manager.playbook.undo(session)
-    assert session.playbook.bullets["P-1"].odds == pytest.approx(prior)
+    assert session.playbook.bullets["P-1"].current_belief == pytest.approx(prior)
     manager.playbook.redo(session)
-    assert session.playbook.bullets["P-1"].odds == pytest.approx(faded)
+    assert session.playbook.bullets["P-1"].current_belief == pytest.approx(faded)
 
 
 def test_evidence_alone_is_no_change_that_undo_takes_back(manager: SessionManager, session: Session) -> None:
@@ -114,7 +114,7 @@ def test_what_was_held_against_a_bullet_that_the_user_takes_in_again_counts_no_m
         look(manager, turn, verdict("P-1", False))
     manager.playbook.apply(Delta("off", (Op("QUARANTINE", "P-1"),), "user"), session)
     manager.playbook.apply(Delta("on", (Op("RESTORE", "P-1"),), "user"), session)
-    assert session.playbook.bullets["P-1"].odds == PRIORS["reasoning"]
+    assert session.playbook.bullets["P-1"].current_belief == PRIORS["reasoning"]
     assert session.playbook.bullets["P-1"].harmful == 0
 
 
@@ -166,7 +166,7 @@ def test_an_older_database_keeps_bullets_counts_and_history(tmp_path: Path) -> N
     session = manager.start("/p", "m")
     bullet = session.playbook.bullets["P-7"]
     assert (bullet.helpful, bullet.harmful, bullet.neutral, bullet.uses) == (4, 1, 2, 7)
-    assert bullet.odds[2] > PRIORS["user"][2]
+    assert bullet.current_belief[2] > PRIORS["user"][2]
     assert [change.delta.id for change in manager.playbook.log(session)] == ["d1"]
     manager.playbook.apply(Delta("d2", (Op("RESTORE", "P-7"),), "user"), session)
     assert session.playbook.bullets["P-7"].helpful == 4, "what was counted stays when it is worked out again"

@@ -63,11 +63,11 @@ def test_any_session_can_be_forked(manager: SessionManager) -> None:
 def test_a_fork_has_strategies_of_its_own(manager: SessionManager) -> None:
     first = live(manager)
     fork = manager.fork()
-    own = [bullet for bullet in fork.playbook.live() if bullet.scope == "session"]
+    own = [bullet for bullet in fork.playbook.live_bullets() if bullet.scope == "session"]
     assert [(bullet.id, bullet.content) for bullet in own] == [("P-3", "session")]
     assert [item.quote for item in manager.playbook.evidence("P-3")] == ["said so"]
     manager.playbook.apply(Delta("gone", (Op("REMOVE", "P-3"),), "user"), fork)
-    assert len(manager.resume(first, "/p").playbook.live()) == 2
+    assert len(manager.resume(first, "/p").playbook.live_bullets()) == 2
 
 
 def test_what_was_not_begun_cannot_be_forked(manager: SessionManager) -> None:

@@ -68,7 +68,7 @@ def test_a_killed_process_loses_nothing_that_was_acknowledged(path: Path) -> Non
                 assert manager.read_result(f"c{turn}") == "full " * 4000
             else:
                 assert (Role.USER if kind == "query" else Role.ASSISTANT, int(turn)) in said
-        assert session.interactions == len(session.by_interaction())
+        assert session.interactions == len(session.group_by_interaction())
         last = manager.interaction_info(session.interactions)
         assert last
         assert last.status in ("interrupted", "done")

@@ -60,7 +60,7 @@ async def compact(ctx: CommandContext, args: str) -> None:
 
 
 def _turns(runtime: Runtime) -> list[tuple[str, str]]:
-    groups = runtime.session.by_interaction(12)
+    groups = runtime.session.group_by_interaction(12)
     return [(f"T{group[0].interaction}", " ".join(group[0].content.split())[:50]) for group in reversed(groups)]
 
 

@@ -6,7 +6,7 @@ import asyncio
 from threading import Event
 
 from swecli.models.errors import UsageError
-from swecli.models.finding import counted
+from swecli.models.finding import pluralize
 from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.render.formatting import format_dollars
 
@@ -31,7 +31,7 @@ async def cost(ctx: CommandContext, args: str) -> None:
     rows = [(words, f"{getattr(totals.usage, name):>12,}") for name, words in _BUCKETS]
     ctx.screen.columns([*rows, ("total tokens", f"{totals.usage.total:>12,}")])
     why = "" if totals.cost is not None else " (the price of a request is unknown)"
-    ctx.screen.line(f"{counted(totals.requests, 'request')} · cost {format_dollars(totals.cost)}{why}")
+    ctx.screen.line(f"{pluralize(totals.requests, 'request')} · cost {format_dollars(totals.cost)}{why}")
     for line in tables(session_spending(runtime.sessions.database, runtime.session.id), ctx.screen.width):
         ctx.screen.line(line)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from swecli.context.project import INSTRUCTION_FILES, find_skills, load_instructions
 from swecli.models.errors import BadInput, UsageError
-from swecli.models.finding import counted
+from swecli.models.finding import pluralize
 from swecli.repl.commands.base import Command, CommandContext, Values, command
 from swecli.repl.startup_banner import short_path
 
@@ -100,11 +100,11 @@ async def status(ctx: CommandContext, args: str) -> None:
         ("mode", runtime.agent.permissions.mode),
         ("window", str(session.window)),
         ("folder", f"{short_path(runtime.cwd)} ({'' if trusted else 'not '}trusted{'' if trusted else _UNTRUSTED})"),
-        ("session", f"{session.title or 'unnamed'} · {counted(session.interactions, 'turn')} · {session.id}"),
+        ("session", f"{session.title or 'unnamed'} · {pluralize(session.interactions, 'turn')} · {session.id}"),
         ("database", str(runtime.sessions.database.path or "sqlite://")),
         ("sandbox", "none: commands run as you, after you allow them"),
         ("learning", "on" if runtime.learning.enabled else "off"),
-        ("pending", f"{counted(pending, 'turn')} to reflect on" if pending else "nothing to reflect on"),
+        ("pending", f"{pluralize(pending, 'turn')} to reflect on" if pending else "nothing to reflect on"),
     ]
     ctx.screen.columns(rows)
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swecli.models.errors import UsageError
-from swecli.models.finding import counted
-from swecli.models.ids import turn_within
+from swecli.models.finding import pluralize
+from swecli.models.ids import resolve_turn
 from swecli.models.session import title_by_rule
 from swecli.redact import redact_value
 from swecli.repl.commands.base import CommandContext, Values, command
@@ -57,7 +57,7 @@ async def sessions(ctx: CommandContext, args: str) -> None:
 async def fork(ctx: CommandContext, args: str) -> None:
     """Continue in a copy of this session (optional: up to turn T7)"""
     before = ctx.runtime.session
-    upto = turn_within(args, before.interactions) if args else None
+    upto = resolve_turn(args, before.interactions) if args else None
     await ctx.settle()
     copy = ctx.runtime.sessions.fork(upto=upto)
     ctx.runtime.resume(copy.id)
@@ -67,7 +67,7 @@ async def fork(ctx: CommandContext, args: str) -> None:
 
 def _label(info: SessionInfo) -> str:
     words = info.title or title_by_rule(info.first_query) or info.id
-    return f"{words[:60]} · {counted(info.interactions, 'turn')} · {format_age(info.updated_at)}"
+    return f"{words[:60]} · {pluralize(info.interactions, 'turn')} · {format_age(info.updated_at)}"
 
 
 def _details(info: SessionInfo, ending: Mapping[str, str]) -> list[str]:
@@ -167,4 +167,4 @@ async def export(ctx: CommandContext, args: str) -> None:
     path = ctx.runtime.cwd / (Path(name.strip()).expanduser() if name else f"swecli-{session.id[:8]}.{form}")
     text = format_session(form, redact_value(ctx.runtime.sessions.export(session.id)))
     write_new_file(path, text, "Name another file: /export html FILE")
-    ctx.screen.note(f"exported {counted(session.interactions, 'turn')} to {short_path(path)}")
+    ctx.screen.note(f"exported {pluralize(session.interactions, 'turn')} to {short_path(path)}")

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from swecli.models.errors import BadInput, UsageError
-from swecli.models.ids import turn_within
+from swecli.models.ids import resolve_turn
 from swecli.repl.commands.base import CommandContext, command
 from swecli.store.records import UNDO_PARTS
 
@@ -39,7 +39,7 @@ async def undo(ctx: CommandContext, args: str) -> None:
 async def rewind(ctx: CommandContext, args: str) -> None:
     """Go back to before a turn: choose which, and what of it (also Esc Esc)"""
     history, (word, parts) = _history_of(ctx), _read(args)
-    number = turn_within(word, ctx.runtime.session.interactions)
+    number = resolve_turn(word, ctx.runtime.session.interactions)
     await ctx.settle()
     options = [(str(number), line) for number, line in history.turns()]
     first = str(number) if word else await ctx.pick("Go back to before which turn?", options)
@@ -123,7 +123,7 @@ async def diff(ctx: CommandContext, args: str) -> None:
     from swecli.repl.render.tools import render_diff  # noqa: PLC0415
 
     turns, whole = ctx.runtime.session.interactions, args == "session"
-    last = turn_within("" if whole else args, turns)
+    last = resolve_turn("" if whole else args, turns)
     found = _history_of(ctx).diff(1 if whole else last, last)
     if not found:
         ctx.screen.note("no file is different")
