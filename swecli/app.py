@@ -129,8 +129,6 @@ class Runtime:
         made = [call.parameters["items"] for call in calls if call.result and not call.error]
         items = made[-1] if made else ()
         self.agent.ctx.todos[:] = [{"text": one["text"], "status": one.get("status", "pending")} for one in items]
-        if session.context.epoch is None:  # from before there were epochs, or imported
-            self.sessions.load_back_to(session.window.first_kept(session.interactions, session.window_start))
 
     def trust_folder(self) -> None:
         """Use this folder's project files from now on."""

@@ -20,13 +20,14 @@ from swecli.models.session import Session, SessionInfo, uuid7
 from swecli.models.window import WindowSpec
 from swecli.redact import redact
 from swecli.store.playbook.store import PlaybookStore
+from swecli.store.reading import NEWEST_FIRST, load_back_to
 from swecli.store.records import FoundInteraction, Place, SearchHit, Spent
 from swecli.store.session_files import archive
 from swecli.store.sessions.context import ContextStore
-from swecli.store.sessions.mapping import NEWEST_SESSION, load_messages, load_session, totals
+from swecli.store.sessions.mapping import legible, load_session, totals
 from swecli.store.sessions.search import FLOOR, find_text, search_all, search_session
 from swecli.store.sessions.store import SessionWriter
-from swecli.store.sqlite.database import Database, open_database
+from swecli.store.sqlite.database import Database, driver, open_database
 from swecli.store.tables.columns import clean_text
 from swecli.store.tables.sessions import CallRow, FullResultRow, MessageRow, SessionRow
 from swecli.store.undo import UndoStore
@@ -70,12 +71,7 @@ class SessionManager(SessionWriter):
     def resume(self, ref: str | None, directory: str, window_hint: int = 12) -> Session:
         """Go on with a session: its newest `window_hint` interactions and its playbook are loaded. `ref` is an id, a
         title, or the unique beginning of an id; None or "" for the newest of the directory. Raises BadInput."""
-        session = load_session(self.database, ref, clean_text(directory), window_hint)
-        session.context = self.context.load(session)
-        self.use(session)
-        if (epoch := session.context.epoch) is not None:
-            self.load_back_to(epoch.first)
-        return session
+        return self.use(load_session(self.database, ref, clean_text(directory), window_hint))
 
     def use(self, session: Session, waiting: ChatMessage | None = None) -> Session:
         """Use a session, with its playbook as it is now; `waiting` is its first message, committed before this."""
@@ -84,11 +80,9 @@ class SessionManager(SessionWriter):
         return session
 
     def load_back_to(self, interaction: int) -> None:
-        """Bring the interactions from that number on into `current_session.messages`, where they are not yet."""
-        session = self.session
-        first = session.messages[0].interaction if session.messages else session.interactions + 1
-        if interaction < first:
-            session.messages[:0] = load_messages(self.database, session.id, interaction, first - 1)
+        """Load the interactions from that number on into `current_session.messages`, where they are not yet."""
+        with legible(), self.database.reading() as db:
+            load_back_to(driver(db), self.session, interaction)
 
     def undo_reduction(self, hold_turns: int, hold_tokens: int) -> Reduction:
         """Take the newest reduction of this session's requests back; see `ContextStore.undo`. Raises BadInput."""
@@ -106,7 +100,7 @@ class SessionManager(SessionWriter):
         else:  # turns that were undone are no session of their own
             which = which.where(or_(col(SessionRow.directory) != "", col(SessionRow.parent_id).is_(None)))
         with self.database.reading() as db:
-            rows = db.connection().execute(which.order_by(*NEWEST_SESSION).limit(max(0, limit)))
+            rows = db.connection().execute(which.order_by(sqlalchemy.text(NEWEST_FIRST)).limit(max(0, limit)))
             found = [SessionInfo(*row) for row in rows]
         # rows of earlier versions hold what was typed
         return [replace(info, title=redact(info.title), first_query=redact(info.first_query)) for info in found]
@@ -149,18 +143,21 @@ class SessionManager(SessionWriter):
         """
         if not (terms := clean_text(words).split()):
             raise BadInput("Give at least one word to search for.")
-        return search_all(self.database, terms, max(0, limit))
+        with self.database.reading() as db:
+            return search_all(driver(db), terms, max(0, limit))
 
     def find(self, text: str, limit: int = 20) -> list[Place]:
         """Where a text stands in this session, in messages and in results, newest first."""
-        return find_text(self.database, self.session.id, clean_text(text), limit)
+        with self.database.reading() as db:
+            return find_text(driver(db), self.session.id, clean_text(text), limit)
 
     def search_session(
         self, query: str, *, before: int | None = None, limit: int = 3, floor: float = FLOOR
     ) -> list[FoundInteraction]:
         """The interactions of this session that a query refers to, best first, each with excerpts; often none. Only
         those `before` an interaction (None: all), whose score, 0 to 1, is at least `floor`: see `search`."""
-        return search_session(self.database, self.session, clean_text(query), before, limit, floor)
+        with self.database.reading() as db:
+            return search_session(driver(db), self.session, clean_text(query), before, limit, floor)
 
     def search_earlier(self, query: str) -> list[FoundInteraction]:
         """The five best interactions before the newest that have any of the words."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
 
 import sqlmodel
-from sqlalchemy import ColumnElement, and_, event, false, func, or_, text
+from sqlalchemy import ColumnElement, TextClause, and_, event, false, func, or_, text
 from sqlalchemy.orm import object_session
 from sqlmodel import col, select
 
@@ -30,12 +29,13 @@ from swecli.models.playbook import (
     update_belief,
 )
 from swecli.models.session import Session
+from swecli.store.reading import APPLIES, BULLET, playbook_version, read_bullets
+from swecli.store.sqlite.database import driver
 from swecli.store.tables.columns import clean_text, shared, values
 from swecli.store.tables.learned import BulletRow, DeltaRow, EvidenceRow
 
 EVIDENCE = shared(Evidence, EvidenceRow)
 DELTA = shared(Delta, DeltaRow, "ops", "refused")
-_FIELDS = tuple(field.name for field in fields(Bullet) if field.name != "id")
 _TIMES = ("created_at", "updated_at", "last_used", "verified_at", "vouched_at")
 _COUNTED: tuple[Tag, ...] = ("helpful", "harmful", "neutral")
 # What evidence and looking leave of a bullet: no change of its words or its state sets it.
@@ -55,7 +55,7 @@ def number_in(column: Any, numbers: Iterable[int | None]) -> ColumnElement[bool]
     return col(column).in_(text("SELECT value FROM json_each(:among)").bindparams(among=json.dumps([*numbers])))
 
 
-def bullet_rows(db: sqlmodel.Session, names: Iterable[str], *where: ColumnElement[bool]) -> dict[str, BulletRow]:
+def bullet_rows(db: sqlmodel.Session, names: Iterable[str], *where: Any) -> dict[str, BulletRow]:
     """The rows of those bullets by their ids, within a transaction."""
     numbers = {number_of(name) for name in names}
     which = select(BulletRow).where(number_in(BulletRow.number, numbers), *where)
@@ -65,12 +65,12 @@ def bullet_rows(db: sqlmodel.Session, names: Iterable[str], *where: ColumnElemen
 def bullet_of(row: Any) -> Bullet:
     """The bullet of a row."""
     tuples = {"anchors": tuple(row.anchors or ()), "belief": tuple(row.belief or ())}
-    return Bullet(id=f"P-{row.number}", **values(row, _FIELDS) | tuples)
+    return Bullet(id=f"P-{row.number}", **values(row, BULLET) | tuples)
 
 
 def columns_of(bullet: Bullet) -> dict[str, Any]:
     """What a bullet's row holds, without its number and where it belongs."""
-    return values(bullet, _FIELDS) | {"belief": bullet.belief or None}
+    return values(bullet, BULLET) | {"belief": bullet.belief or None}
 
 
 def snapshot(row: BulletRow) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def snapshot(row: BulletRow) -> dict[str, Any]:
 def restore_row(db: sqlmodel.Session, row: BulletRow | None, value: Mapping[str, Any]) -> None:
     """Write a kept form into its row, a new one where it is gone; what evidence and looking left of it stays."""
     row = row or BulletRow(number=number_of(value["id"]), content=value["content"])
-    for name in (*_FIELDS, "session_id", "project"):
+    for name in (*BULLET, "session_id", "project"):
         if name in value and name not in _DERIVED:  # kept by an older swecli, it may have more or fewer
             setattr(row, name, datetime.fromisoformat(value[name]) if name in _TIMES and value[name] else value[name])
     db.add(row)
@@ -184,14 +184,9 @@ def project_of(session: Session) -> str:
     return clean_text(session.project or session.working_directory)
 
 
-def applies(session: Session) -> ColumnElement[bool]:
+def applies(session: Session) -> TextClause:
     """Whether a bullet may be seen and changed from the session."""
-    scope = col(BulletRow.scope)
-    return or_(
-        and_(scope == "session", _owned_by(session, col(BulletRow.session_id))),
-        and_(scope == "project", col(BulletRow.project) == project_of(session)),
-        scope == "user",
-    )
+    return text(APPLIES).bindparams(own=session.id, project=project_of(session))
 
 
 def is_undoable(session: Session) -> ColumnElement[bool]:
@@ -220,21 +215,10 @@ def mark_changed(db: Any, numbers: Iterable[int | None]) -> None:
 def load_bullets(db: sqlmodel.Session, session: Session, old: SessionPlaybook | None = None) -> SessionPlaybook:
     """What applies to the session, within a transaction. With `old`, which was current when the transaction began, only
     the bullets that it changed are read: a turn costs the same whatever the playbook's size."""
-    columns: list[Any] = [getattr(BulletRow, name) for name in ("number", *_FIELDS)]
-    alive = sqlmodel.select(*columns).where(applies(session), col(BulletRow.state) != "deleted")
     changed = db.info.get("changed", set())
-    if old is not None:
-        alive = alive.where(number_in(BulletRow.number, changed))
-    rows = db.connection().execute(alive.order_by(col(BulletRow.number))).all()
-    found = {f"P-{row.number}": bullet_of(row) for row in rows}
+    plain = driver(db)
+    found = read_bullets(plain, session, project_of(session), None if old is None else [*changed])
     bullets = (old.bullets if old else {}) | found
     for name in {f"P-{number}" for number in changed} - found.keys():
         bullets.pop(name, None)
-    return SessionPlaybook(bullets, playbook_version(db))
-
-
-def playbook_version(db: sqlmodel.Session) -> int:
-    """A number that grows with every change, every one taken back and every one brought back: found without reading the
-    changes."""
-    which = "SELECT (SELECT coalesce(max(number), 0) FROM delta) + (SELECT coalesce(max(turned), 0) FROM delta)"
-    return int(db.connection().exec_driver_sql(which).scalar_one())
+    return SessionPlaybook(bullets, playbook_version(plain))

@@ -17,7 +17,7 @@ from swecli.models.ids import parse_short_id
 from swecli.models.playbook import AppliedDelta, Bullet, Delta, Evidence, SessionPlaybook, Tag
 from swecli.models.session import Session
 from swecli.store.playbook import bullets, deltas
-from swecli.store.playbook.bullets import applied_delta, applies, is_undoable, load_bullets, number_of, playbook_version
+from swecli.store.playbook.bullets import applied_delta, applies, is_undoable, load_bullets, number_of
 from swecli.store.playbook.turns import (
     ReflectionQueue,
     TurnRecords,
@@ -26,8 +26,9 @@ from swecli.store.playbook.turns import (
     record_turn,
     store_mark,
 )
+from swecli.store.reading import playbook_version
 from swecli.store.records import TurnLessons
-from swecli.store.sqlite.database import Database
+from swecli.store.sqlite.database import Database, driver
 from swecli.store.tables.columns import clean_text, values
 from swecli.store.tables.learned import BulletRow, DeltaRow, EvidenceRow, LearnedRow
 from swecli.store.tables.sessions import InteractionRow
@@ -48,7 +49,7 @@ class PlaybookStore(ReflectionQueue):
     def refresh(self, session: Session) -> None:
         """Load the session's playbook again where another process has changed it; else it costs next to nothing."""
         with self._database.reading() as db:
-            if session.playbook.version != playbook_version(db):
+            if session.playbook.version != playbook_version(driver(db)):
                 session.update_playbook(load_bullets(db, session))
 
     def apply(self, delta: Delta, session: Session) -> AppliedDelta:
@@ -65,7 +66,7 @@ class PlaybookStore(ReflectionQueue):
         """A transaction; after it the session's playbook is up to date."""
         known = session.playbook
         with self._database.transaction() as db:
-            current = known.version == playbook_version(db)
+            current = known.version == playbook_version(driver(db))
             yield db
             db.flush()
             playbook = load_bullets(db, session, known if current else None)

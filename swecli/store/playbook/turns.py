@@ -14,9 +14,10 @@ from sqlmodel import col, select
 from swecli.models.errors import BadInput
 from swecli.models.session import Session
 from swecli.store.playbook.bullets import project_of
+from swecli.store.reading import read_reflectors
 from swecli.store.records import Check, PendingReflection, Spent, TurnRecord
 from swecli.store.sessions.mapping import find_turn, runs_elsewhere, spent_by_purpose
-from swecli.store.sqlite.database import Database
+from swecli.store.sqlite.database import Database, driver
 from swecli.store.tables.columns import clean_text, shared, values
 from swecli.store.tables.learned import (
     CheckRow,
@@ -30,7 +31,6 @@ from swecli.store.tables.learned import (
 from swecli.store.tables.sessions import InteractionRow, RequestRow, SessionRow
 
 _RECORD = shared(TurnRecord, TurnRow, "withheld")
-_REFLECTOR = "reflector:"  # before its name, in the names of figures
 _OUTCOME = ("good", "weight", "signal")  # what a mark sets of a turn's record
 _NOT_FINAL = ("failed", "cancelled", "started")
 _TRIES = 3  # failed reflections of one interaction before it is given up
@@ -105,8 +105,8 @@ class TurnRecords:
 
     def reflectors(self) -> dict[str, Any]:
         """What is known of every reflector, by its name."""
-        rows = self._database.rows(select(LearnedRow).where(col(LearnedRow.name).startswith(_REFLECTOR)))
-        return {row.name.removeprefix(_REFLECTOR): row.value for row in rows}
+        with self._database.reading() as db:
+            return read_reflectors(driver(db))
 
 
 def record_turn(db: sqlmodel.Session, session_id: str, interaction: int, **known: Any) -> None:

@@ -54,7 +54,7 @@ HIDDEN: Mapping[type[sqlmodel.SQLModel], set[str]] = {
 def export(database: Database, ref: str) -> Archive:
     """A session as plain JSON values. Raises BadInput when none is meant by `ref`, or more than one."""
     with database.reading() as db:
-        row = find_row(db, ref, "")
+        row = find_row(db, ref)
         bullets = load_bullets(db, Session(row.id, row.directory, project=row.project)).bullets.values()
         whole = _columns(row) | read(db, row.id, row.interactions) | {"playbook": [one.to_json() for one in bullets]}
         whole["totals"] = asdict(totals(db, row.id))
@@ -156,7 +156,7 @@ def fork(database: Database, ref: str, upto: int | None) -> str:
     reductions and the session's own strategies go along; what it cost stays with the first. What the copied turns show
     of strategies counts once. Raises BadInput when none is meant by `ref`, or more than one."""
     with database.transaction() as db:
-        old = find_row(db, ref, "")
+        old = find_row(db, ref)
         last = old.interactions if upto is None else max(0, min(upto, old.interactions))
         whole, now = read(db, old.id, last), datetime.now(UTC)
         new = SessionRow(**old.model_dump(exclude={"number"}))
@@ -188,7 +188,7 @@ def delete(database: Database, ref: str, keep: str = "") -> str:
     """Delete a session with all that belongs to it alone; returns its id. Strategies of its project and of the user
     stay, with their evidence. Raises BadInput when none is meant by `ref`, more than one, or the one of id `keep`."""
     with database.transaction() as db:
-        session = find_row(db, ref, "").id
+        session = find_row(db, ref).id
         if session == keep:
             raise BadInput("The session in use cannot be deleted.", "Start or resume another one first.")
         gone = [session, *db.exec(select(SessionRow.id).filter_by(parent_id=session, directory="")).all()]

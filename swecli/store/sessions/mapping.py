@@ -1,5 +1,4 @@
-"""Sessions read from the database, and rows to models and back: field by field of the same name, so that a new one
-needs its table and its model, and no line here."""
+"""Sessions loaded, and models to rows: field by field of the same name, so that a new field needs no line here."""
 
 from __future__ import annotations
 
@@ -7,7 +6,6 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import groupby
 from typing import Any
 
 import sqlalchemy
@@ -15,24 +13,17 @@ import sqlmodel
 from sqlalchemy import ColumnElement, func
 from sqlmodel import col, select
 
-from swecli.models.errors import BadInput, DamagedDatabase
-from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
+from swecli.models.errors import DamagedDatabase
+from swecli.models.message import ChatMessage, Role, Usage
 from swecli.models.session import Session
-from swecli.models.window import WindowSpec
-from swecli.redact import redact
+from swecli.store.reading import MESSAGE, find_session, read_session
 from swecli.store.records import InteractionInfo, Spent
-from swecli.store.sqlite.database import Database
+from swecli.store.sqlite.database import Database, driver
 from swecli.store.tables.columns import clean_text, shared, values
-from swecli.store.tables.sessions import CallRow, InteractionRow, MessageRow, RequestRow, SessionRow
+from swecli.store.tables.sessions import InteractionRow, MessageRow, RequestRow, SessionRow
 
 RUNNING, INTERRUPTED = "running", "interrupted"
-MESSAGE = shared(ChatMessage, MessageRow, "id", "role")
-CALL = shared(ToolCall, CallRow, "id")
-SESSION = shared(Session, SessionRow, "messages", "interactions", "cost")  # a row counts for itself
-REQUEST = shared(RequestRecord, RequestRow)
-USAGE = shared(Usage, RequestRow)
 _INTERACTION = shared(InteractionInfo, InteractionRow, "shown", "cited")
-NEWEST_SESSION = (col(SessionRow.updated_at).desc(), col(SessionRow.number).desc())
 
 
 def read_back(db: sqlmodel.Session, pairs: Sequence[tuple[Any, Any]], names: Sequence[str]) -> None:
@@ -51,79 +42,34 @@ def message_row(session_id: str, message: ChatMessage) -> MessageRow:
     return MessageRow(session_id=session_id, role=message.role.value, **values(message, MESSAGE))
 
 
-def _session_of(row: SessionRow, messages: list[ChatMessage]) -> Session:
-    """The session with those of its messages."""
-    counts = {"interactions": row.interactions, "cost": row.cost, "messages": messages}
-    names = {"working_directory": row.directory, "window": window_of(row.window_spec), "title": redact(row.title)}
-    return Session(**values(row, SESSION) | counts | names)
-
-
-def window_of(text: str) -> WindowSpec:
-    """The window's setting; the default where the text is nothing that this version understands."""
-    try:
-        return WindowSpec.parse(text)
-    except ValueError:
-        return WindowSpec()
-
-
-def request_of(row: RequestRow) -> RequestRecord:
-    """The request as it was recorded."""
-    extra = {"extra": row.extra if isinstance(row.extra, dict) else {}}
-    return RequestRecord(usage=Usage(**values(row, USAGE)), **values(row, REQUEST) | extra)
-
-
 def interaction_of(row: InteractionRow) -> InteractionInfo:
     """The turn's record."""
     names: dict[str, Any] = {"shown": tuple(row.shown or ()), "cited": tuple(row.cited or ())}
     return InteractionInfo(**names, **values(row, _INTERACTION))
 
 
-def find_row(db: sqlmodel.Session, ref: str | None, directory: str) -> SessionRow:
-    """The session that `ref` means: an id, a title, or the unique beginning of an id; None or "" for the newest of
-    the directory. Raises BadInput."""
-    if not ref:
-        newest = select(SessionRow).filter_by(directory=directory).order_by(*NEWEST_SESSION)
-        if (row := db.exec(newest.limit(1)).first()) is None:
-            raise BadInput("There is no session in this directory yet.", "Start one: swecli")
-        return row
-    ref = clean_text(ref.strip())
-    for condition in (
-        col(SessionRow.id) == ref.lower(),
-        func.lower(col(SessionRow.title)) == func.lower(ref),
-        col(SessionRow.id).startswith(ref.lower(), autoescape=True),
-    ):
-        rows = db.exec(select(SessionRow).where(condition).order_by(col(SessionRow.number).desc()).limit(4)).all()
-        if len(rows) == 1:
-            return rows[0]
-        if rows:
-            ids = ", ".join(row.id for row in rows[:3]) + (", …" if len(rows) > 3 else "")
-            raise BadInput(f"{ref!r} matches more than one session.", f"Use one of: {ids}.")
-    raise BadInput(f"There is no session {ref!r}.", "See: swecli sessions list")
+def find_row(db: sqlmodel.Session, ref: str) -> SessionRow:
+    """The session that `ref` means; see `find_session`. Raises BadInput."""
+    return db.exec(select(SessionRow).filter_by(id=find_session(driver(db), clean_text(ref), ""))).one()
 
 
 def load_session(database: Database, ref: str | None, directory: str, newest: int) -> Session:
-    """A session with its newest interactions; one that a dead process left running is marked as interrupted. Raises
+    """A session as `read_session` reads it; one that a dead process left running is marked as interrupted. Raises
     BadInput when none is meant by `ref`, or more than one; DamagedDatabase when a row holds what was never written."""
-    with _legible(), database.reading() if database.only_read else database.transaction() as db:
-        row = find_row(db, ref, directory)
+    with legible(), database.reading() if database.only_read else database.transaction() as db:
+        session_id = find_session(driver(db), ref and clean_text(ref), directory)
         if not database.only_read:
-            _settle(db, row)
-        first = row.interactions - max(1, newest) + 1
-        return _session_of(row, _read_messages(db, row.id, first if first > 1 else 0, row.interactions))
-
-
-def load_messages(database: Database, session_id: str, first: int, last: int) -> list[ChatMessage]:
-    """The messages of the interactions from `first` to `last`, in order. Raises DamagedDatabase."""
-    with _legible(), database.reading() as db:
-        return _read_messages(db, session_id, first, last)
+            _settle(db, session_id)
+        return read_session(driver(db), session_id, newest)
 
 
 @contextmanager
-def _legible() -> Iterator[None]:
-    """Damage that leaves the structure whole shows as a time, a role or JSON that cannot be read."""
+def legible() -> Iterator[None]:
+    """Damage that leaves the structure whole shows as a time, a role or JSON that cannot be read: raise
+    DamagedDatabase for it."""
     try:
         yield
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise DamagedDatabase(
             f"The session cannot be read: {' '.join(str(error).split())}.",
             "Resume another; a copy of the file may help.",
@@ -135,35 +81,18 @@ def find_turn(db: sqlmodel.Session, session_id: str, number: int | None) -> Inte
     return db.exec(select(InteractionRow).filter_by(session_id=session_id, number=number)).first()
 
 
-def _read_messages(db: sqlmodel.Session, session_id: str, first: int, last: int) -> list[ChatMessage]:
-    """The messages of those interactions, within a transaction."""
-    theirs = (col(MessageRow.session_id) == session_id, col(MessageRow.interaction).between(first, last))
-    rows = db.exec(select(MessageRow).where(*theirs).order_by(col(MessageRow.id))).all()
-    which = select(CallRow).join(MessageRow, col(CallRow.message_id) == col(MessageRow.id)).where(*theirs)
-    calls = db.exec(which.order_by(col(CallRow.message_id), col(CallRow.id))).all()
-    of = {message: list(group) for message, group in groupby(calls, key=lambda call: call.message_id)}
-    return [
-        ChatMessage(
-            role=Role(row.role),
-            id=row.id,
-            tool_calls=[ToolCall(id=call.call_id, **values(call, CALL)) for call in of.get(row.id or 0, ())],
-            **values(row, MESSAGE),
-        )
-        for row in rows
-    ]
-
-
-def _settle(db: sqlmodel.Session, row: SessionRow) -> None:
+def _settle(db: sqlmodel.Session, session_id: str) -> None:
     """Mark what a dead process left running; what it had of an answer becomes a message, unless the answer was stored
     whole after that."""
-    for turn in db.exec(select(InteractionRow).filter_by(session_id=row.id, status=RUNNING)).all():
+    for turn in db.exec(select(InteractionRow).filter_by(session_id=session_id, status=RUNNING)).all():
         if runs_elsewhere(turn.pid):
             continue
-        newest = db.exec(sqlmodel.select(func.max(MessageRow.id)).filter_by(session_id=row.id)).one()
+        newest = db.exec(sqlmodel.select(func.max(MessageRow.id)).filter_by(session_id=session_id)).one()
         if turn.partial and (newest or 0) <= turn.partial_after:
             message = ChatMessage(Role.ASSISTANT, turn.partial, interaction=turn.number, status="partial")
-            db.add(message_row(row.id, message))
-            row.messages += 1
+            db.add(message_row(session_id, message))
+            counted = sqlmodel.update(SessionRow).filter_by(id=session_id)
+            db.exec(counted.values(messages=col(SessionRow.messages) + 1))
         turn.status, turn.pending, turn.partial = INTERRUPTED, True, ""
 
 

@@ -5,19 +5,16 @@ from __future__ import annotations
 
 import math
 import re
+import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-import sqlmodel
-from sqlalchemy import column, text
-
 from swecli.models.session import Session
 from swecli.redact import redact, redact_part
+from swecli.store.reading import read_moment
 from swecli.store.records import FoundInteraction, Place, SearchHit
-from swecli.store.sqlite.database import Database
 from swecli.store.stems import stem
-from swecli.store.tables.columns import UtcTime
 
 FLOOR = 0.5
 _EVIDENCE = 5.0  # two words that stand in one interaction of twenty, three in one of ten
@@ -49,7 +46,7 @@ _TITLES_BY_INDEX = (
 )
 _TITLES_BY_SCAN = "session s WHERE {titled} ORDER BY s.number"
 _BY_SCAN = "message m JOIN session s ON s.id = m.session_id WHERE {holds} ORDER BY m.id"
-_IN_SESSION = text(
+_IN_SESSION = (
     "SELECT interaction, CASE role WHEN 'user' THEN 'query' ELSE 'answer' END, content, sent, 0, id FROM message"
     " WHERE session_id = :session AND (instr(lower(content), :text) OR instr(lower(sent), :text))"
     " UNION ALL SELECT m.interaction, 'result of ' || c.call_id, c.result, f.text, 1, c.id FROM tool_call c"
@@ -58,23 +55,23 @@ _IN_SESSION = text(
     " ORDER BY 1 DESC, 5, 6 DESC LIMIT :limit"
 )
 # CROSS: the index is walked first, within the keys of this session
-_IN_MESSAGES = text(
+_IN_MESSAGES = (
     "SELECT m.interaction FROM message_fts CROSS JOIN message m ON m.id = message_fts.rowid "
     "WHERE message_fts MATCH :word AND message_fts.rowid BETWEEN :low AND :high AND m.session_id = :session LIMIT :most"
 )
-_IN_RESULTS = text(
+_IN_RESULTS = (
     "SELECT m.interaction FROM tool_call_fts CROSS JOIN tool_call c ON c.id = tool_call_fts.rowid "
     "CROSS JOIN message m ON m.id = c.message_id "
     "WHERE tool_call_fts MATCH :word AND tool_call_fts.rowid BETWEEN :low AND :high AND c.session_id = :session "
     "LIMIT :most"
 )
-_IN_INTERACTION = text(
+_IN_INTERACTION = (
     "SELECT CASE role WHEN 'user' THEN 'query' ELSE 'answer' END, content FROM message"
     " WHERE session_id = :session AND interaction = :number"
     " UNION ALL SELECT 'result of ' || c.call_id, c.result FROM tool_call c JOIN message m ON m.id = c.message_id"
     " WHERE m.session_id = :session AND m.interaction = :number AND c.result IS NOT NULL"
 )
-_KEYS = text(
+_KEYS = (
     "SELECT (SELECT min(id) FROM message WHERE session_id = :session), "
     "(SELECT max(id) FROM message WHERE session_id = :session), "
     "(SELECT min(id) FROM tool_call WHERE session_id = :session), "
@@ -82,7 +79,7 @@ _KEYS = text(
 )
 
 
-def search_all(database: Database, words: Sequence[str], limit: int) -> list[SearchHit]:
+def search_all(db: sqlite3.Connection, words: Sequence[str], limit: int) -> list[SearchHit]:
     """The newest messages and titles of all sessions that have all the words; `word*` is one that begins so."""
     given = {f"word{place}": word.rstrip("*").lower() for place, word in enumerate(words)}
     titled, holds = (
@@ -91,12 +88,12 @@ def search_all(database: Database, words: Sequence[str], limit: int) -> list[Sea
     query = _match_query(words)  # a scan is slower the more there is, but true for every script and sign
     messages = _BY_SCAN.format(holds=holds) if query is None else _BY_INDEX
     titles = _TITLES_BY_SCAN.format(titled=titled) if query is None else _TITLES_BY_INDEX
-    names = ("session_id", "title", "interaction", "role", "content")
-    which = text(_FIND.format(messages=messages, titles=titles))
-    found = which.columns(*(column(name) for name in names), column("created_at", UtcTime))
-    with database.reading() as db:
-        rows = db.connection().execute(found, {**given, "query": query, "limit": limit}).all()
-    hits = [SearchHit(row[0], redact(row[1]), row[2], row[3], _around(row[4], words[0]), row[5]) for row in rows]
+    which = _FIND.format(messages=messages, titles=titles)
+    rows = db.execute(which, {**given, "query": query, "limit": limit}).fetchall()
+    hits = [
+        SearchHit(session, redact(title), number, role, _around(content, words[0]), read_moment(at))
+        for session, title, number, role, content, at in rows
+    ]
     return sorted(hits, key=lambda hit: hit.created_at, reverse=True)[:limit]
 
 
@@ -109,11 +106,9 @@ def _match_query(words: Sequence[str]) -> str | None:
     return " ".join(quoted)
 
 
-def find_text(database: Database, session_id: str, words: str, limit: int) -> list[Place]:
+def find_text(db: sqlite3.Connection, session_id: str, words: str, limit: int) -> list[Place]:
     """Where a text stands in a session, in messages and in results, newest first. A scan: for a user's question."""
-    with database.reading() as db:
-        given = {"session": session_id, "text": words.lower(), "limit": limit}
-        rows = db.connection().execute(_IN_SESSION, given).all()
+    rows = db.execute(_IN_SESSION, {"session": session_id, "text": words.lower(), "limit": limit}).fetchall()
     return [
         Place(row[0], row[1], _around(row[2] if words.lower() in (row[2] or "").lower() else row[3], words))
         for row in rows
@@ -135,7 +130,7 @@ def _excerpt(content: str, start: int, end: int, beside: int) -> str:
 
 
 def search_session(
-    database: Database, session: Session, query: str, before: int | None, limit: int, floor: float
+    db: sqlite3.Connection, session: Session, query: str, before: int | None, limit: int, floor: float
 ) -> list[FoundInteraction]:
     """The interactions of a session that a query refers to, best first, those `before` one of them (None: all). A query
     that is stored already, and has not begun its turn, is none of them.
@@ -148,26 +143,24 @@ def search_session(
     roots = list(dict.fromkeys(stem(word.lower()) for word in _WORDS.findall(query)))[:_MOST_TERMS]
     total = session.interactions
     last = total if before is None else min(total, before - 1)
-    with database.reading() as db:
-        stored = _interactions_of(db, session.id, roots)
-        where = {word: known for word, found in stored.items() if (known := {n for n in found if n <= total})}
-        weights = {
-            word: math.log((total + 1) / (len(found) + 0.5))
-            for word, found in where.items()
-            if floor <= 0 or 4 * len(found) <= total
-        }
-        # words that stand in what comes later, or come up again and again, point at nothing; they help to rank
-        often = max(2, total // 50)
-        rare = {w for w in weights if floor <= 0 or (max(where[w]) <= last and _episodes(where[w]) <= often)}
-        group_by_interaction = {
-            number: sum(weights[word] for word in weights if number in where[word])
-            for number in {number for word in rare for number in where[word] if number <= last}
-        }
-        best = sorted(group_by_interaction, key=lambda number: (-group_by_interaction[number], -number))[:_CANDIDATES]
-        texts = {
-            number: db.connection().execute(_IN_INTERACTION, {"session": session.id, "number": number}).all()
-            for number in best
-        }
+    stored = _interactions_of(db, session.id, roots)
+    where = {word: known for word, found in stored.items() if (known := {n for n in found if n <= total})}
+    weights = {
+        word: math.log((total + 1) / (len(found) + 0.5))
+        for word, found in where.items()
+        if floor <= 0 or 4 * len(found) <= total
+    }
+    # words that stand in what comes later, or come up again and again, point at nothing; they help to rank
+    often = max(2, total // 50)
+    rare = {w for w in weights if floor <= 0 or (max(where[w]) <= last and _episodes(where[w]) <= often)}
+    by_interaction = {
+        number: sum(weights[word] for word in weights if number in where[word])
+        for number in {number for word in rare for number in where[word] if number <= last}
+    }
+    best = sorted(by_interaction, key=lambda number: (-by_interaction[number], -number))[:_CANDIDATES]
+    texts = {
+        number: db.execute(_IN_INTERACTION, {"session": session.id, "number": number}).fetchall() for number in best
+    }
     whole = sum(weights.values())
     # more than one word weighs, however rare it is; among few interactions, where any word is rare, than two
     enough = max(_EVIDENCE, math.log(total + 1) * 1.2) if floor > 0 else 0.0
@@ -192,15 +185,15 @@ def _beginning(root: str) -> str:
     return root[:-1] if len(root) > _SHORT else root
 
 
-def _interactions_of(db: sqlmodel.Session, session_id: str, roots: Iterable[str]) -> dict[str, set[int]]:
+def _interactions_of(db: sqlite3.Connection, session_id: str, roots: Iterable[str]) -> dict[str, set[int]]:
     """By stem, the interactions it stands in; those that stand nowhere or in too many texts are left out."""
     given = {"session": session_id, "most": _COMMON + 1}
-    first, last, first_call, last_call = db.connection().execute(_KEYS, given).one()
+    first, last, first_call, last_call = db.execute(_KEYS, given).fetchone()
     found: dict[str, set[int]] = {}
     for root in roots:
         asked = given | {"word": f'"{_beginning(root)}"' + "*" * (len(root) >= _SHORT)}
-        texts = list(db.connection().execute(_IN_MESSAGES, asked | {"low": first, "high": last}).scalars())
-        texts += db.connection().execute(_IN_RESULTS, asked | {"low": first_call, "high": last_call}).scalars()
+        texts = [row[0] for row in db.execute(_IN_MESSAGES, asked | {"low": first, "high": last})]
+        texts += [row[0] for row in db.execute(_IN_RESULTS, asked | {"low": first_call, "high": last_call})]
         if texts and len(texts) <= _COMMON:
             found[root] = set(texts)
     return found

@@ -20,6 +20,7 @@ from swecli.models.session import Session
 from swecli.models.window import WindowSpec
 from swecli.redact import redact
 from swecli.store.first_write import first_query
+from swecli.store.reading import CALL, MESSAGE, REQUEST, SESSION, USAGE
 from swecli.store.records import InteractionInfo, Unfinished
 from swecli.store.sessions import mapping
 from swecli.store.sessions.mapping import INTERRUPTED, RUNNING, find_turn
@@ -130,13 +131,13 @@ class SessionWriter:
             row.messages += 1
             row.updated_at = max(row.updated_at, message.created_at)
             stored = mapping.message_row(session.id, message)
-            mapping.read_back(db, [(stored, message)], mapping.MESSAGE)
+            mapping.read_back(db, [(stored, message)], MESSAGE)
             message.id, kept = stored.id, list[tuple[CallRow, ToolCall]]()
             for call in message.tool_calls:
                 call.id = clean_text(call.id)
                 place: dict[str, Any] = {"message_id": stored.id, "session_id": session.id, "call_id": call.id}
-                kept.append((CallRow(**place, **values(call, mapping.CALL)), call))
-            mapping.read_back(db, kept, mapping.CALL)
+                kept.append((CallRow(**place, **values(call, CALL)), call))
+            mapping.read_back(db, kept, CALL)
         return {call.id: row.id or 0 for row, call in kept}
 
     def record_call(self, call: ToolCall, full_result: str | None = None) -> None:
@@ -154,9 +155,9 @@ class SessionWriter:
                 db.merge(FullResultRow(call=row.id, text=full_result))
             elif row.error == _UNFINISHED:
                 db.exec(sqlmodel.delete(FullResultRow).filter_by(call=row.id))
-            for name in mapping.CALL:
+            for name in CALL:
                 setattr(row, name, getattr(call, name))
-            mapping.read_back(db, [(row, call)], mapping.CALL)
+            mapping.read_back(db, [(row, call)], CALL)
 
     def open_call(self, call_id: str) -> int | None:
         """The key by which `note_unfinished` takes a call of the running turn; None where no message of it has one."""
@@ -182,7 +183,7 @@ class SessionWriter:
         with self.database.transaction() as db:
             row = self._row(db)
             row.cost = None if row.cost is None or cost is None else row.cost + cost
-            took = values(record, mapping.REQUEST) | values(record.usage, mapping.USAGE)
+            took = values(record, REQUEST) | values(record.usage, USAGE)
             db.add(RequestRow(session_id=session.id, **took))
         session.cost = row.cost
         if record.purpose == "turn":
@@ -253,7 +254,7 @@ class SessionWriter:
         row = db.exec(select(SessionRow).filter_by(id=session.id)).first()
         if row is None:
             names: dict[str, Any] = {"directory": session.working_directory, "window_spec": str(session.window)}
-            row = SessionRow(**names, **values(session, mapping.SESSION))
+            row = SessionRow(**names, **values(session, SESSION))
             db.add(row)
             db.flush()
         return row

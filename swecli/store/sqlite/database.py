@@ -193,6 +193,13 @@ class Database:
         return target
 
 
+def driver(db: sqlmodel.Session) -> sqlite3.Connection:
+    """The connection of a transaction, which sees its changes so far."""
+    db.flush()
+    connection: Any = db.connection().connection.driver_connection
+    return connection  # type: ignore[no-any-return]
+
+
 def open_database(location: str | Path, *, steps: Sequence[Step] = STEPS, to_read: bool = False) -> Database:
     """Open the database at a path or a sqlite:/// URL, make it if there is none, and bring it to the newest shape.
 

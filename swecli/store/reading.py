@@ -1,0 +1,207 @@
+"""Sessions and strategies read from the database: rows to models, field by field of the same name. Plain `sqlite3`: the
+first request of a run without a screen reads them before SQLModel is loaded."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Any
+
+from swecli.models.context import ContextState, Edits, Epoch, Reduction, RetainedFact
+from swecli.models.errors import BadInput
+from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
+from swecli.models.playbook import Bullet
+from swecli.models.session import Session
+from swecli.models.window import WindowSpec
+from swecli.redact import redact
+
+
+def _names(model: Any, *others: str) -> tuple[str, ...]:
+    """The fields of a dataclass that its table has as columns: all but `others`."""
+    return tuple(field.name for field in fields(model) if field.name not in others)
+
+
+SESSION = _names(
+    Session, "working_directory", "messages", "playbook", "window", "interactions", "cost", "context"
+)  # the others are named or counted in another way
+MESSAGE = _names(ChatMessage, "id", "role", "tool_calls")
+CALL = _names(ToolCall, "id")
+USAGE = _names(Usage)
+REQUEST = _names(RequestRecord, "usage")
+REDUCTION = _names(Reduction, "epoch", "edits", "number", "undone", "created_at")
+BULLET = _names(Bullet, "id")
+PIN = "pin"
+NEWEST_FIRST = "updated_at DESC, number DESC"
+# A bullet that may be seen and changed from a session; before there is a session nothing is its own.
+APPLIES = (
+    "(scope = 'session' AND session_id = :own AND session_id != '' OR scope = 'project' AND project = :project"
+    " OR scope = 'user')"
+)
+
+
+def read_moment(text: str) -> datetime:
+    """A stored time, in UTC. Raises ValueError."""
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+_TIMES = ("created_at", "updated_at", "last_used", "verified_at", "vouched_at")
+_JSON = ("blocks", "images", "parameters", "extra", "epoch", "edits", "anchors", "belief", "value")
+_PARSERS: dict[str, Any] = {
+    **dict.fromkeys(_TIMES, read_moment), **dict.fromkeys(_JSON, json.loads), "approved": bool, "undone": bool
+}  # fmt: skip
+
+
+def _select(
+    db: sqlite3.Connection, names: Sequence[str], rest: str, given: Mapping[str, Any] | Sequence[Any]
+) -> Iterator[dict[str, Any]]:
+    """The rows of `SELECT names FROM rest` with times, JSON and booleans parsed. Raises ValueError or TypeError for a
+    value that was never written."""
+    parsers = [_PARSERS.get(name) for name in names]
+    columns = ", ".join(f'"{name}"' for name in names)  # quoted: one of them is "when"
+    for row in db.execute(f"SELECT {columns} FROM {rest}", given):
+        pairs = zip(names, parsers, row, strict=True)
+        yield {name: value if value is None or parse is None else parse(value) for name, parse, value in pairs}
+
+
+def find_session(db: sqlite3.Connection, ref: str | None, directory: str) -> str:
+    """The id of the session that `ref` means: an id, a title, or the unique beginning of an id; None or "" for the
+    newest of the directory. Both are clean text. Raises BadInput."""
+    if not ref:
+        newest = f"SELECT id FROM session WHERE directory = ? ORDER BY {NEWEST_FIRST} LIMIT 1"
+        for (found,) in db.execute(newest, (directory,)):
+            return str(found)
+        raise BadInput("There is no session in this directory yet.", "Start one: swecli")
+    ref = ref.strip()
+    for condition, value in (
+        ("id = ?", ref.lower()),
+        ("lower(title) = lower(?)", ref),
+        ("instr(id, ?) = 1", ref.lower()),
+    ):
+        which = f"SELECT id FROM session WHERE {condition} ORDER BY number DESC LIMIT 4"
+        ids = [str(row[0]) for row in db.execute(which, (value,))]
+        if len(ids) == 1:
+            return ids[0]
+        if ids:
+            listed = ", ".join(ids[:3]) + (", …" if len(ids) > 3 else "")
+            raise BadInput(f"{ref!r} matches more than one session.", f"Use one of: {listed}.")
+    raise BadInput(f"There is no session {ref!r}.", "See: swecli sessions list")
+
+
+def read_session(db: sqlite3.Connection, session_id: str, newest: int) -> Session:
+    """A stored session with its `newest` interactions, or those of its window or epoch where they are more, and with
+    its context, but without its playbook. Raises ValueError or TypeError for a row that cannot be read."""
+    names = (*SESSION, "interactions", "cost", "directory", "window_spec")
+    (row,) = _select(db, names, "session WHERE id = ?", (session_id,))
+    directory, window = row.pop("directory"), window_of(row.pop("window_spec"))
+    session = Session(**row | {"title": redact(row["title"])}, working_directory=directory, window=window)
+    first = session.interactions - max(1, newest) + 1
+    session.messages = read_messages(db, session_id, first if first > 1 else 0, session.interactions)
+    session.context = _read_context(db, session_id)
+    read_pinned(db, session)
+    epoch = session.context.epoch
+    load_back_to(db, session, epoch.first if epoch else window.first_kept(session.interactions, session.window_start))
+    return session
+
+
+def load_back_to(db: sqlite3.Connection, session: Session, interaction: int) -> None:
+    """Put the interactions from that number on before `session.messages`, where they are not loaded yet."""
+    first = session.messages[0].interaction if session.messages else session.interactions + 1
+    if interaction < first:
+        session.messages[:0] = read_messages(db, session.id, interaction, first - 1)
+
+
+def window_of(text: str) -> WindowSpec:
+    """The window's setting; the default where the text is nothing that this version understands."""
+    try:
+        return WindowSpec.parse(text)
+    except ValueError:
+        return WindowSpec()
+
+
+def read_messages(db: sqlite3.Connection, session_id: str, first: int, last: int) -> list[ChatMessage]:
+    """The messages of the interactions from `first` to `last`, in order, with their calls."""
+    given, theirs = (session_id, first, last), "session_id = ? AND interaction BETWEEN ? AND ?"
+    of = f"tool_call WHERE message_id IN (SELECT id FROM message WHERE {theirs}) ORDER BY message_id, id"
+    grouped = groupby(_select(db, ("message_id", "call_id", *CALL), of, given), key=lambda row: row.pop("message_id"))
+    calls = {message: [ToolCall(row.pop("call_id"), **row) for row in rows] for message, rows in grouped}
+    return [
+        ChatMessage(Role(row.pop("role")), tool_calls=calls.get(row["id"], []), **row)
+        for row in _select(db, ("id", "role", *MESSAGE), f"message WHERE {theirs} ORDER BY id", given)
+    ]
+
+
+def _read_context(db: sqlite3.Connection, session_id: str) -> ContextState:
+    """What the next request depends on besides the messages: the newest epoch, what changed since, pins, retained
+    facts. Costs the same for any number of interactions."""
+    state = ContextState(read_reductions(db, session_id))
+    facts = _select(db, _names(RetainedFact), "survivor WHERE session_id = ? ORDER BY id", (session_id,))
+    kept = [RetainedFact(**row) for row in facts]
+    state.pins = tuple(sorted(fact.interaction for fact in kept if fact.kind == PIN))
+    state.keep(fact for fact in kept if fact.kind != PIN)
+    turns = "model_request WHERE session_id = ? AND purpose = 'turn' ORDER BY id DESC LIMIT 1"
+    for row in _select(db, (*REQUEST, *USAGE, "created_at"), turns, (session_id,)):
+        at, usage = row.pop("created_at"), Usage(**{name: row.pop(name) for name in USAGE})
+        extra = row["extra"] if isinstance(row["extra"], dict) else {}
+        state.record_request(RequestRecord(usage=usage, **row | {"extra": extra}), at)
+    return state
+
+
+def read_pinned(db: sqlite3.Connection, session: Session) -> None:
+    """Load the messages of pinned interactions that the session has not loaded."""
+    state, loaded = session.context, {message.interaction for message in session.messages}
+    for pin in {*state.pins, *(state.epoch.pins if state.epoch else ())} - loaded - set(state.pinned):
+        state.pinned[pin] = read_messages(db, session.id, pin, pin)
+
+
+def read_reductions(db: sqlite3.Connection, session_id: str, newest: int | None = None) -> list[Reduction]:
+    """Reductions of a session: the one that began the present epoch and those after it that were not undone, oldest
+    first; with `newest` the last so many, newest first, also those that were undone."""
+    opening = "SELECT max(number) FROM reduction WHERE session_id = :id AND NOT undone AND opens"
+    which, order = f"AND NOT undone AND number >= coalesce(({opening}), 0)", "number"
+    if newest is not None:
+        which, order = "", "number DESC LIMIT :newest"
+    rest = f"reduction WHERE session_id = :id {which} ORDER BY {order}"
+    found = _select(db, _names(Reduction), rest, {"id": session_id, "newest": newest})
+    return [
+        Reduction(
+            **row
+            | {
+                "epoch": Epoch.from_json(row["epoch"]) if row["epoch"] else None,
+                "edits": Edits.from_json(row["edits"]) if row["edits"] else Edits(),
+            }
+        )
+        for row in found
+    ]
+
+
+def read_bullets(
+    db: sqlite3.Connection, session: Session, project: str, among: Sequence[int] | None = None
+) -> dict[str, Bullet]:
+    """The bullets that apply to a session of the project, all but deleted ones, by id in order of minting; `among`
+    these numbers only, unless it is None."""
+    which = "" if among is None else " AND number IN (SELECT value FROM json_each(:among))"
+    rest = f"bullet WHERE {APPLIES} AND state != 'deleted'{which} ORDER BY number"
+    given = {"own": session.id, "project": project, "among": json.dumps(among)}
+    found = {}
+    for row in _select(db, ("number", *BULLET), rest, given):
+        name = f"P-{row.pop('number')}"
+        tuples = {field: tuple(row[field] or ()) for field in ("anchors", "belief")}
+        found[name] = Bullet(id=name, **row | tuples)
+    return found
+
+
+def playbook_version(db: sqlite3.Connection) -> int:
+    """A number that grows with every change of the playbook, every one taken back and every one brought back: found
+    without reading the changes."""
+    which = "SELECT (SELECT coalesce(max(number), 0) FROM delta) + (SELECT coalesce(max(turned), 0) FROM delta)"
+    return int(db.execute(which).fetchone()[0])
+
+
+def read_reflectors(db: sqlite3.Connection) -> dict[str, Any]:
+    """What is known of every reflector, by its name."""
+    rows = _select(db, ("name", "value"), "playbook_learned WHERE name LIKE 'reflector:%'", ())
+    return {row["name"].removeprefix("reflector:"): row["value"] for row in rows}
