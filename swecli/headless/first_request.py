@@ -36,7 +36,7 @@ class _NewSession:
     def playbook(self) -> _NewSession:
         return self
 
-    def renew(self, session: Session) -> None:
+    def refresh(self, session: Session) -> None:
         """No strategies apply: `first_write` has looked."""
 
 
