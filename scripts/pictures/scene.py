@@ -16,7 +16,7 @@ from tests.support.terminal import Terminal
 
 COLUMNS, ROWS = 100, 120  # so high that nothing scrolls away
 RIGHT, WRONG = "net * (1 + TAX)", "net * TAX"
-QUIET_SECONDS = 8  # twentieths of a second without a word: it has finished
+QUIET = 8  # twentieths of a second without a word: it has finished
 
 
 def play() -> Shot:
@@ -56,7 +56,7 @@ def _press(terminal: Terminal, keys: str, until: str) -> None:
 def _settle(terminal: Terminal) -> None:
     """Until it has nothing more to say."""
     quiet = 0
-    while quiet < QUIET_SECONDS:
+    while quiet < QUIET:
         before = len(terminal.raw)
         assert terminal.pump(0.05), f"it ended\n{terminal.text}"
         quiet = quiet + 1 if len(terminal.raw) == before and "learning" not in terminal.text else 0

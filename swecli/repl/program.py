@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:  # the prompt is drawn before these are loaded
     from swecli.agent.agent import Agent
     from swecli.models.events import Event
-    from swecli.repl.render.known_terminal import Theme
     from swecli.repl.render.renderer import Renderer
+    from swecli.repl.render.terminal_features import Theme
     from swecli.store.session_manager import SessionManager
 
 

@@ -20,7 +20,7 @@ from swecli.repl.input.completer import FileIndex, LineCompleter
 from swecli.repl.input.dumb_prompt import DumbPrompt
 from swecli.repl.input.prompt import PromptLine
 from swecli.repl.program import LineQueue, Program
-from swecli.repl.render.formatting import is_dumb
+from swecli.repl.render.terminal_features import is_dumb
 from swecli.repl.startup import Build, Parts, Startup
 from swecli.repl.startup_banner import banner, failure, show_session
 

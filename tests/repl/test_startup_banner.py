@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.message import ModelChoice
 from swecli.repl.dispatch import wait_visibly
-from swecli.repl.render.formatting import is_dumb
+from swecli.repl.render.terminal_features import is_dumb
 from swecli.repl.startup_banner import (
     banner,
     failure,

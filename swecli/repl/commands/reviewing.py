@@ -18,7 +18,7 @@ from swecli.repl.chat.async_query_processor import Approver
 from swecli.repl.commands.base import CommandContext
 from swecli.repl.input.keys import editor_command
 from swecli.repl.input.question import Option
-from swecli.repl.render.review_view import render_finding
+from swecli.repl.render.event_lines import render_finding
 from swecli.review.judge.ledger import (
     build_repair_prompt,
     build_suggestion_edit,

@@ -18,7 +18,7 @@ from swecli.repl.input.history import LineHistory
 from swecli.repl.input.question import Option
 from swecli.repl.program import Program
 from swecli.repl.render.formatting import one_line, sanitize
-from swecli.repl.render.known_terminal import Theme
+from swecli.repl.render.terminal_features import Theme
 
 if TYPE_CHECKING:
     from swecli.config.load import Start

@@ -42,8 +42,16 @@ from swecli.repl.input.keys import make_keys
 from swecli.repl.input.question import Option, Picker, Question, make_answer_keys
 from swecli.repl.input.terminal import COLOURS, PLAIN, HeldOutput, InlineApplication, PasteInput, rows_of
 from swecli.repl.program import LineQueue, Program
-from swecli.repl.render.formatting import sanitize, wants_color
-from swecli.repl.render.known_terminal import ASK, DONE, OUTPUT, PROMPT, SENT, Theme, known_as, notification
+from swecli.repl.render.formatting import sanitize
+from swecli.repl.render.terminal_features import (
+    OUTPUT_END,
+    OUTPUT_START,
+    PROMPT_END,
+    PROMPT_START,
+    Theme,
+    format_notification,
+    notification_kind,
+)
 
 if TYPE_CHECKING:
     from swecli.config.load import Start
@@ -70,8 +78,8 @@ class PromptLine:
         environ, settings = start.environ, start.settings
         self._footer, self._program, self._start = footer, program, start
         self.history, self.theme = LineHistory(start.paths.history), Theme(settings.theme, environ)
-        self.color = wants_color(environ, terminal=True, setting=settings.color)
-        self._marked = self.color and bool(known_as(environ))
+        self.color = settings.color and "NO_COLOR" not in environ
+        self._marked = self.color and bool(notification_kind(environ))
         self.link_root = start.cwd if self._marked else None
         self._last_key = float("-inf")
         self.question: Question | None = None
@@ -145,16 +153,16 @@ class PromptLine:
         """Print a line that was sent, as it stood in the prompt."""
         mark = "\x1b[1;36m>\x1b[0m " if self.app.color_depth is not ColorDepth.DEPTH_1_BIT else _MARK
         shown = sanitize(line).replace("\n", "\n" + " " * len(_MARK)) + "\n"
-        before, behind, output = (PROMPT, SENT, OUTPUT) if self._marked else ("", "", "")
+        before, behind, output = (PROMPT_START, PROMPT_END, OUTPUT_START) if self._marked else ("", "", "")
         self.write(f"{before}{mark}{behind}{shown}{output}")
 
     def close_output(self) -> None:
         """What a line led to is printed: the next one is set off."""
-        self.write(f"{DONE if self._marked else ''}\n")
+        self.write(f"{OUTPUT_END if self._marked else ''}\n")
 
     def notify(self, words: str) -> None:
         """Call the user, as the setting and the terminal have it."""
-        self._send(notification(self._start.settings.notify, self._start.environ, words))
+        self._send(format_notification(self._start.settings.notify, self._start.environ, words))
 
     def _send(self, sequence: str) -> None:
         self.app.output.write_raw(sequence)
@@ -219,9 +227,8 @@ class PromptLine:
 
     def _drawn(self, _: Application[None]) -> None:
         self._program.begin_loading()
-        if self.color and self.theme.asks:
-            self.theme.asked()
-            self._send(ASK)
+        if self.color and (query := self.theme.pop_query()):
+            self._send(query)
         opens = self.question.drawn() if self.question is not None else None
         if opens is not None and (self._opening is None or self._opening.when() <= opens):
             self._opening = asyncio.get_running_loop().call_at(opens + 0.01, self.redraw)  # so that it can be seen

@@ -16,7 +16,7 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import ConditionalContainer, Dimension, FormattedTextControl, Window
 from prompt_toolkit.output.vt100 import Vt100_Output
 
-from swecli.repl.render.known_terminal import Theme
+from swecli.repl.render.terminal_features import Theme
 
 _PASTE, _PASTED = "\x1b[200~", "\x1b[201~"
 _CHUNK = 1 << 16
@@ -33,7 +33,7 @@ class HeldOutput(Vt100_Output):
 
     def write_raw(self, data: str) -> None:
         """Write text that may hold escape codes."""
-        super().write_raw(self.theme.recolored(data))
+        super().write_raw(self.theme.recolor(data))
 
     @property
     def responds_to_cpr(self) -> bool:
@@ -66,7 +66,7 @@ class PasteInput(Vt100Input):
     def read_keys(self) -> list[KeyPress]:
         """The keys that have come, a whole paste as one."""
         if self._pasted is None:
-            before, mark, data = self.theme.take(self.stdin_reader.read()).partition(_PASTE)
+            before, mark, data = self.theme.strip_reply(self.stdin_reader.read()).partition(_PASTE)
             self.vt100_parser.feed(before)
             if mark:
                 self._pasted = []

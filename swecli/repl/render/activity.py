@@ -1,4 +1,4 @@
-"""What goes on at this moment, as the live region shows it; the single lines between the answers."""
+"""Render the live region: the spinner line, the output of running calls, reasoning and the to-do list."""
 
 from __future__ import annotations
 
@@ -9,171 +9,109 @@ from textwrap import wrap
 from rich.console import RenderableType
 from rich.text import Text
 
-from swecli.models.events import TurnFinished, WindowApplied
-from swecli.models.learning_events import PlaybookUpdated
-from swecli.repl.render.formatting import format_dollars, one_line, sanitize
+from swecli.repl.render.formatting import format_duration, one_line, sanitize
 from swecli.repl.render.markdown import indented, prefixed
 
-_STOPPED = {
-    "max_turns": "stopped: reached the limit of requests per turn",
-    "max_budget": "stopped: reached the cost limit",
-    "loop": "stopped: the same calls kept repeating",
-    "length": "stopped: the answer reached the length limit",
-    "refusal": "stopped: the model refused to answer",
-    "content_filter": "stopped: the service withheld the rest of the answer",
-    "cancelled": "interrupted",
-}
-
-
-def duration(milliseconds: float) -> str:
-    """A span of time: `0.4 s`, `12 s`, `3 min 05 s`."""
-    seconds = milliseconds / 1000
-    if seconds < 9.95:
-        return f"{max(0.0, seconds):.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
-
-
-def price(cost: float | None) -> str:
-    """What something cost, in words where it is nothing or not known."""
-    if cost is None:
-        return "cost unknown"
-    return format_dollars(cost) if cost else "no cost"
-
-
-def closing(event: TurnFinished) -> RenderableType:
-    """The quiet line under a turn; why it stopped, if it was not done."""
-    parts = [duration(event.duration_ms)]
-    if event.usage.total:
-        parts.append(f"{event.usage.prompt:,} in / {event.usage.output + event.usage.reasoning:,} out")
-    parts.append(price(event.cost))
-    text = Text()
-    if event.reason in _STOPPED:
-        text.append(_STOPPED[event.reason], "warn").append(" · ", "quiet")
-    return text.append(" · ".join(parts), "quiet")
-
-
-def learned(event: PlaybookUpdated) -> RenderableType | None:
-    """What changed in the playbook and what it cost, in one line; None where nothing did. What a model proposed and was
-    not taken stands in the log; what the user asked for and was not taken is reported."""
-    lines = [sanitize(line, keep_newlines=False).strip() for line in event.lines]
-    lines += [] if event.tokens else [f"rejected: {one_line(line)}" for line in event.refused]
-    if not lines:
-        return None
-    word = "learned" if event.added or event.removed else "playbook"
-    more = f" · {len(lines) - 1} more: /playbook list --log" if len(lines) > 1 else ""
-    return prefixed(Text(f"{word}: {lines[0]}{more} · {price(event.cost)}", style="learned"), "✎ ", "learned")
-
-
-def windowed(event: WindowApplied) -> str:
-    """What left the reflection window."""
-    kept = "the last turn" if event.kept == 1 else f"the last {event.kept:,} turns"
-    return f"keeping {kept} ({event.removed:,} older {'one' if event.removed == 1 else 'ones'} left out)"
-
-
 _OUTPUT_ROWS = 4
-_THOUGHT_ROWS = 3
-_WIDEST = 300  # characters of a line that is coming
-_KEPT = 4_000  # characters of output or thought that are kept for showing their end
-_SIGNS, _FRAMES = "◐◓◑◒", 5  # of the spinner, and how many of them a second
-_ESC = " · Esc to interrupt"
+_REASONING_ROWS = 3
+_MAX_LINE = 300  # characters shown of a line of output
+_MAX_BUFFER = 4_000  # characters kept of output or reasoning, of which the end is shown
+_SPINNER_FRAMES, _FRAMES_PER_SECOND = "◐◓◑◒", 5
+_ESC_HINT = " · Esc to interrupt"
 _TODO_ROWS = 5
 
 
 @dataclass(slots=True)
-class _Running:
-    """A call at work; `since` on the renderer's clock."""
-
+class _RunningCall:
     summary: str
-    since: float
+    started_at: float
     output: str = ""
 
 
 @dataclass(slots=True)
-class Thought:
-    """Reasoning as it comes; only its end is kept, its length is counted."""
+class Reasoning:
+    """Streamed reasoning: the end of its text and its whole length in characters."""
 
-    since: float
+    started_at: float
     text: str = ""
     length: int = 0
 
-    def add(self, text: str) -> None:
-        """Take a piece."""
+    def append(self, text: str) -> None:
+        """Append a delta, truncating the beginning of the text."""
         self.length += len(text)
-        self.text = (self.text + sanitize(text))[-_KEPT:]
+        self.text = (self.text + sanitize(text))[-_MAX_BUFFER:]
 
-    def lines(self, width: int) -> Text:
-        """The last lines, wrapped to `width`."""
+    def render_tail(self, width: int) -> Text:
+        """Render the last lines, wrapped to `width` columns."""
         wrapped = [line for part in self.text.strip().split("\n") for line in wrap(part, max(2, width)) or [""]]
-        return Text("\n".join(wrapped[-_THOUGHT_ROWS:]), style="reasoning")
+        return Text("\n".join(wrapped[-_REASONING_ROWS:]), style="reasoning")
 
-    def folded(self, width: int, now: float) -> RenderableType:
-        """What stays on the screen of it."""
-        size = f"{self.length:,} characters"
-        title = Text(f"thought for {duration((now - self.since) * 1000)} · {size}\n", style="quiet")
-        return prefixed(title + self.lines(width - 4), "✻ ", "quiet")
+    def render_summary(self, width: int, now: float) -> RenderableType:
+        """Render duration, length and last lines, for the scrollback."""
+        duration = format_duration((now - self.started_at) * 1000)
+        title = Text(f"thought for {duration} · {self.length:,} characters\n", style="quiet")
+        return prefixed(title + self.render_tail(width - 4), "✻ ", "quiet")
 
 
 @dataclass(slots=True)
 class Activity:
-    """What the spinner line names: the calls at work, else `label`. Times are the clock's seconds."""
+    """The running calls, and the label to show while none runs. Times are seconds of `clock`."""
 
     clock: Callable[[], float]
     label: str = "Working"
-    begun: float = 0.0
-    since: float = 0.0
-    running: dict[str, _Running] = field(default_factory=dict)
+    started_at: float = 0.0
+    running: dict[str, _RunningCall] = field(default_factory=dict)
 
-    def begin(self, label: str) -> None:
-        """A turn, or a step of it, begins."""
-        self.label, self.since = label, self.clock()
-        self.begun = self.begun or self.since
+    def set_label(self, label: str) -> None:
+        """Show a label, its seconds counted from now."""
+        self.label, self.started_at = label, self.clock()
 
-    def start(self, call_id: str, summary: str) -> None:
-        """A call begins to run."""
-        self.running[call_id] = _Running(summary, self.clock())
+    def add_call(self, call_id: str, summary: str) -> None:
+        """Add a running call."""
+        self.running[call_id] = _RunningCall(summary, self.clock())
 
-    def progress(self, call_id: str, text: str) -> None:
-        """A running call has written something."""
-        if call_id in self.running:
-            at = self.running[call_id]
-            at.output = (at.output + text)[-_KEPT:]
+    def append_output(self, call_id: str, text: str) -> None:
+        """Append output of a running call; ignore other calls."""
+        if call := self.running.get(call_id):
+            call.output = (call.output + text)[-_MAX_BUFFER:]
 
-    def output(self) -> list[RenderableType]:
-        """The last lines of what runs; the call's name before them if there are several."""
-        drawn: list[RenderableType] = []
-        for at in self.running.values():
-            rows = _OUTPUT_ROWS if len(self.running) == 1 else 1
-            lines = sanitize(at.output).rstrip("\n").split("\n")[-rows:]
-            drawn += [indented(Text(line[:_WIDEST], "output"), 4) for line in lines if line.strip()]
-        return drawn
+    def render_output(self) -> list[RenderableType]:
+        """Render the last lines of output of each running call."""
+        rows = _OUTPUT_ROWS if len(self.running) == 1 else 1
+        lines = (
+            line
+            for call in self.running.values()
+            for line in sanitize(call.output).rstrip("\n").split("\n")[-rows:]
+            if line.strip()
+        )
+        return [indented(Text(line[:_MAX_LINE], "output"), 4) for line in lines]
 
-    def spinner(self, width: int) -> Text:
-        """`Run pytest -q · 12 s · Esc to interrupt` in at most `width` columns."""
-        now = self.clock()
-        since = min((at.since for at in self.running.values()), default=self.since)
-        sign = _SIGNS[int((now - self.begun) * _FRAMES) % len(_SIGNS)]
-        end = f" · {int(now - since)} s"
-        at_work = [at.summary for at in self.running.values()] or [self.label]
-        label = Text(one_line(at_work[0]) if len(at_work) == 1 else f"Running {len(at_work)} tools")
-        if 2 + label.cell_len + len(end + _ESC) <= width or width >= 60:
-            end += _ESC
+    def render_spinner(self, width: int) -> Text:
+        """Render `Run pytest -q · 12 s · Esc to interrupt` in at most `width` columns."""
+        now, calls = self.clock(), list(self.running.values())
+        started_at = min((call.started_at for call in calls), default=self.started_at)
+        frame = _SPINNER_FRAMES[int(now * _FRAMES_PER_SECOND) % len(_SPINNER_FRAMES)]
+        end = f" · {int(now - started_at)} s"
+        summary = calls[0].summary if calls else self.label
+        label = Text(f"Running {len(calls)} tools" if len(calls) > 1 else one_line(summary))
+        if 2 + label.cell_len + len(end + _ESC_HINT) <= width or width >= 60:
+            end += _ESC_HINT
         label.truncate(max(1, width - 2 - len(end)), overflow="ellipsis")
-        return Text.assemble((f"{sign} ", "spinner"), label, (end, "quiet"))
+        return Text.assemble((f"{frame} ", "spinner"), label, (end, "quiet"))
 
 
-def todo_lines(todos: Sequence[Mapping[str, str]], rows: int, width: int) -> list[Text]:
-    """How many steps are done and those still open, in at most `rows` lines of `width` columns; [] where all are."""
-    left = [one for one in todos if one["status"] != "done"]
+def render_todos(todos: Sequence[Mapping[str, str]], rows: int, width: int) -> list[Text]:
+    """Render the open to-dos in at most `rows` lines of `width` columns; [] if all are done."""
+    pending = [todo for todo in todos if todo["status"] != "done"]
     rows = min(rows, _TODO_ROWS)
-    if not left or rows < 2:
+    if not pending or rows < 2:
         return []
-    shown = left if len(left) < rows else left[: rows - 2]
-    lines = [Text(f"  to do · {len(todos) - len(left)} of {len(todos)} done", "quiet")]
-    for one in shown:
-        at_work = one["status"] == "in_progress"
-        lines.append(Text(f"  {'[>]' if at_work else '[ ]'} {one_line(one['text'])}", "head" if at_work else ""))
-    lines += [Text(f"  … {len(left) - len(shown)} more", "quiet")] if len(shown) < len(left) else []
+    shown = pending if len(pending) < rows else pending[: rows - 2]
+    lines = [Text(f"  to do · {len(todos) - len(pending)} of {len(todos)} done", "quiet")]
+    for todo in shown:
+        mark, style = ("[>]", "head") if todo["status"] == "in_progress" else ("[ ]", "")
+        lines.append(Text(f"  {mark} {one_line(todo['text'])}", style))
+    lines += [Text(f"  … {len(pending) - len(shown)} more", "quiet")] if len(shown) < len(pending) else []
     for line in lines:
         line.truncate(width, overflow="ellipsis")
     return lines

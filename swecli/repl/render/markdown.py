@@ -1,10 +1,11 @@
-"""Markdown as drawings: markdown-it's tokens, block by block, as rich renderables of our own.
+"""Render Markdown: markdown-it tokens, block by block, as rich renderables.
 
-HTML is shown as the text it is, links show their address, and nothing the parser was given is left out.
+HTML is shown as text and links show their address; no input is omitted.
 """
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -19,13 +20,15 @@ from rich.text import Text
 
 from swecli.repl.render.formatting import sanitize
 
-_NARROW = 12  # below this many columns an indent would cost more than it shows
+_MIN_WIDTH = 12  # columns below which content is not indented
 
 
 @dataclass(frozen=True, slots=True)
 class Prefixed:
-    """`content` with `first` before its first line and `rest` before the others; all of it within the width. Both end
-    without a newline and carry their styles in spans."""
+    """`content` with `first` before its first line and `rest` before the others, wrapped to the remaining width.
+
+    Both have `end=""` and carry their styles in spans.
+    """
 
     content: RenderableType
     first: Text
@@ -33,11 +36,11 @@ class Prefixed:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         indent = max(self.first.cell_len, self.rest.cell_len)
-        room = options.max_width - indent
-        if room < _NARROW:
+        width = options.max_width - indent
+        if width < _MIN_WIDTH:
             yield self.content
             return
-        inner = options.update(width=room, height=None)
+        inner = options.update(width=width, height=None)
         for index, line in enumerate(console.render_lines(self.content, inner, pad=False)):
             yield from (self.rest if index else self.first).render(console)
             yield from line
@@ -45,67 +48,68 @@ class Prefixed:
 
 
 def prefixed(content: RenderableType, first: str, style: str = "", rest: str | None = None) -> Prefixed:
-    """`content` behind the sign `first`; following lines are indented as far, or begin with `rest`."""
-    lead = Text(end="").append(first, style)
-    follow = Text(end="").append(" " * lead.cell_len if rest is None else rest, style)
-    return Prefixed(content, lead, follow)
+    """Return `content` with the prefix `first`; the other lines get `rest`, by default an indent as wide."""
+    head = Text(end="").append(first, style)
+    return Prefixed(content, head, Text(end="").append(" " * head.cell_len if rest is None else rest, style))
 
 
 def indented(content: RenderableType, columns: int) -> Prefixed:
-    """`content` moved to the right."""
+    """Return `content` indented by `columns`."""
     return prefixed(content, " " * columns)
 
 
-_SPANS = {"strong_open": "md.strong", "em_open": "md.em", "s_open": "md.s"}
-_RULE = 40
+_SPAN_STYLES = {"strong_open": "md.strong", "em_open": "md.em", "s_open": "md.s"}
+_RULE_WIDTH = 40
 
 
-def make_parser() -> MarkdownIt:
-    """CommonMark with tables and strike-through; no HTML, and no link definitions (a stream cannot wait for them)."""
+def _make_parser() -> MarkdownIt:
+    """Return a parser for CommonMark with tables and strikethrough, without HTML and link definitions.
+
+    Blocks are printed as they are streamed, before a definition could follow.
+    """
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 60}).enable(["table", "strikethrough"])
     return parser.disable(["reference", "html_block", "html_inline"])
 
 
-def draw_markdown(text: str, color: bool) -> RenderableType:
-    """A whole, finished text."""
-    return draw_all(make_parser().parse(sanitize(text)), color)
+def render_markdown(text: str, color: bool) -> RenderableType:
+    """Render a complete text."""
+    return Group(*_render_blocks(_make_parser().parse(sanitize(text)), color))
 
 
-def draw_all(tokens: Sequence[Token], color: bool) -> RenderableType:
-    """Blocks with an empty line between them; code without a line is nothing to draw."""
-    drawn: list[RenderableType] = []
-    for group in groups(tokens):
-        if group[0].type != "fence" or group[0].content:
-            drawn += [Text(""), draw(group, color)] if drawn else [draw(group, color)]
-    return Group(*drawn)
+def _render_blocks(tokens: Sequence[Token], color: bool) -> list[RenderableType]:
+    """Render blocks with an empty line between them; empty code blocks are skipped."""
+    rendered: list[RenderableType] = []
+    for block in _split_blocks(tokens):
+        if block[0].type != "fence" or block[0].content:
+            rendered += [Text(""), _render_block(block, color)] if rendered else [_render_block(block, color)]
+    return rendered
 
 
-def draw(tokens: Sequence[Token], color: bool) -> RenderableType:
-    """One block, given by its tokens from the opening to the closing one."""
+def _render_block(tokens: Sequence[Token], color: bool) -> RenderableType:
+    """Render one block, given by its tokens from the opening to the closing one."""
     first = tokens[0]
     match first.type:
         case "heading_open":
-            return _heading(first, tokens[1], color)
+            return _render_heading(first, tokens[1], color)
         case "fence" | "code_block":
-            return indented(_colored(sanitize(first.content).rstrip("\n"), first.info if color else ""), 2)
+            return indented(_highlight(sanitize(first.content).rstrip("\n"), first.info if color else ""), 2)
         case "bullet_list_open" | "ordered_list_open":
-            return _list(tokens, color)
+            return _render_list(tokens, color)
         case "blockquote_open":
-            quoted = draw_all(tokens[1:-1], color)
-            return prefixed(quoted, "▌ ", "quiet", "▌ ")
+            return prefixed(Group(*_render_blocks(tokens[1:-1], color)), "▌ ", "quiet", "▌ ")
         case "hr":
-            return Text("─" * _RULE, style="quiet", overflow="crop", no_wrap=True)
+            return Text("─" * _RULE_WIDTH, style="quiet", overflow="crop", no_wrap=True)
         case "table_open":
-            return grid(_cells(tokens, color))
+            return make_table(_table_rows(tokens, color))
         case "paragraph_open":
-            return _inline(tokens[1], color)
+            return _render_inline(tokens[1], color)
         case "inline":
-            return _inline(first, color)
+            return _render_inline(first, color)
     return Text(sanitize(first.content))
 
 
-def groups(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
-    """The tokens cut at the outermost level: one block each."""
+def _split_blocks(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
+    """Split tokens into top-level blocks."""
     depth = start = 0
     for index, token in enumerate(tokens):
         depth += token.nesting
@@ -114,64 +118,65 @@ def groups(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
             start = index + 1
 
 
-def _heading(opening: Token, content: Token, color: bool) -> Text:
+def _render_heading(opening: Token, content: Token, color: bool) -> Text:
     level = int(opening.tag[1:])
-    text = _inline(content, color)
+    text = _render_inline(content, color)
     if not color:
         return Text(f"{'#' * level} ").append_text(text)
     text.stylize_before(f"md.h{min(level, 3)}")
     return text
 
 
-def _list(tokens: Sequence[Token], color: bool) -> RenderableType:
+def _render_list(tokens: Sequence[Token], color: bool) -> RenderableType:
     opening = tokens[0]
     ordered = opening.type == "ordered_list_open"
     number = int(opening.attrs.get("start", 1))
-    items = list(groups(tokens[1:-1]))
+    items = list(_split_blocks(tokens[1:-1]))
     width = len(str(number + len(items) - 1)) + 1
-    drawn = []
-    for index, item in enumerate(items):
-        sign = f"{number + index}.".rjust(width) if ordered else "•"
-        drawn.append(prefixed(_item(item[1:-1], color), f"{sign} ", "md.bullet"))
-    return Group(*drawn)
+    marks = [f"{number + index}.".rjust(width) if ordered else "•" for index in range(len(items))]
+    rows = zip(marks, items, strict=True)
+    return Group(*(prefixed(_render_item(item[1:-1], color), f"{mark} ", "md.bullet") for mark, item in rows))
 
 
-def _item(tokens: Sequence[Token], color: bool) -> RenderableType:
-    """What an item holds; an empty line only between two paragraphs."""
-    drawn: list[RenderableType] = []
-    before = ""
-    for group in groups(tokens):
-        if before == group[0].type == "paragraph_open":
-            drawn.append(Text(""))
-        drawn.append(draw(group, color))
-        before = group[0].type
-    return Group(*drawn) if drawn else Text("")
+def _render_item(tokens: Sequence[Token], color: bool) -> RenderableType:
+    """Render a list item, with empty lines only between paragraphs."""
+    rendered: list[RenderableType] = []
+    previous = ""
+    for block in _split_blocks(tokens):
+        if previous == block[0].type == "paragraph_open":
+            rendered.append(Text(""))
+        rendered.append(_render_block(block, color))
+        previous = block[0].type
+    return Group(*rendered) if rendered else Text("")
 
 
-def _inline(token: Token, color: bool) -> Text:
+def _render_inline(token: Token, color: bool) -> Text:
     text = Text()
     styles: list[str] = []
     links: list[tuple[int, str]] = []
     for child in token.children or []:
         kind, start = child.type, len(text)
-        if kind in _SPANS:
-            styles.append(_SPANS[kind])
+        if kind in _SPAN_STYLES:
+            styles.append(_SPAN_STYLES[kind])
         elif kind == "link_open":
             links.append((start, str(child.attrs.get("href", ""))))
             styles.append("md.link")
         elif kind == "link_close":
             styles.pop()
-            _address(text, *links.pop())
+            start, href = links.pop()
+            address = sanitize(href, keep_newlines=False)
+            if address.removeprefix("mailto:") != text.plain[start:]:
+                text.append(f" ({address})", "quiet")
         elif kind.endswith("_close"):
             styles.pop()
         else:
-            text.append_text(_leaf(child, color))
-            for style in styles:  # each by itself: names of styles cannot be joined in one string
+            text.append_text(_render_leaf(child, color))
+            for style in styles:  # one by one: rich cannot combine theme styles by name
                 text.stylize(style, start)
     return text
 
 
-def _leaf(token: Token, color: bool) -> Text:
+def _render_leaf(token: Token, color: bool) -> Text:
     content = sanitize(token.content)
     match token.type:
         case "softbreak" | "hardbreak":
@@ -184,14 +189,7 @@ def _leaf(token: Token, color: bool) -> Text:
     return Text(content)
 
 
-def _address(text: Text, start: int, href: str) -> None:
-    """After a link's words its address, unless the words are the address."""
-    address = sanitize(href, keep_newlines=False)
-    if address.removeprefix("mailto:") != text.plain[start:]:
-        text.append(f" ({address})", "quiet")
-
-
-def _cells(tokens: Sequence[Token], color: bool) -> list[list[Text]]:
+def _table_rows(tokens: Sequence[Token], color: bool) -> list[list[Text]]:
     rows: list[list[Text]] = []
     justify = "left"
     for token in tokens:
@@ -200,14 +198,14 @@ def _cells(tokens: Sequence[Token], color: bool) -> list[list[Text]]:
         elif token.type in ("th_open", "td_open"):
             justify = str(token.attrs.get("style", "")).rpartition(":")[2] or "left"
         elif token.type == "inline":
-            cell = _inline(token, color)
+            cell = _render_inline(token, color)
             cell.justify = "right" if justify == "right" else "center" if justify == "center" else "left"
             rows[-1].append(cell)
     return rows
 
 
-def grid(rows: Sequence[Sequence[Text]]) -> Table:
-    """A table with a line under its headers, the first of the rows, and no other borders."""
+def make_table(rows: Sequence[Sequence[Text]]) -> Table:
+    """Return a table with a line under its header, the first of the rows, and no other borders."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, border_style="quiet", header_style="head")
     for header in rows[0]:
         table.add_column(header, justify=header.justify or "left", overflow="fold")
@@ -216,12 +214,86 @@ def grid(rows: Sequence[Sequence[Text]]) -> Table:
     return table
 
 
-_COLORED = 20_000  # characters of code that are worth colouring
+_MAX_HIGHLIGHTED = 20_000  # characters of code
 
 
-def _colored(source: str, language: str) -> Text:
-    """Code without tabs, in the terminal's own colours unless its language is "", not known, or it is very long."""
+def _highlight(source: str, language: str) -> Text:
+    """Expand tabs and highlight code, unless its language is unknown or it is too long."""
     source, name = source.expandtabs(4), language.strip().split(" ")[0].lower()
-    if not name or len(source) > _COLORED:
+    if not name or len(source) > _MAX_HIGHLIGHTED:
         return Text(source)
     return Syntax("", name, theme="ansi_dark", word_wrap=True).highlight(source)[: len(source)]
+
+
+_MAX_TAIL = 4_096  # characters of an unfinished block that are rendered as Markdown; a longer one is plain text
+_ALWAYS_PARSED = 2_048  # characters below which each new line is parsed; above, only after growth by a quarter
+_GROWTH = 1.25
+_OPEN_BLOCKS = ("bullet_list_open", "ordered_list_open", "code_block")  # an empty line does not end these
+_FENCES = ("```", "~~~")
+
+
+class MarkdownStream:
+    """Renders streamed Markdown block by block, in time linear in the length of the text."""
+
+    def __init__(self, color: bool) -> None:
+        self._color, self._parser = color, _make_parser()
+        self._newlines = io.IncrementalNewlineDecoder(None, translate=True)
+        self._pending = ""  # the text of unfinished blocks
+        self._parsed = 0  # length of the pending text when it was last parsed
+        self._has_output = False
+
+    def feed(self, text: str) -> list[RenderableType]:
+        """Append text; return the blocks that it completes."""
+        text = sanitize(self._newlines.decode(text))
+        self._pending += text
+        is_due = len(self._pending) <= _ALWAYS_PARSED or len(self._pending) >= _GROWTH * self._parsed
+        if "\n" not in text or not (is_due or self._ends_with_fence()):
+            return []
+        *lines, unfinished = self._pending.split("\n")
+        blocks = list(_split_blocks(self._parser.parse("".join(f"{line}\n" for line in lines))))
+        complete: list[Token] = []
+        start = 0
+        for block in blocks:
+            _, end = block[0].map or (0, 0)
+            if block is blocks[-1] and not _is_complete(block[0], lines[end : end + 1]):
+                break
+            complete += block
+            start = end
+        self._pending = "\n".join([*lines[start:], unfinished])
+        self._parsed = len(self._pending)
+        return self._render(complete)
+
+    def finish(self) -> list[RenderableType]:
+        """Return the remaining blocks."""
+        text, self._pending = self._pending + sanitize(self._newlines.decode("", final=True)), ""
+        return self._render(self._parser.parse(text))
+
+    def _render(self, tokens: Sequence[Token]) -> list[RenderableType]:
+        rendered = _render_blocks(tokens, self._color)
+        gap = [Text("")] if rendered and self._has_output else []
+        self._has_output |= bool(rendered)
+        return [*gap, *rendered]
+
+    def tail(self, rows: int, width: int) -> RenderableType | None:
+        """Render the end of the pending text in about `rows` rows of `width` columns; None if it is blank."""
+        if not self._pending.strip():
+            return None
+        rendered: list[RenderableType] = [Text("\n".join(self._pending[-rows * width :].split("\n")[-rows:]))]
+        if len(self._pending) <= _MAX_TAIL:
+            rendered = _render_blocks(self._parser.parse(self._pending), self._color)
+        return Group(*([Text("")] if self._has_output else []), *rendered)
+
+    def _ends_with_fence(self) -> bool:
+        """Return True if the last whole line opens or closes a code block, which is printed once it is complete."""
+        last = self._pending.rpartition("\n")[0]
+        return last[last.rfind("\n") + 1 :].lstrip().startswith(_FENCES)
+
+
+def _is_complete(first: Token, following: list[str]) -> bool:
+    """Return True if no further text can change a block; `following` is the complete line after it, if any."""
+    if first.type == "fence":
+        begin, end = first.map or (0, 0)
+        return end - begin == first.content.count("\n") + 2
+    return first.type in ("heading_open", "hr") or (
+        first.type not in _OPEN_BLOCKS and following != [] and not following[0].strip()
+    )

@@ -1,4 +1,4 @@
-"""Draws a turn as it happens: every event has its lines, and while work goes on the last line names what runs."""
+"""Render the events of a turn: lines in the scrollback, and a live region with a spinner while work is in progress."""
 
 from __future__ import annotations
 
@@ -28,19 +28,22 @@ from swecli.models.events import (
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed, describe_event
 from swecli.models.message import AskRequest, Decision
 from swecli.models.review_events import ReviewEvent
-from swecli.repl.render import activity, review_view, tools
-from swecli.repl.render.activity import Activity, Thought, todo_lines
+from swecli.repl.render import event_lines, tools
+from swecli.repl.render.activity import Activity, Reasoning, render_todos
 from swecli.repl.render.formatting import one_line
-from swecli.repl.render.screen import MarkdownStream, Screen
+from swecli.repl.render.markdown import MarkdownStream
+from swecli.repl.render.screen import Screen
 
-_LIVE_ROWS = 12  # lines of what goes on now, at most: more would only jump, and each key draws them again
-FRAME = 0.1  # seconds between two drawings of the live region, at least
+_MAX_LIVE_ROWS = 12  # a taller live region would jump, and each key press draws it again
+_FRAME_SECONDS = 0.1  # minimum between two drawings of the live region
 
 
 class Renderer:
-    """Takes a turn's events in their order. `show` outside of `begin` and `end` just prints. While a loop runs, a task
-    of it keeps the spinner turning; without one, call `draw`. `clock` in seconds; `todos` is the session's to-do list,
-    in view while work goes on."""
+    """Renders the events of a turn in order; outside of `begin` and `end`, events are only printed.
+
+    An asyncio task redraws the live region, if a loop runs; else the caller calls `draw`. `clock` returns seconds;
+    `todos` is the session's to-do list, shown in the live region.
+    """
 
     def __init__(
         self,
@@ -52,205 +55,208 @@ class Renderer:
         self._clock = clock
         self._activity = Activity(clock)
         self._stream: MarkdownStream | None = None
-        self._thought: Thought | None = None
-        self._last: ToolFinished | None = None
-        self._asked: set[str] = set()  # calls whose preview is on the screen
-        self._answered = ""  # the call whose approval is the last thing on the screen
-        self._has_text = False  # whether the turn has put out text
-        self._gap = False  # whether the next thing is set off by an empty line
-        self._aside = True  # whether what stands above is a passing remark, which another one may follow directly
+        self._reasoning: Reasoning | None = None
+        self._last_call: ToolFinished | None = None
+        self._previewed: set[str] = set()  # ids of calls whose preview was printed
+        self._decided_call = ""  # id of the call whose decision was printed last
+        self._has_text = False  # the turn has printed text
+        self._needs_gap = False  # an empty line comes before the next block
+        self._after_remark = True  # the last print was a remark, so another one needs no empty line
         self._working = self._paused = False
         self._drawn_at = float("-inf")
         self._ticker: asyncio.Task[None] | None = None
 
     def begin(self, label: str = "Working") -> None:
-        """A turn begins; the user's line is already on the screen."""
+        """Begin a turn; the user's line is already printed."""
         self._activity = Activity(self._clock)
-        self._activity.begin(label)
-        self._asked.clear()
-        self._has_text, self._gap, self._aside = False, True, True
+        self._activity.set_label(label)
+        self._previewed.clear()
+        self._has_text, self._needs_gap, self._after_remark = False, True, True
         self._working, self._paused = True, False
-        with suppress(RuntimeError):  # no loop: whoever drives us calls `draw`
-            self._ticker = self._ticker or asyncio.get_running_loop().create_task(self._tick_on())
-        self.draw(now=True)
+        with suppress(RuntimeError):  # no running loop: the caller calls `draw`
+            self._ticker = self._ticker or asyncio.get_running_loop().create_task(self._draw_periodically())
+        self.draw(force=True)
 
     def show(self, event: Event) -> None:
-        """Draw one event."""
-        printed = self.screen.printed
-        self._take(event)
-        self.draw(now=self.screen.printed != printed)
+        """Render one event."""
+        print_count = self.screen.print_count
+        self._handle(event)
+        self.draw(force=self.screen.print_count != print_count)
 
     def end(self) -> None:
-        """The turn is over, however it went: print what is left, take the live region away. May be called twice."""
-        self._settle()
-        for call_id, at in list(self._activity.running.items()):
-            if self._answered != call_id:
-                self._put(tools.head(at.summary, "failed"))
+        """End the turn: print what is unfinished and clear the live region. Idempotent."""
+        self._finish_streams()
+        for call_id, call in self._activity.running.items():
+            if self._decided_call != call_id:
+                self._print_block(tools.render_head(call.summary, "failed"))
             self.screen.line("  └ interrupted", "warn")
-        self._rest()
+        self._stop_work()
         if self._ticker is not None:
             self._ticker.cancel()
             self._ticker = None
 
     def show_approval(self, request: AskRequest) -> None:
-        """Show all of what a call would do, before its approval. Nothing is live until `show_decision`."""
-        self._settle()
+        """Print the preview of a call that needs approval; the live region is empty until `show_decision`."""
+        self._finish_streams()
         self._paused = True
         self.screen.show_live(None)
-        self._asked.add(request.call.id)
-        self._put(tools.question(request))
+        self._previewed.add(request.call.id)
+        self._print_block(tools.render_approval(request))
 
     def show_decision(self, request: AskRequest, decision: Decision | None) -> None:
-        """The line that stays of an approval; None where it was broken off."""
+        """Print the user's decision; None if the question was cancelled."""
         if decision is not None:
-            self._answered = request.call.id
-            self.screen.print(tools.answered(request, decision, self.screen.link_root))
+            self._decided_call = request.call.id
+            self.screen.print(tools.render_decision(request, decision, self.screen.link_root))
         self._paused = False
-        self.draw(now=True)
+        self.draw(force=True)
 
     def expand_last(self) -> bool:
-        """Print all of the last tool's output; False if there was none yet."""
-        if self._last is None:
+        """Print the whole output of the last call; return False if there is none."""
+        if (last := self._last_call) is None:
             return False
-        self._put(tools.whole(self._last.summary, self._last.call, self._last.result))
-        self.draw(now=True)
+        self._print_block(tools.render_expanded(last.summary, last.call, last.result))
+        self.draw(force=True)
         return True
 
-    def _take(self, event: Event) -> None:  # noqa: C901, PLR0912  one arm for each event
+    def _handle(self, event: Event) -> None:  # noqa: C901, PLR0912  one case per event
         match event:
             case TextDelta():
-                self._text(event.text)
+                self._append_text(event.text)
             case ReasoningDelta():
-                self._reason(event.text)
+                self._append_reasoning(event.text)
             case ToolStarted():
-                self._settle()
-                self._activity.start(event.call.id, event.summary)
+                self._finish_streams()
+                self._activity.add_call(event.call.id, event.summary)
             case ToolProgress():
-                self._activity.progress(event.call_id, event.text)
+                self._activity.append_output(event.call_id, event.text)
             case ToolFinished():
-                self._tool(event)
+                self._finish_call(event)
             case StepStarted():
-                self._settle()
-                self._activity.begin("Thinking")
+                self._finish_streams()
+                self._activity.set_label("Thinking")
             case TurnFinished():
-                self._finished(event)
+                self._finish_turn(event)
             case TurnFailed():
-                self._settle()
-                self._rest()
-                self._put(None)
+                self._finish_streams()
+                self._stop_work()
+                self._print_block(None)
                 self.screen.error(event.error, event.hint)
             case StepRetried() | ContextReduced() | ReflectionFailed() | Notice():
                 if isinstance(event, StepRetried):
-                    self._settle()
+                    self._finish_streams()
                 warn = isinstance(event, ReflectionFailed) or (isinstance(event, Notice) and event.level == "warning")
-                self._remark(one_line(describe_event(event), 2_000), warn=warn)
+                self._print_remark(one_line(describe_event(event), 2_000), warn=warn)
             case WindowApplied():
-                self._remark(activity.windowed(event) if event.removed else "")
+                self._print_remark(event_lines.format_window(event))
             case PlaybookUpdated():
-                self._remark(activity.learned(event))
+                self._print_remark(event_lines.render_playbook_update(event))
             case ReviewEvent():
-                self._remark(review_view.drawn(event))
+                self._print_remark(event_lines.render_review_event(event))
 
-    def _text(self, text: str) -> None:
+    def _append_text(self, text: str) -> None:
         if self._stream is None:
             if not text.strip():
                 return
-            self._settle()
-            self._put(None)
-            self._activity.begin("Writing")
-            self._stream = MarkdownStream(self.screen)
+            self._finish_streams()
+            self._print_block(None)
+            self._activity.set_label("Writing")
+            self._stream = MarkdownStream(self.screen.color)
             self._has_text = True
-        self._stream.feed(text)
+        for block in self._stream.feed(text):
+            self.screen.print(block)
 
-    def _reason(self, text: str) -> None:
-        if self._thought is None:
-            self._settle()
-            self._thought = Thought(self._clock())
-        self._thought.add(text)
+    def _append_reasoning(self, text: str) -> None:
+        if self._reasoning is None:
+            self._finish_streams()
+            self._reasoning = Reasoning(self._clock())
+        self._reasoning.append(text)
 
-    def _tool(self, event: ToolFinished) -> None:
-        self._settle()
+    def _finish_call(self, event: ToolFinished) -> None:
+        self._finish_streams()
         self._activity.running.pop(event.call.id, None)
-        self._activity.begin("Working")
-        asked = event.call.id in self._asked
-        self._last = event
-        if asked and event.result.denied:
-            return  # the approval has left its line
-        under = self._answered == event.call.id
-        if not under:
-            state, shown = tools.state_of(event.result), event.result.for_user
-            self._put(tools.head(event.summary, state, event.call, shown, self.screen.link_root))
-        drawing = tools.outcome(event.summary, event.call, event.result, seen=asked, headless=under)
-        self._answered = ""
-        if drawing is not None:
-            self.screen.print(drawing)
+        self._activity.set_label("Working")
+        previewed = event.call.id in self._previewed
+        self._last_call = event
+        if previewed and event.result.denied:
+            return  # the decision is printed
+        has_head = self._decided_call != event.call.id
+        if has_head:
+            style, display = tools.call_style(event.result), event.result.for_user
+            self._print_block(tools.render_head(event.summary, style, event.call, display, self.screen.link_root))
+        result = tools.render_result(event.summary, event.call, event.result, approved=previewed, has_head=has_head)
+        self._decided_call = ""
+        if result is not None:
+            self.screen.print(result)
 
-    def _finished(self, event: TurnFinished) -> None:
-        self._settle()
-        self._rest()
+    def _finish_turn(self, event: TurnFinished) -> None:
+        self._finish_streams()
+        self._stop_work()
         if event.text.strip() and not self._has_text:
-            self._put(None)
+            self._print_block(None)
             self.screen.markdown(event.text.strip())
-        self._put(activity.closing(event))
-        self._aside = True  # what was learned comes right under it
+        self._print_block(event_lines.render_turn_end(event))
+        self._after_remark = True  # what was learned follows without an empty line
 
-    def _put(self, drawing: RenderableType | None) -> None:
-        """Something that stands by itself: an empty line before it, if there is anything above."""
-        if self._gap:
+    def _print_block(self, block: RenderableType | None) -> None:
+        """Print a block after an empty line, unless it is the first; None: only the empty line."""
+        if self._needs_gap:
             self.screen.line()
-        self._gap, self._aside, self._answered = drawing is not None, False, ""
-        if drawing is not None:
-            self.screen.print(drawing)
+        self._needs_gap, self._after_remark, self._decided_call = block is not None, False, ""
+        if block is not None:
+            self.screen.print(block)
 
-    def _remark(self, remark: str | RenderableType | None, warn: bool = False) -> None:
-        """A line in passing; several in a row stand together."""
+    def _print_remark(self, remark: str | RenderableType | None, warn: bool = False) -> None:
+        """Print a remark; consecutive ones have no empty line between them. None and "" print nothing."""
         if not remark:
             return
-        if not self._aside and self._gap:
+        if not self._after_remark and self._needs_gap:
             self.screen.line()
-        self._aside, self._answered = True, ""
+        self._after_remark, self._decided_call = True, ""
         if not isinstance(remark, str):
             self.screen.print(remark)
         else:
             (self.screen.warn if warn else self.screen.note)(remark)
 
-    def _settle(self) -> None:
-        """What was streaming is finished: print the rest of it."""
-        if self._thought is not None:
-            self._put(self._thought.folded(self.screen.width, self._clock()))
-            self._thought = None
+    def _finish_streams(self) -> None:
+        """Print the rest of the streamed reasoning or text."""
+        if self._reasoning is not None:
+            self._print_block(self._reasoning.render_summary(self.screen.width, self._clock()))
+            self._reasoning = None
         if self._stream is not None:
-            self._stream.finish()
-            self._stream, self._gap = None, True
-            self._activity.begin("Working")
+            for block in self._stream.finish():
+                self.screen.print(block)
+            self._stream, self._needs_gap = None, True
+            self._activity.set_label("Working")
 
-    def _rest(self) -> None:
+    def _stop_work(self) -> None:
         self._working = False
         self._activity.running.clear()
         self.screen.show_live(None)
 
-    def draw(self, now: bool = False) -> None:
-        """Draw the live region again if it is time, or `now`."""
+    def draw(self, force: bool = False) -> None:
+        """Draw the live region; throttled unless `force`."""
         if not self._working or self._paused:
             return
-        if now or self._clock() - self._drawn_at >= FRAME:
+        if force or self._clock() - self._drawn_at >= _FRAME_SECONDS:
             self._drawn_at = self._clock()
-            rows = max(1, min(_LIVE_ROWS, self.screen.height - 3))
-            self.screen.show_live(self._now(rows), rows)
+            rows = max(1, min(_MAX_LIVE_ROWS, self.screen.height - 3))
+            self.screen.show_live(self._render_live(rows), rows)
 
-    def _now(self, rows: int) -> RenderableType:
+    def _render_live(self, rows: int) -> RenderableType:
         width = self.screen.width - 1
-        todo = todo_lines(self._todos, rows - 2, width)
-        parts = self._activity.output()
-        if self._thought is not None:
-            parts.append(self._thought.lines(width - 2))
-        tail = self._stream.tail(rows - 1 - len(todo)) if self._stream is not None else None
-        parts += [tail] if tail is not None else []
-        above = [Text("")] if self._gap else []
+        todos = render_todos(self._todos, rows - 2, width)
+        parts = self._activity.render_output()
+        if self._reasoning is not None:
+            parts.append(self._reasoning.render_tail(width - 2))
+        if self._stream is not None:
+            tail = self._stream.tail(rows - 1 - len(todos), self.screen.width)
+            parts += [tail] if tail is not None else []
+        above = [Text("")] if self._needs_gap else []
         below = [Text("")] if parts or self._stream is not None else []
-        return Group(*above, *parts, *below, *todo, self._activity.spinner(width))
+        return Group(*above, *parts, *below, *todos, self._activity.render_spinner(width))
 
-    async def _tick_on(self) -> None:
+    async def _draw_periodically(self) -> None:
         while True:
-            await asyncio.sleep(FRAME)
+            await asyncio.sleep(_FRAME_SECONDS)
             self.draw()

@@ -1,4 +1,4 @@
-"""Drawing tool calls: one head line each, under it a result folded to a few lines; and unified diffs."""
+"""Render tool calls, their results and approvals, and unified diffs."""
 
 from __future__ import annotations
 
@@ -12,45 +12,45 @@ from rich.style import Style
 from rich.text import Text
 
 from swecli.models.message import AskRequest, Decision, Display, ToolCall, ToolResult
-from swecli.repl.render.activity import duration
-from swecli.repl.render.formatting import ESCAPED, escape_invisible, one_line, sanitize
+from swecli.repl.render.formatting import ESCAPED, escape_invisible, format_duration, one_line, sanitize
 from swecli.repl.render.markdown import Prefixed, indented, prefixed
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
-_NOISE = ("index ", "old mode ", "new mode ", "new file mode ", "deleted file mode ", "similarity index ")
+_SKIPPED_HEADERS = (
+    "diff --git ", "index ", "old mode ", "new mode ", "new file mode ", "deleted file mode ", "similarity index ",
+)  # fmt: skip
+_DiffRow = tuple[str, str, int | None]  # style, text, line number: of the old file for a removed line
 
-_Row = tuple[str, str, int | None]  # its style, its text, its number: in the old file where it was removed
 
+def render_diff(diff: str, max_chars: int = 2000, max_rows: int = 0) -> RenderableType:
+    """Render a unified diff with line numbers; text without hunks is rendered as it is.
 
-def render_diff(diff: str, limit: int = 2000, room: int = 0) -> RenderableType:
-    """A unified diff with numbered lines, at most `room` of them unless that is 0; what is none is shown as it is. A
-    line over `limit` characters is cut, visibly; 0 cuts none."""
-    rows = list(_walk(sanitize(diff).splitlines()))
+    At most `max_rows` rows and `max_chars` characters a line; 0 is unlimited. What is truncated is counted.
+    """
+    rows = list(_parse_diff(sanitize(diff).splitlines()))
     files = [row for row in rows if row[0] == "head"]
     if len(files) == 1:
-        rows.remove(files[0])  # one file: whoever shows the diff has named it
-    hidden = len(rows) - room + 1 if room and len(rows) > room else 0
+        rows.remove(files[0])  # the caller has named the only file
+    hidden = len(rows) - max_rows + 1 if max_rows and len(rows) > max_rows else 0
     shown = rows[: len(rows) - hidden]
     width = max((len(str(number)) for _, _, number in shown if number is not None), default=1)
-    return Group(*(_draw_row(row, width, limit) for row in shown), *([_more(hidden)] if hidden else []))
+    return Group(*(_render_row(row, width, max_chars) for row in shown), *([_more(hidden)] if hidden else []))
 
 
-def _walk(source: list[str]) -> Iterator[_Row]:
+def _parse_diff(lines: list[str]) -> Iterator[_DiffRow]:
     old = new = 0
-    inside = seen = False
-    for index, line in enumerate(source):
-        after = source[index + 1] if index + 1 < len(source) else ""
-        hunk = _HUNK.match(line)
-        if hunk:
-            if seen:
+    in_hunk = has_hunk = False
+    for line, following in zip(lines, [*lines[1:], ""], strict=False):
+        if hunk := _HUNK.match(line):
+            if has_hunk:
                 yield "gap", "", None
-            old, new, inside, seen = int(hunk[1]), int(hunk[2]), True, True
-        elif line.startswith("--- ") and after.startswith("+++ "):
-            inside = seen = False
-        elif line.startswith("+++ ") and not inside:
+            old, new, in_hunk, has_hunk = int(hunk[1]), int(hunk[2]), True, True
+        elif line.startswith("--- ") and following.startswith("+++ "):
+            in_hunk = has_hunk = False
+        elif line.startswith("+++ ") and not in_hunk:
             yield "head", re.sub(r"^(?:[ab]/)?", "", line[4:].split("\t")[0]), None
-        elif not inside:
-            if not line.startswith((*_NOISE, "diff --git ")):
+        elif not in_hunk:
+            if not line.startswith(_SKIPPED_HEADERS):
                 yield "quiet", line, None
         elif line.startswith("+"):
             yield "added", line[1:], new
@@ -61,163 +61,167 @@ def _walk(source: list[str]) -> Iterator[_Row]:
         elif line.startswith("\\"):
             yield "quiet", line[2:], None
         elif line.startswith("diff --git "):
-            inside = False
+            in_hunk = False
         else:
             yield "", line[1:], new
             old, new = old + 1, new + 1
 
 
-def _draw_row(row: _Row, width: int, limit: int) -> RenderableType:
+def _render_row(row: _DiffRow, width: int, max_chars: int) -> RenderableType:
     style, text, number = row
     if style == "gap":
-        return Text(" " * (width - 1) + "┆", style="number")
+        return Text(" " * (width - 1) + "┆")
+    line = _render_line(text, max_chars, style, 4)
     if number is None:
-        return _text(text, limit, style, 4)
+        return line
     sign = {"added": "+", "removed": "-"}.get(style, " ")
-    gutter = Text(end="").append(f"{number:>{width}} ", "number").append(f"{sign} ", style or "number")
-    return Prefixed(_text(text, limit, style, 4), gutter, Text(" " * gutter.cell_len, end=""))
+    gutter = Text(end="").append(f"{number:>{width}} ").append(f"{sign} ", style)
+    return Prefixed(line, gutter, Text(" " * gutter.cell_len, end=""))
 
 
-def _text(text: str, limit: int, style: str, tab_size: int = 8) -> Text:
-    """Return clean text, truncated visibly after `limit` characters (0: never), escaped characters highlighted."""
-    cut = len(text) - limit if limit else 0
-    drawn = Text(text[:limit] if cut > 0 else text, style=style, tab_size=tab_size)
-    drawn.highlight_regex(ESCAPED, "revealed")
-    if cut > 0:
-        drawn.append(f" … {cut:,} more characters", "quiet")
-    return drawn
+def _render_line(text: str, max_chars: int, style: str, tab_size: int = 8) -> Text:
+    """Render sanitized text, truncated to `max_chars` characters (0: never), with escaped characters highlighted."""
+    excess = len(text) - max_chars if max_chars else 0
+    line = Text(text[:max_chars] if excess > 0 else text, style=style, tab_size=tab_size)
+    line.highlight_regex(ESCAPED, "escaped")
+    if excess > 0:
+        line.append(f" … {excess:,} more characters", "quiet")
+    return line
 
 
 _OUTPUT_LINES = 6
 _DIFF_LINES = 24
-_LINE_LIMIT = 300  # characters of one line in a folded result; unfolded it is `FULL_LIMIT`
-FULL_LIMIT = 20_000
-_LIST_TOOLS = {"todo": 20}  # tools whose result is short by nature and worth seeing whole: how many lines
-_HINT = "Ctrl+O to expand"
+_MAX_CHARS = 300  # characters of one line in a folded result
+MAX_EXPANDED_CHARS = 20_000  # characters of one line in an expanded result
+_TOOL_LINES = {"todo": 20}  # tools whose results are short and shown whole
+_EXPAND_HINT = "Ctrl+O to expand"
 _SLOW_MS = 1_000
 
 
-def state_of(result: ToolResult) -> str:
-    """How a result is coloured."""
+def call_style(result: ToolResult) -> str:
+    """Return the style of a finished call: denied, ok or failed."""
     return "denied" if result.denied else "ok" if result.ok else "failed"
 
 
-def _linked(text: Text, shown: Display, root: Path | None) -> Text:
-    """The name of a file that was changed as a link to it below `root`, unless that is None."""
-    name = one_line(shown.title)
-    if root is not None and shown.kind == "diff" and (start := text.plain.find(name)) >= 0:
-        text.stylize(Style(link=(root / shown.title).as_uri()), start, start + len(name))
+def _link_file(text: Text, display: Display, root: Path | None) -> Text:
+    """Link the name of a changed file to its path below `root`; None: no links."""
+    name = one_line(display.title)
+    if root is not None and display.kind == "diff" and (start := text.plain.find(name)) >= 0:
+        text.stylize(Style(link=(root / display.title).as_uri()), start, start + len(name))
     return text
 
 
-def head(
-    summary: str, state: str, call: ToolCall | None = None, shown: Display | None = None, root: Path | None = None
+def render_head(
+    summary: str, style: str, call: ToolCall | None = None, display: Display | None = None, root: Path | None = None
 ) -> RenderableType:
-    """The line that names a call: a sign coloured by `state`, the verb, what it is about, and a long duration."""
+    """Render the head line of a call: a bullet in `style`, its summary, and its duration if it was slow."""
     verb, space, rest = one_line(summary).partition(" ")
-    text = _linked(Text.assemble((verb, "head"), space, rest), shown or Display(), root)
+    text = _link_file(Text.assemble((verb, "head"), space, rest), display or Display(), root)
     if call is not None and (call.duration_ms or 0) >= _SLOW_MS:
-        text.append(f" · {duration(call.duration_ms or 0)}", "quiet")
-    return prefixed(text, "● ", state)
+        text.append(f" · {format_duration(call.duration_ms or 0)}", "quiet")
+    return prefixed(text, "● ", style)
 
 
-def outcome(
-    summary: str, call: ToolCall, result: ToolResult, *, seen: bool = False, headless: bool = False
+def render_result(
+    summary: str, call: ToolCall, result: ToolResult, *, approved: bool = False, has_head: bool = True
 ) -> RenderableType | None:
-    """What became of a call, folded; None if there is nothing to say. `seen` leaves out a diff that was just
-    approved; `headless` adds how long it took, and that it is done, where no head line does."""
-    title = _title(summary, call, result)
-    slow = duration(call.duration_ms or 0) if headless and (call.duration_ms or 0) >= _SLOW_MS else ""
-    title = " · ".join(part for part in (title, slow) if part)
-    lines: list[RenderableType] = [Text(title, style="quiet" if result.ok else state_of(result))] if title else []
+    """Render a call's result, folded; None if there is nothing to show.
+
+    `approved`: its diff was shown for approval and is omitted. Without `has_head`, the duration is shown here.
+    """
+    title = _result_title(summary, call, result)
+    if not has_head and (call.duration_ms or 0) >= _SLOW_MS:
+        title = " · ".join(part for part in (title, format_duration(call.duration_ms or 0)) if part)
+    lines: list[RenderableType] = [Text(title, style="quiet" if result.ok else call_style(result))] if title else []
     if result.for_user.kind != "diff" and not result.denied:
-        lines += _folded(call, result)
-    elif not result.denied and not seen:
-        lines.append(render_diff(result.for_user.body, room=_DIFF_LINES))
-    if not lines and headless:
+        lines += _folded_output(call, result)
+    elif not result.denied and not approved:
+        lines.append(render_diff(result.for_user.body, max_rows=_DIFF_LINES))
+    if not lines and not has_head:
         lines.append(Text("done", style="quiet"))
-    return _hung(lines)
+    return _under_head(lines)
 
 
-def whole(summary: str, call: ToolCall, result: ToolResult) -> RenderableType:
-    """A call with all of its output: a change as its diff, anything else as the model got it."""
+def render_expanded(summary: str, call: ToolCall, result: ToolResult) -> RenderableType:
+    """Render a call with its whole diff, or its whole output as the model received it."""
     if result.for_user.kind == "diff":
         lines = [render_diff(result.for_user.body)]
     else:
-        lines = [_text(line, FULL_LIMIT, "") for line in sanitize(result.for_model).rstrip("\n").split("\n")]
-    parts = [head(summary, state_of(result), call), _hung(lines)]
+        output = sanitize(result.for_model).rstrip("\n").split("\n")
+        lines = [_render_line(line, MAX_EXPANDED_CHARS, "") for line in output]
+    parts = [render_head(summary, call_style(result), call), _under_head(lines)]
     return Group(*(part for part in parts if part is not None))
 
 
-def question(request: AskRequest) -> RenderableType:
-    """A call that waits for a yes: all of what it would do, with nothing hidden in it."""
-    parts: list[RenderableType] = [head(escape_invisible(request.summary), "asking")]
+def render_approval(request: AskRequest) -> RenderableType:
+    """Render a call that needs approval: its whole preview, untruncated, with invisible characters escaped."""
+    parts: list[RenderableType] = [render_head(escape_invisible(request.summary), "asking")]
     preview = request.preview
     body = escape_invisible(preview.body or json.dumps(request.call.parameters, ensure_ascii=False, indent=2))
     target = request.summary.partition(" ")[2]
     if preview.kind == "diff":
         parts.append(indented(render_diff(body, 0), 2))
     elif body.strip() != target:
-        parts.append(indented(_text(body.rstrip("\n"), 0, ""), 4))
+        parts.append(indented(_render_line(body.rstrip("\n"), 0, ""), 4))
     notes = [note for note in (preview.title, request.why) if note and note not in target]
-    return Group(*parts, *(indented(_text(escape_invisible(note), 0, "quiet"), 2) for note in notes))
+    return Group(*parts, *(indented(_render_line(escape_invisible(note), 0, "quiet"), 2) for note in notes))
 
 
-def answered(request: AskRequest, decision: Decision, root: Path | None = None) -> RenderableType:
-    """The one line that stays of a question."""
-    what = one_line(request.summary)
+def render_decision(request: AskRequest, decision: Decision, root: Path | None = None) -> RenderableType:
+    """Render the user's decision on a call as one line."""
+    summary = one_line(request.summary)
     if not decision.allow:
-        text = Text(f"refused: {what}", style="denied")
+        text = Text(f"refused: {summary}", style="denied")
         text.append(f" · {sanitize(decision.reason)}" if decision.reason else "", "quiet")
         return prefixed(text, "✗ ", "denied")
-    text = _linked(Text(f"allowed: {what}", style="quiet"), request.preview, root)
-    if decision.scope == "session":
-        text.append(f" · for this session: {one_line(request.session_label)}")
-    elif decision.scope == "project":
-        text.append(f" · always in this project: {one_line(request.session_label)}")
+    text = _link_file(Text(f"allowed: {summary}", style="quiet"), request.preview, root)
+    scope = {"session": "for this session", "project": "always in this project"}.get(decision.scope)
+    if scope:
+        text.append(f" · {scope}: {one_line(request.session_label)}")
     return prefixed(text, "✓ ", "ok")
 
 
-def _title(summary: str, call: ToolCall, result: ToolResult) -> str:
-    """The first line under the head, without what the head shows already."""
+def _result_title(summary: str, call: ToolCall, result: ToolResult) -> str:
+    """Return the first line of a result, without what the head line already shows."""
     if result.denied:
         return f"refused: {one_line(call.reason or result.for_model)}"
     head = one_line(summary)
-    title = one_line(result.for_user.title)
-    title = title.removeprefix(f"{head.partition(' ')[2]}: ")
-    parts = [title] if title and title not in head and not (title == "exit code 0" and _body(result)) else []
+    title = one_line(result.for_user.title).removeprefix(f"{head.partition(' ')[2]}: ")
+    parts = [title] if title and title not in head and not (title == "exit code 0" and _output_lines(result)) else []
     if result.cancelled and not title:
         parts.append("interrupted")
     elif result.exit_code and "exit" not in title:
         parts.append(f"exit code {result.exit_code}")
-    if not parts and result.for_user.kind != "diff" and not _body(result):
+    if not parts and result.for_user.kind != "diff" and not _output_lines(result):
         parts.append("no output" if result.ok else "failed")
     return " · ".join(parts)
 
 
-def _body(result: ToolResult) -> list[str]:
-    shown = result.for_user
-    text = sanitize(shown.body or ("" if shown.title else result.for_model))
+def _output_lines(result: ToolResult) -> list[str]:
+    display = result.for_user
+    text = sanitize(display.body or ("" if display.title else result.for_model))
     return text.strip("\n").split("\n") if text.strip() else []
 
 
-def _folded(call: ToolCall, result: ToolResult) -> list[RenderableType]:
-    """A program's last lines, since that is where it says how it ended; of anything else the first ones."""
-    lines = _body(result)
-    room = _LIST_TOOLS.get(call.name, _OUTPUT_LINES)
+def _folded_output(call: ToolCall, result: ToolResult) -> list[RenderableType]:
+    """Render the last lines of a command's output, where errors are, or the first lines of any other output."""
+    lines = _output_lines(result)
+    max_lines = _TOOL_LINES.get(call.name, _OUTPUT_LINES)
     style = "output" if result.ok or result.for_user.title else "failed"
-    hidden = len(lines) - room + 1 if len(lines) > room else 0
-    last = result.exit_code is not None or result.cancelled
-    shown = lines[hidden:] if last else lines[: len(lines) - hidden]
-    drawn: list[RenderableType] = [_text(line, _LINE_LIMIT, style) for line in shown]
+    hidden = len(lines) - max_lines + 1 if len(lines) > max_lines else 0
+    is_command = result.exit_code is not None or result.cancelled
+    shown = lines[hidden:] if is_command else lines[: len(lines) - hidden]
+    rows: list[RenderableType] = [_render_line(line, _MAX_CHARS, style) for line in shown]
     if not hidden:
-        return drawn
-    return [Text(f"… {hidden:,} lines above ({_HINT})", style="quiet"), *drawn] if last else [*drawn, _more(hidden)]
+        return rows
+    if is_command:
+        return [Text(f"… {hidden:,} lines above ({_EXPAND_HINT})", style="quiet"), *rows]
+    return [*rows, _more(hidden)]
 
 
 def _more(hidden: int) -> Text:
-    return Text(f"… {hidden:,} more lines ({_HINT})", style="quiet")
+    return Text(f"… {hidden:,} more lines ({_EXPAND_HINT})", style="quiet")
 
 
-def _hung(lines: Sequence[RenderableType]) -> RenderableType | None:
+def _under_head(lines: Sequence[RenderableType]) -> RenderableType | None:
     return prefixed(Group(*lines), "  └ ", "quiet") if lines else None

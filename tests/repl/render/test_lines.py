@@ -11,7 +11,8 @@ from rich.console import RenderableType
 from swecli.models.events import ContextReduced, StepRetried, TurnFinished
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed, describe_event
 from swecli.models.message import Usage
-from swecli.repl.render import activity as lines
+from swecli.repl.render.event_lines import render_playbook_update, render_turn_end
+from swecli.repl.render.formatting import format_duration
 from swecli.repl.render.screen import Screen
 from tests.screen.emulated import Paper
 
@@ -25,7 +26,7 @@ def text(drawing: RenderableType | None) -> str:
 
 def finished(reason: str = "done", cost: float | None = 0.0021, usage: Usage | None = None) -> str:
     used = Usage(1_000, 204, 0, 70, 10) if usage is None else usage
-    return text(lines.closing(TurnFinished(reason, "", used, cost, 1, 2_340)))  # type: ignore[arg-type]
+    return text(render_turn_end(TurnFinished(reason, "", used, cost, 1, 2_340)))  # type: ignore[arg-type]
 
 
 def test_a_turn_closes_with_time_tokens_and_cost() -> None:
@@ -41,18 +42,18 @@ def test_a_turn_closes_with_time_tokens_and_cost() -> None:
     [(0, "0.0 s"), (9_940, "9.9 s"), (12_400, "12 s"), (59_700, "1 min 00 s"), (185_000, "3 min 05 s")],
 )
 def test_times_read_well(milliseconds: int, shown: str) -> None:
-    assert lines.duration(milliseconds) == shown
+    assert format_duration(milliseconds) == shown
 
 
 def test_what_was_learned_states_what_it_cost() -> None:
     one = PlaybookUpdated(7, "d", ("+ run tests with pytest -q  (P-3)",), added=("P-3",))
-    assert text(lines.learned(one)) == "✎ learned: + run tests with pytest -q  (P-3) · no cost"
+    assert text(render_playbook_update(one)) == "✎ learned: + run tests with pytest -q  (P-3) · no cost"
     many = PlaybookUpdated(7, "d", tuple(f"P-{n} helpful" for n in range(9)), tagged=("P-1",), cost=0.02)
-    assert text(lines.learned(many)) == "✎ playbook: P-0 helpful · 8 more: /playbook list --log · $0.02"
+    assert text(render_playbook_update(many)) == "✎ playbook: P-0 helpful · 8 more: /playbook list --log · $0.02"
     refused = PlaybookUpdated(7, "d", (), refused=("not learned: it holds a secret",))
-    assert "it holds a secret" in text(lines.learned(refused))
-    assert lines.learned(replace(refused, tokens=90)) is None, "what a model proposed in vain stands in the log"
-    assert lines.learned(PlaybookUpdated(7, "d", ())) is None
+    assert "it holds a secret" in text(render_playbook_update(refused))
+    assert render_playbook_update(replace(refused, tokens=90)) is None, "rejected proposals of a model are only logged"
+    assert render_playbook_update(PlaybookUpdated(7, "d", ())) is None
 
 
 def test_failures_and_retries_say_what_comes_next() -> None:

@@ -8,19 +8,26 @@ import sys
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import RenderableType
 
-from swecli.repl.render.screen import MarkdownStream, Screen
+from swecli.repl.render.markdown import MarkdownStream
+from swecli.repl.render.screen import Screen
 from tests.screen.canned import ANSWER
 from tests.screen.emulated import Paper
 
 
-def streamed(text: str, size: int = 7, width: int = 60, color: bool = False) -> tuple[str, MarkdownStream]:
+def streamed(text: str, size: int = 7, width: int = 60, color: bool = False) -> str:
     out = io.StringIO()
-    stream = MarkdownStream(Screen(Paper(out, width), color))
+    screen, stream = Screen(Paper(out, width), color), MarkdownStream(color)
     for at in range(0, len(text), size):
-        stream.feed(text[at : at + size])
-    stream.finish()
-    return out.getvalue(), stream
+        put(screen, stream.feed(text[at : at + size]))
+    put(screen, stream.finish())
+    return out.getvalue()
+
+
+def put(screen: Screen, blocks: list[RenderableType]) -> None:
+    for block in blocks:
+        screen.print(block)
 
 
 def whole(text: str, width: int = 60) -> str:
@@ -31,7 +38,7 @@ def whole(text: str, width: int = 60) -> str:
 
 @pytest.mark.parametrize("size", [1, 3, 17, 10_000])
 def test_a_streamed_text_looks_as_if_it_had_come_at_once(size: int) -> None:
-    assert streamed(ANSWER, size)[0] == whole(ANSWER)
+    assert streamed(ANSWER, size) == whole(ANSWER)
 
 
 LINES = ["# h", "text", "more text", "- a", "- b", "  - c", "", "", "> q", "1. x", "---", "| a | b |", "```", "`c`"]
@@ -42,7 +49,7 @@ LINES = ["# h", "text", "more text", "- a", "- b", "  - c", "", "", "> q", "1. x
 @pytest.mark.slow
 def test_however_it_is_cut_the_same_is_printed(lines: list[str], size: int) -> None:
     text = "\n".join(lines)
-    assert streamed(text, size)[0] == streamed(text, 1)[0]
+    assert streamed(text, size) == streamed(text, 1)
 
 
 @given(st.text(st.sampled_from("ab `*-#>|1.\n\t\r[]~"), max_size=120), st.integers(1, 9))
@@ -91,39 +98,39 @@ def test_the_work_grows_with_the_text_and_not_with_its_square(unit: str) -> None
 
 def test_finished_blocks_are_printed_once_and_before_the_end() -> None:
     out = io.StringIO()
-    stream = MarkdownStream(Screen(Paper(out, 60), False))
-    stream.feed("First.\n\nSecond.\n\nThi")
+    screen, stream = Screen(Paper(out, 60), False), MarkdownStream(False)
+    put(screen, stream.feed("First.\n\nSecond.\n\nThi"))
     assert out.getvalue() == "First.\n\nSecond.\n"
-    stream.feed("rd.")
-    stream.finish()
+    put(screen, stream.feed("rd."))
+    put(screen, stream.finish())
     assert out.getvalue() == "First.\n\nSecond.\n\nThird.\n"
 
 
 def test_code_is_shown_while_it_comes_and_printed_as_soon_as_it_is_whole() -> None:
     out = io.StringIO()
     screen = Screen(Paper(out, 60), False)
-    stream = MarkdownStream(screen)
-    stream.feed("```python\n" + "".join(f"line_{number}\n" for number in range(500)))
-    tail = stream.tail(10)
+    stream = MarkdownStream(False)
+    put(screen, stream.feed("```python\n" + "".join(f"line_{number}\n" for number in range(500))))
+    tail = stream.tail(10, 60)
     assert tail is not None
-    assert "line_499" in screen.drawn(tail)
+    assert "line_499" in screen.render(tail)
     assert out.getvalue() == ""
-    stream.feed("```\n")
+    put(screen, stream.feed("```\n"))
     assert out.getvalue().count("line_") == 500
 
 
 def test_a_long_list_goes_on_counting_in_its_own_numbers() -> None:
     text = "".join("1. item\n" for _ in range(30))
-    out = streamed(text)[0]
+    out = streamed(text)
     assert [int(line.split(".")[0]) for line in out.split("\n") if line.strip()] == list(range(1, 31))
 
 
 def test_a_table_comes_when_it_is_complete() -> None:
     out = io.StringIO()
-    stream = MarkdownStream(Screen(Paper(out, 60), False))
-    stream.feed("| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n")
+    screen, stream = Screen(Paper(out, 60), False), MarkdownStream(False)
+    put(screen, stream.feed("| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n"))
     assert out.getvalue() == ""
-    stream.feed("\nafter")
+    put(screen, stream.feed("\nafter"))
     assert "3" in out.getvalue()
     assert "after" not in out.getvalue()
 
@@ -132,8 +139,8 @@ def test_a_table_comes_when_it_is_complete() -> None:
 def test_the_tail_of_a_text_without_end_stays_small() -> None:
     out = io.StringIO()
     screen = Screen(Paper(out, 60), False)
-    stream = MarkdownStream(screen)
-    stream.feed("| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 5_000)
-    tail = stream.tail(10)
+    stream = MarkdownStream(False)
+    put(screen, stream.feed("| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 5_000))
+    tail = stream.tail(10, 60)
     assert tail is not None
-    assert len(screen.drawn(tail).splitlines()) <= 12
+    assert len(screen.render(tail).splitlines()) <= 12

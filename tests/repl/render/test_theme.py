@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from swecli.repl.render.known_terminal import Theme
+from swecli.repl.render.terminal_features import Theme
 
 WEZTERM = {"TERM_PROGRAM": "WezTerm"}
 WHITE = "\x1b]11;rgb:ffff/ffff/ffff\x1b\\"
@@ -20,7 +20,7 @@ COLOURED = "\x1b[1;36mname\x1b[0m \x1b[33mwarn\x1b[0m \x1b[0;2;31mno\x1b[0m"
     ],
 )
 def test_a_theme_changes_colours_and_nothing_else(name: str, shown: str) -> None:
-    assert Theme(name, {}).recolored(COLOURED) == shown
+    assert Theme(name, {}).recolor(COLOURED) == shown
 
 
 @pytest.mark.parametrize(
@@ -37,8 +37,8 @@ def test_the_background_is_read_from_the_environment_and_asked_only_of_a_known_t
     environ: dict[str, str], shown: str, asks: bool
 ) -> None:
     theme = Theme("auto", environ)
-    assert (theme.shown, theme.asks) == (shown, asks)
-    assert not Theme("light", environ).asks
+    assert (theme.resolved, bool(theme.pop_query())) == (shown, asks)
+    assert not Theme("light", environ).pop_query()
 
 
 @pytest.mark.parametrize(
@@ -52,17 +52,17 @@ def test_the_background_is_read_from_the_environment_and_asked_only_of_a_known_t
 def test_the_answer_is_taken_out_of_the_keys_however_it_is_cut(answer: str, shown: str) -> None:
     for cut in range(2, len(answer)):
         theme = Theme("auto", WEZTERM)
-        theme.asked()
-        assert theme.take("ab" + answer[:cut]) + theme.take(answer[cut:] + "c\x1b[A") == "abc\x1b[A"
-        assert theme.shown == shown
+        theme.pop_query()
+        assert theme.strip_reply("ab" + answer[:cut]) + theme.strip_reply(answer[cut:] + "c\x1b[A") == "abc\x1b[A"
+        assert theme.resolved == shown
 
 
 def test_keys_are_left_alone_and_a_late_answer_is_still_none() -> None:
     theme = Theme("auto", WEZTERM)
-    assert theme.take(WHITE) == WHITE, "nothing was asked"
-    theme.asked()
+    assert theme.strip_reply(WHITE) == WHITE, "nothing was asked"
+    theme.pop_query()
     for keys in ("\x1b", "\x1b[A", "\x1b]x", "11;rgb", "\x1bOP"):
-        assert theme.take(keys) == keys
-    theme._asked -= 60
-    assert theme.take("\x1b]11;rg") == "\x1b]11;rg", "an answer does not come in pieces a minute later"
-    assert (theme.take(WHITE + "x"), theme.shown) == ("x", "light")
+        assert theme.strip_reply(keys) == keys
+    theme._queried_at -= 60
+    assert theme.strip_reply("\x1b]11;rg") == "\x1b]11;rg", "an answer does not come in pieces a minute later"
+    assert (theme.strip_reply(WHITE + "x"), theme.resolved) == ("x", "light")

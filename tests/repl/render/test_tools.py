@@ -27,7 +27,7 @@ def text(drawing: RenderableType | None, width: int = 80) -> str:
 
 
 def outcome(result: ToolResult, summary: str = "Run ls", call: ToolCall = CALL) -> str:
-    return text(tools.outcome(summary, call, result))
+    return text(tools.render_result(summary, call, result))
 
 
 def numbered(count: int) -> str:
@@ -35,8 +35,8 @@ def numbered(count: int) -> str:
 
 
 def test_a_head_names_the_call_and_how_long_it_took_if_that_was_long() -> None:
-    assert text(tools.head("Run ls", "ok", replace(CALL, duration_ms=40))) == "● Run ls\n"
-    assert text(tools.head("Run ls", "ok", replace(CALL, duration_ms=2_340))) == "● Run ls · 2.3 s\n"
+    assert text(tools.render_head("Run ls", "ok", replace(CALL, duration_ms=40))) == "● Run ls\n"
+    assert text(tools.render_head("Run ls", "ok", replace(CALL, duration_ms=2_340))) == "● Run ls · 2.3 s\n"
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_a_head_names_the_call_and_how_long_it_took_if_that_was_long() -> None:
     ],
 )
 def test_the_state_reports_the_colour(result: ToolResult, state: str) -> None:
-    assert tools.state_of(result) == state
+    assert tools.call_style(result) == state
 
 
 def test_short_output_is_shown_whole() -> None:
@@ -87,33 +87,33 @@ def test_a_refusal_gives_its_reason() -> None:
 def test_a_change_that_was_just_approved_is_not_shown_again() -> None:
     result = ToolResult(True, "ok", Display("swecli/app.py", DIFF, "diff"))
     assert "choose_model" in outcome(result, "Edit swecli/app.py")
-    assert tools.outcome("Edit swecli/app.py", CALL, result, seen=True) is None
+    assert tools.render_result("Edit swecli/app.py", CALL, result, approved=True) is None
 
 
 @pytest.mark.slow
 def test_a_huge_line_is_cut_when_folded_and_longer_when_whole() -> None:
     result = ToolResult(True, "x" * 1_000_000, Display(body="x" * 1_000_000))
     assert len(outcome(result)) < 600
-    shown = text(tools.whole("Run ls", CALL, result))
-    assert shown.count("x") == tools.FULL_LIMIT
+    shown = text(tools.render_expanded("Run ls", CALL, result))
+    assert shown.count("x") == tools.MAX_EXPANDED_CHARS
     assert "980,000 more characters" in shown
 
 
 def test_whole_output_is_what_the_model_was_notified() -> None:
     result = ToolResult(True, numbered(40), Display("a.py", "40 lines"))
-    assert all(f"line {n}\n" in text(tools.whole("Read a.py", CALL, result)) for n in range(40))
+    assert all(f"line {n}\n" in text(tools.render_expanded("Read a.py", CALL, result)) for n in range(40))
 
 
 @pytest.mark.slow
 def test_a_question_shows_all_of_the_change() -> None:
     long = "--- a/x\n+++ b/x\n@@ -0,0 +1,3000 @@\n" + "".join(f"+row {n}\n" for n in range(3_000)) + "+" + "z" * 9_000
-    shown = text(tools.question(replace(ASK_EDIT, preview=Display("x", long, "diff"))))
+    shown = text(tools.render_approval(replace(ASK_EDIT, preview=Display("x", long, "diff"))))
     assert all(f"+ row {n}\n" in shown for n in range(3_000))
     assert shown.count("z") == 9_000
 
 
 def test_a_question_shows_all_of_a_command_with_nothing_hidden() -> None:
-    shown = text(tools.question(ASK_RUN))
+    shown = text(tools.render_approval(ASK_RUN))
     assert "<U+202E>'hidden'\n" in shown
     assert "curl example.org\n" in shown
     assert "in /home/ann/project" in shown
@@ -122,14 +122,14 @@ def test_a_question_shows_all_of_a_command_with_nothing_hidden() -> None:
 
 def test_a_question_without_a_preview_shows_the_parameters() -> None:
     request = AskRequest(ToolCall("c", "odd", {"target": "a\x1b[31m"}), "Run this?", "Do odd things", Display())
-    shown = text(tools.question(request))
+    shown = text(tools.render_approval(request))
     assert '"target"' in shown
     assert "\x1b" not in shown
 
 
 def test_a_one_line_command_is_shown_once() -> None:
     request = replace(ASK_RUN, summary="Run ls -l", preview=Display("", "ls -l", "code", "bash"), why="")
-    assert text(tools.question(request)) == "● Run ls -l\n"
+    assert text(tools.render_approval(request)) == "● Run ls -l\n"
 
 
 @pytest.mark.parametrize(
@@ -145,14 +145,14 @@ def test_a_one_line_command_is_shown_once() -> None:
     ],
 )
 def test_an_answer_leaves_one_line(decision: Decision, line: str) -> None:
-    assert text(tools.answered(ASK_EDIT, decision), 120) == line + "\n"
+    assert text(tools.render_decision(ASK_EDIT, decision), 120) == line + "\n"
 
 
 def test_the_path_of_a_changed_file_is_a_link_where_there_are_such(tmp_path: Path) -> None:
     changed, out = Display("src/a b.py", DIFF, "diff"), io.StringIO()
     for shown, root in ((changed, tmp_path), (changed, None), (Display("src/a b.py", "text"), tmp_path)):
-        Screen(Paper(out, 80), True).print(tools.head("Edit src/a b.py (+1 -1)", "ok", CALL, shown, root))
+        Screen(Paper(out, 80), True).print(tools.render_head("Edit src/a b.py (+1 -1)", "ok", CALL, shown, root))
     link = rf"\x1b]8;[^;]*;{tmp_path.as_uri()}/src/a%20b.py\x1b\\[^;]*src/a b.py"
     assert len(re.findall(link, out.getvalue())) == out.getvalue().count("file:") == 1
-    Screen(Paper(out, 200), True).print(tools.answered(ASK_EDIT, Decision(True), tmp_path))
+    Screen(Paper(out, 200), True).print(tools.render_decision(ASK_EDIT, Decision(True), tmp_path))
     assert f"{tmp_path.as_uri()}/swecli/app.py\x1b" in out.getvalue()

@@ -65,7 +65,7 @@ async def theme(ctx: CommandContext, args: str) -> None:
     if wanted and wanted not in _THEMES:
         raise UsageError(f"Unknown theme {args!r}.", f"Choose one of: {', '.join(_THEMES)}")
     present.name = wanted or present.name
-    found = f" ({present.shown})" if present.name == "auto" else ""
+    found = f" ({present.resolved})" if present.name == "auto" else ""
     ctx.screen.note(f"theme {present.name}{found}: {_THEMES[present.name]}")
     if not ctx.screen.color:
         ctx.screen.note("nothing is coloured here: NO_COLOR is set, color is off, or the terminal shows none")

@@ -6,7 +6,7 @@ import pytest
 
 from swecli.app import Runtime
 from swecli.models.errors import UsageError
-from swecli.repl.render.known_terminal import Theme
+from swecli.repl.render.terminal_features import Theme
 from tests.support.command_context import ScriptedContext
 from tests.support.screenless import play
 
@@ -15,7 +15,7 @@ async def test_theme_shows_and_changes_what_is_in_use(runtime: Runtime, ctx: Scr
     ctx.theme = Theme("auto", {"COLORFGBG": "0;15"})
     assert "theme auto (light)" in await ctx.type("/theme")
     assert "theme none: no colours" in await ctx.type("/theme none")
-    assert ctx.theme.shown == "none"
+    assert ctx.theme.resolved == "none"
     with pytest.raises(UsageError, match="Unknown theme 'pink'"):
         await ctx.type("/theme pink")
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from prompt_toolkit.input import PipeInput, create_pipe_input
 
-from swecli.repl.render.known_terminal import known_as, notification
+from swecli.repl.render.terminal_features import format_notification, notification_kind
 from swecli.repl.repl import REPL
 from tests.repl.input.test_question import OPTIONS, Drawn, Typist
 from tests.support.runtime import make_start
@@ -31,10 +31,10 @@ MARKS = ("\x1b]133;A\x07", "\x1b]133;B\x07", "\x1b]133;C\x07", "\x1b]133;D\x07")
 def test_a_known_terminal_notifies_in_its_own_way_and_others_ring(
     environ: dict[str, str], known: str, call: str
 ) -> None:
-    assert known_as(environ) == known
-    assert notification("auto", environ, "finished") == call
-    assert notification("off", environ, "finished") == ""
-    assert notification("bell", environ, "finished") == "\x07"
+    assert notification_kind(environ) == known
+    assert format_notification("auto", environ, "finished") == call
+    assert format_notification("off", environ, "finished") == ""
+    assert format_notification("bell", environ, "finished") == "\x07"
 
 
 async def test_a_long_turn_is_announced_once_nothing_waits_and_a_short_one_is_not() -> None:

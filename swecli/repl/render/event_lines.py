@@ -1,0 +1,117 @@
+"""Render single events as lines: the end of a turn, what was learned, the progress and findings of a review."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from swecli.models.events import TurnFinished, WindowApplied
+from swecli.models.finding import Finding, pluralize
+from swecli.models.learning_events import PlaybookUpdated
+from swecli.models.review_events import FindingsAccumulated, ReviewEvent, ReviewFinished, ReviewStarted
+from swecli.repl.render.formatting import format_cost, format_duration, one_line, sanitize
+from swecli.repl.render.markdown import indented, prefixed
+from swecli.repl.render.tools import render_diff
+from swecli.review.publish.view import FindingView, format_event, row_view
+
+_TURN_STOPS = {
+    "max_turns": "stopped: reached the limit of requests per turn",
+    "max_budget": "stopped: reached the cost limit",
+    "loop": "stopped: the same calls kept repeating",
+    "length": "stopped: the answer reached the length limit",
+    "refusal": "stopped: the model refused to answer",
+    "content_filter": "stopped: the service withheld the rest of the answer",
+    "cancelled": "interrupted",
+}
+_REVIEW_STOPS = {
+    "unreadable": "incomplete: a report could not be read",
+    "max_loops": "stopped: reached the limit of loops",
+    "max_budget": "stopped: reached the cost limit",
+    "interrupted": "interrupted: findings so far are kept",
+    "failed": "failed: findings so far are kept",
+}
+_MAX_LOST = 5  # unreadable reports shown
+
+
+def render_turn_end(event: TurnFinished) -> RenderableType:
+    """Render duration, tokens and cost of a turn, and why it stopped unless it is done."""
+    parts = [format_duration(event.duration_ms)]
+    if event.usage.total:
+        parts.append(f"{event.usage.prompt:,} in / {event.usage.output + event.usage.reasoning:,} out")
+    parts.append(format_cost(event.cost))
+    text = Text()
+    if event.reason in _TURN_STOPS:
+        text.append(_TURN_STOPS[event.reason], "warn").append(" · ", "quiet")
+    return text.append(" · ".join(parts), "quiet")
+
+
+def render_playbook_update(event: PlaybookUpdated) -> RenderableType | None:
+    """Render a playbook change and its cost in one line; None if nothing changed.
+
+    Rejected proposals are shown if the user made them; those of a model are in the log only.
+    """
+    lines = [sanitize(line, keep_newlines=False).strip() for line in event.lines]
+    lines += [] if event.tokens else [f"rejected: {one_line(line)}" for line in event.refused]
+    if not lines:
+        return None
+    label = "learned" if event.added or event.removed else "playbook"
+    more = f" · {len(lines) - 1} more: /playbook list --log" if len(lines) > 1 else ""
+    return prefixed(Text(f"{label}: {lines[0]}{more} · {format_cost(event.cost)}"), "✎ ")
+
+
+def format_window(event: WindowApplied) -> str:
+    """Format how many turns the reflection window keeps and drops; "" if it drops none."""
+    if not event.removed:
+        return ""
+    kept = "the last turn" if event.kept == 1 else f"the last {event.kept:,} turns"
+    return f"keeping {kept} ({event.removed:,} older {'one' if event.removed == 1 else 'ones'} left out)"
+
+
+def render_review_event(event: ReviewEvent) -> RenderableType | None:
+    """Render an event of a review; None if it has no lines."""
+    match event:
+        case FindingsAccumulated():
+            rows = [prefixed(_finding_head(row_view(finding), finding, 300), "  ") for finding in event.findings]
+            return Group(*rows) if rows else None
+        case ReviewFinished():
+            return _render_review_end(event)
+    style = "head" if isinstance(event, ReviewStarted) else "quiet"
+    return Group(*(Text(one_line(line, 600), style) for line in format_event(event)))
+
+
+def render_finding(finding: Finding, view: FindingView) -> RenderableType:
+    """Render a finding with its facts, its code and its suggestion as a diff."""
+    parts: list[RenderableType] = [_finding_head(view, finding, 4_000)]
+    for label, text in view.facts:
+        fact = Text(f"{one_line(label)}: " if label else "", style="quiet").append(one_line(text, 1_000), "quiet")
+        parts.append(prefixed(fact, "  "))
+    parts += [Text(sanitize(line), "" if line.startswith(">") else "quiet", tab_size=4) for line in view.code]
+    if view.diff:
+        parts += [Text("suggested:", style="quiet"), indented(render_diff("\n".join(view.diff)), 1)]
+    return Group(*parts)
+
+
+def _finding_head(view: FindingView, finding: Finding, max_chars: int) -> Text:
+    text = Text().append(f"{one_line(view.place, 200)} ", "head")
+    text.append(one_line(view.claim, 80), "error" if finding.at_least("high") else "warn")
+    text.append(f" {one_line(view.message, max_chars)}")
+    for mark in view.marks:
+        text.append(f" · {one_line(mark, 130)}", "quiet")
+    return text
+
+
+def _render_review_end(event: ReviewFinished) -> RenderableType:
+    counts = [pluralize(event.unique, "finding"), pluralize(event.total, "report"), pluralize(event.loops, "loop")]
+    counts += [_REVIEW_STOPS[event.end]] if event.end in _REVIEW_STOPS else []
+    lines: list[RenderableType] = [Text(" · ".join(counts), "head")]
+    if event.by_type:
+        by_type = sorted(event.by_type.items(), key=lambda item: (-item[1], item[0]))
+        lines.append(Text(", ".join(f"{one_line(name, 60)} {count}" for name, count in by_type), style="quiet"))
+    coverage, usage = format_event(event)
+    lines += [Text(one_line(coverage, 600), style="quiet" if event.complete else "warn"), Text(usage, style="quiet")]
+    lines += [Text(f"lost: {one_line(line, 400)}", style="warn") for line in event.lost[:_MAX_LOST]]
+    if len(event.lost) > _MAX_LOST:
+        lines.append(Text(f"lost: {len(event.lost) - _MAX_LOST} more", style="warn"))
+    if event.unique:
+        lines.append(Text("/findings walk goes through them · /findings lists them", style="quiet"))
+    return Group(*lines)
