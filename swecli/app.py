@@ -9,9 +9,8 @@ from swecli.agent.agent import Agent
 from swecli.agent.calls import Toolkit
 from swecli.agent.context_control import ContextControl
 from swecli.agent.request_builder import RequestBuilder
-from swecli.config.load import Start
 from swecli.config.paths import is_trusted, project_root, trust
-from swecli.config.settings import Settings
+from swecli.config.settings import Settings, Start
 from swecli.context.project import Project, load_project
 from swecli.context.system_message import load_prompt, system_prompt
 from swecli.llm.base import ChatModel

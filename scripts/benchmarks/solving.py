@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from swecli.app import Runtime, build_runtime
-from swecli.config.load import Start
 from swecli.config.paths import find_paths
-from swecli.config.settings import Settings
+from swecli.config.settings import Settings, Start
 from swecli.llm.base import ChatModel
 from swecli.llm.registry import make_model
 from swecli.models.errors import BadInput, SwecliError

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from swecli.app import Runtime, build_runtime
-from swecli.config.load import Start
 from swecli.config.paths import find_paths
-from swecli.config.settings import Settings
+from swecli.config.settings import Settings, Start
 from swecli.models.message import AskRequest, Decision, ModelChoice, ModelRequest
 from swecli.models.playbook import Delta, Evidence, Op
 from swecli.playbook.learning.reflector_model import ReflectorModel

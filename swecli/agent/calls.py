@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from swecli.config.load import Start
+from swecli.config.settings import Start
 from swecli.context.tokens import TokenCounter
 from swecli.models.errors import BadInput
 from swecli.models.events import Event, Notice, ToolFinished, ToolProgress, ToolStarted, UsageReported

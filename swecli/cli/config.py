@@ -9,8 +9,9 @@ from pathlib import Path
 
 from swecli.cli.flags import Parser
 from swecli.cli.subcommands import configuration_of
-from swecli.config.load import load_settings, template
+from swecli.config.edit import render_template
 from swecli.config.paths import find_paths
+from swecli.config.settings import load_settings
 from swecli.models.errors import BadInput, SwecliError, UsageError
 from swecli.playbook.action import ActionResult
 from swecli.repl.actions.settings import change_setting, show_settings, write_to
@@ -55,7 +56,7 @@ def _edit(args: argparse.Namespace) -> ActionResult:
 
     path, command = _settings_file(args), editor_command(os.environ)
     if not path.exists():
-        write_to(path, template())
+        write_to(path, render_template())
     try:
         done = subprocess.run([*command, str(path)], check=False)
     except OSError as error:

@@ -13,7 +13,7 @@ from swecli.models.errors import BadInput, SwecliError, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # a subcommand and --help need none of it
-    from swecli.config.load import Start
+    from swecli.config.settings import Start
     from swecli.headless.prompts import Prompt
 
 _SHOWN = 80  # characters of its arguments

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import argparse
 import logging
+import logging.handlers
 import os
 import pwd
 from collections.abc import Mapping
 from dataclasses import replace
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
-from swecli.config.load import PROJECT_FILE, Start, load_settings
-from swecli.config.logs import log_to
 from swecli.config.paths import Paths, find_paths, is_trusted, project_root
+from swecli.config.settings import PROJECT_FILE, Start, load_settings
 from swecli.llm.price_table import prepare_environment
 from swecli.llm.registry import choose_model
 from swecli.models.errors import BadInput, StoreError, SwecliError, UsageError
+from swecli.redact import redact
+
+MAX_LOG_BYTES = 1_000_000
 
 _SETTINGS = ("model", "window", "mode", "max_turns", "max_budget_usd", "db", "review_loops", "reflect_at_end", "color")
 
@@ -129,3 +133,29 @@ def internal_error(error: Exception) -> SwecliError:
     log_to(log)
     logging.getLogger(__name__).error("internal error", exc_info=error)
     return SwecliError(problem, f"The details are in {log}.")
+
+
+def log_to(path: Path) -> None:
+    """Write warnings and errors, redacted, to this file only. It rotates at `MAX_LOG_BYTES`; if it cannot be written,
+    nothing is logged."""
+    root = logging.getLogger()
+    if any(getattr(handler, "baseFilename", None) == str(path) for handler in root.handlers):
+        return
+    handler = _LogFile(path, maxBytes=MAX_LOG_BYTES, backupCount=1, encoding="utf-8", errors="replace", delay=True)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    root.addHandler(handler)
+    root.setLevel(logging.WARNING)
+
+
+class _LogFile(logging.handlers.RotatingFileHandler):
+    """A log file that only this user can read. Errors are ignored: a full disk must not write over the conversation."""
+
+    def _open(self) -> TextIOWrapper:
+        os.close(os.open(self.baseFilename, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
+        return super()._open()
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  logging's name
+        pass
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redact(super().format(record))

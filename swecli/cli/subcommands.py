@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from swecli.cli.flags import Parser
 from swecli.cli.startup import enter_directory, read_configuration
-from swecli.config.load import Start
+from swecli.config.settings import Start
 from swecli.headless.plain import complaint, dumps, plain
 from swecli.llm.price_table import prepare_environment
 from swecli.models.errors import BadInput, SwecliError

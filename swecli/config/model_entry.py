@@ -1,5 +1,5 @@
-"""What settings and the tables of models share: parsers of values; and the tables `[models.NAME]`, where a model is
-reached and what the user knows of it. A parser raises ValueError with what is wrong."""
+"""Parsers of setting values, and the `[models.NAME]` tables that describe a user's own models. Each parser converts a
+value from TOML, the environment or a flag, and raises ValueError."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-_OWN_HEADERS = (
+_RESERVED_HEADERS = (
     "authorization", "x-api-key", "host", "content-length", "content-type", "transfer-encoding", "connection",
     "accept-encoding",
 )  # fmt: skip
-_OWN_FIELDS = ("model", "messages", "tools", "system", "stream")
+_RESERVED_FIELDS = ("model", "messages", "tools", "system", "stream")
 _LITERAL_KEYS = ("key", "api_key", "apikey", "token", "secret", "password")
 THINKING = ("off", "low", "medium", "high", "xhigh", "max")
 
 
-def text(value: Any) -> str:
-    """Text that a file and a terminal can hold."""
+def string(value: Any) -> str:
+    """Parse text without NUL and lone surrogates."""
     if not isinstance(value, str):
         raise ValueError(f"{value!r} is not text")
     if "\0" in value or any("\ud800" <= letter <= "\udfff" for letter in value):
@@ -27,8 +27,8 @@ def text(value: Any) -> str:
     return value
 
 
-def flag(value: Any) -> bool:
-    """True or false, also in the words of a shell."""
+def boolean(value: Any) -> bool:
+    """Parse a boolean: true, false, or a word such as yes, no, on, off, 1, 0."""
     if isinstance(value, bool):
         return value
     word = str(value).lower()
@@ -37,8 +37,8 @@ def flag(value: Any) -> bool:
     return word in {"1", "true", "yes", "on"}
 
 
-def whole(low: int, high: int) -> Callable[[Any], int]:
-    """What reads a whole number from `low` to `high`."""
+def integer(low: int, high: int) -> Callable[[Any], int]:
+    """Return a parser of whole numbers from `low` to `high`."""
 
     def parse(value: Any) -> int:
         digits = str(value).strip()
@@ -51,7 +51,7 @@ def whole(low: int, high: int) -> Callable[[Any], int]:
 
 
 def one_of(what: str, choices: Sequence[str]) -> Callable[[Any], str]:
-    """What reads one of the words."""
+    """Return a parser that accepts one of `choices`; `what` names them in its error."""
 
     def parse(value: Any) -> str:
         if value not in choices:
@@ -61,37 +61,37 @@ def one_of(what: str, choices: Sequence[str]) -> Callable[[Any], str]:
     return parse
 
 
-def thinking(value: Any) -> str:
-    """How much a model thinks: a word, or a number of tokens; "" leaves it to the model."""
+def parse_thinking(value: Any) -> str:
+    """Parse a reasoning effort: a word, a number of tokens, or "" for the model's default."""
     word = str(value).lower()
     if isinstance(value, bool) or not (word in ("", *THINKING) or (word.isdecimal() and len(word) < 8)):
         raise ValueError(f"unknown effort {value!r:.40} (choose: {', '.join(THINKING)}, or a number of tokens)")
     return word
 
 
-def listed(what: str, fits: Callable[[str], object] = lambda word: True) -> Callable[[Any], tuple[str, ...]]:
-    """What reads a list of words, each of which `fits`."""
+def list_of(what: str, fits: Callable[[str], object] = lambda word: True) -> Callable[[Any], tuple[str, ...]]:
+    """Return a parser of lists of words for which `fits` is true; `what` describes them in its error."""
 
     def parse(value: Any) -> tuple[str, ...]:
         if not isinstance(value, (list, tuple)) or not all(isinstance(word, str) and fits(word) for word in value):
             raise ValueError(f"takes {what}")
-        return tuple(text(word) for word in value)
+        return tuple(string(word) for word in value)
 
     return parse
 
 
-def nearest(name: str, names: Mapping[str, object]) -> str:
-    """The name most like a wrong one, "" where none is."""
-    # late: settings are read before the first key, and a wrong name is rare
+def closest_name(name: str, names: Mapping[str, object]) -> str:
+    """Return the known name most similar to a wrong one, or ""."""
+    # late: settings are read before the first key, wrong names are rare
     import difflib  # noqa: PLC0415
 
     return next(iter(difflib.get_close_matches(name, names, n=1)), "")
 
 
 def parse_base_url(value: Any) -> str:
-    """A base URL, without a slash at its end. Raises ValueError for one that is none or holds credentials."""
-    address = text(value)
-    if "@" in re.sub(r"^\w*:?/*", "", address).partition("/")[0]:  # also in what is not an address: it is not shown
+    """Parse a base URL and strip a trailing slash and endpoint path. Raises ValueError for credentials or a query."""
+    address = string(value)
+    if "@" in re.sub(r"^\w*:?/*", "", address).partition("/")[0]:  # checked first: the other errors show the value
         raise ValueError("has credentials in it, which would reach logs: set the key in its variable")
     try:
         parts = urlsplit(address)
@@ -105,14 +105,14 @@ def parse_base_url(value: Any) -> str:
     return re.sub(r"/(chat/completions|v1/messages)$", "", address.rstrip("/"))
 
 
-def _words(what: str) -> Callable[[Any], tuple[str, ...]]:
-    words = listed(what, str.strip)
+def _nonempty_list(what: str) -> Callable[[Any], tuple[str, ...]]:
+    words = list_of(what, str.strip)
     return lambda value: words(value or None)
 
 
-def _variable(value: Any) -> str:
+def _variable_name(value: Any) -> str:
     if not re.fullmatch(r"[A-Za-z_]\w*", str(value), re.ASCII):
-        raise ValueError("takes the name of an environment variable, not a key")  # the value may be one: not shown
+        raise ValueError("takes the name of an environment variable, not a key")  # the value may be a key: not shown
     return str(value)
 
 
@@ -126,7 +126,7 @@ def _headers(value: Any) -> dict[str, str]:
     for name, content in _table(value).items():
         if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name):
             raise ValueError(f"{name!r} is not a header name")
-        if name.lower() in _OWN_HEADERS:
+        if name.lower() in _RESERVED_HEADERS:
             raise ValueError(f"{name} cannot be set here; a key comes from key_env or key_command")
         if not isinstance(content, str) or not (content.isascii() and content.isprintable()):
             raise ValueError(f"the value of {name} is not one line of plain text")
@@ -134,9 +134,9 @@ def _headers(value: Any) -> dict[str, str]:
 
 
 def _extra_body(value: Any) -> dict[str, Any]:
-    if own := [name for name in _OWN_FIELDS if name in _table(value)]:
+    if own := [name for name in _RESERVED_FIELDS if name in _table(value)]:
         raise ValueError(f"{own[0]} cannot be set here, swecli sends it")
-    # late: few have this key
+    # late: few tables have this key
     import json  # noqa: PLC0415
 
     try:
@@ -159,42 +159,42 @@ def _key(parse: Callable[[Any], Any], doc: str, *, shown: bool = True) -> Any:
     return field(default=None, repr=shown, metadata={"parse": parse, "doc": doc})
 
 
-_seconds = whole(1, 86_400)
+_seconds = integer(1, 86_400)
 
 
 @dataclass(frozen=True, slots=True)
 class ModelEntry:
-    """One table; None for a key that is not set. Sizes in tokens, prices in US dollars per million of them, times in
-    seconds."""
+    """One table `[models.NAME]`; a key that is not set is None. Sizes in tokens, prices in US dollars per million,
+    times in seconds."""
 
     name: str
     api: Literal["openai", "anthropic", "litellm"] | None = _key(
         one_of("api", ("openai", "anthropic", "litellm")), "protocol; without it `model` is provider/name"
     )
-    model: str | None = _key(text, "the model's name there; without it the table's own name")
+    model: str | None = _key(string, "the model's name there; without it the table's own name")
     base_url: str | None = _key(parse_base_url, "address; /chat/completions or /v1/messages is put behind it")
-    key_env: str | None = _key(_variable, "environment variable that holds the key")
+    key_env: str | None = _key(_variable_name, "environment variable that holds the key")
     key_command: tuple[str, ...] | None = _key(
-        _words('the words of a command, for example ["pass", "show", "llm/work"]'),
+        _nonempty_list('the words of a command, for example ["pass", "show", "llm/work"]'),
         "command that prints the key, run without a shell, 10 s",
     )
     headers: Mapping[str, str] | None = _key(_headers, "more headers; ${NAME} is a variable's value", shown=False)
     extra_body: Mapping[str, Any] | None = _key(_extra_body, "more fields of the request's body")
-    thinking: str | None = _key(thinking, "off, low, medium, high, xhigh, max or a number of tokens")
-    context_window: int | None = _key(whole(256, 1 << 30), "tokens that request and answer may have together")
-    max_output: int | None = _key(whole(1, 1 << 30), "tokens of an answer, at most")
+    thinking: str | None = _key(parse_thinking, "off, low, medium, high, xhigh, max or a number of tokens")
+    context_window: int | None = _key(integer(256, 1 << 30), "tokens that request and answer may have together")
+    max_output: int | None = _key(integer(1, 1 << 30), "tokens of an answer, at most")
     price: Mapping[str, float] | None = _key(
         _price, "dollars per million tokens: input, output, cache_read, cache_write"
     )
-    tools: bool | None = _key(flag, "whether it calls tools")
-    system_role: bool | None = _key(flag, "whether it takes a system message")
-    images: bool | None = _key(flag, "whether it takes images")
+    tools: bool | None = _key(boolean, "whether it calls tools")
+    system_role: bool | None = _key(boolean, "whether it takes a system message")
+    images: bool | None = _key(boolean, "whether it takes images")
     cache: str | None = _key(one_of("cache", ("none", "prefix", "marks")), "how the service caches prompts")
     first_byte: int | None = _key(_seconds, "seconds without any byte once the request was sent")
     first_token: int | None = _key(_seconds, "seconds until the first token while keep-alives come")
     quiet: int | None = _key(_seconds, "seconds without a byte after the first token")
     aliases: tuple[str, ...] | None = _key(
-        _words('a list of names, for example ["claude"]'), "other names for -m and /model"
+        _nonempty_list('a list of names, for example ["claude"]'), "other names for -m and /model"
     )
 
     def __str__(self) -> str:
@@ -209,19 +209,19 @@ ENTRY_KEYS = {one.name: one.metadata for one in fields(ModelEntry) if one.metada
 
 
 def parse_models(value: Any) -> tuple[ModelEntry, ...]:
-    """The tables under `models`. Raises ValueError that names table and key."""
+    """Parse the tables under `models`. Raises ValueError that names table and key."""
     if value in ((), []):
         return ()
     if not isinstance(value, dict) or not all(isinstance(table, dict) for table in value.values()):
         raise ValueError("takes tables, each under its name like [models.work]")
-    entries = tuple(_entry(name, table) for name, table in value.items())
+    entries = tuple(_parse_entry(name, table) for name, table in value.items())
     names = [name for entry in entries for name in entry.names]
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise ValueError(f"{twice[0]!r} names two tables")
+    if duplicates := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"{duplicates[0]!r} names two tables")
     return entries
 
 
-def _entry(name: str, table: dict[str, Any]) -> ModelEntry:
+def _parse_entry(name: str, table: dict[str, Any]) -> ModelEntry:
     where, known = f"[models.{name}]", {}
     if name.strip() != name or not name.isprintable() or not name:
         raise ValueError(f"{where} is not a model name")
@@ -229,8 +229,8 @@ def _entry(name: str, table: dict[str, Any]) -> ModelEntry:
         if key.lower() in _LITERAL_KEYS:
             raise ValueError(f'{where} {key}: a key is not kept in a file; use key_env = "NAME" or key_command = [...]')
         if key not in ENTRY_KEYS:
-            near = nearest(key, ENTRY_KEYS)
-            hint = f"did you mean {near}?" if near else f"it takes {', '.join(ENTRY_KEYS)}"
+            closest = closest_name(key, ENTRY_KEYS)
+            hint = f"did you mean {closest}?" if closest else f"it takes {', '.join(ENTRY_KEYS)}"
             raise ValueError(f"{where} has no key {key!r} ({hint})")
         try:
             known[key] = ENTRY_KEYS[key]["parse"](value)

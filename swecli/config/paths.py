@@ -1,18 +1,22 @@
-"""Where things live (XDG through platformdirs, or everything under SWECLI_HOME), and which folders the user trusts."""
+"""The program's directories (XDG, or SWECLI_HOME), trusted folders, and the permission rules saved for a folder."""
 
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from swecli.models.errors import BadInput, ConfigError
+
+_RULES_HEAD = "# Permission rules you allowed for a folder. /permissions lists and removes them.\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """The four directories; made with mode 0700 by `ensure`, not by asking for them."""
+    """The four directories. `ensure` creates them with mode 0700."""
 
     config: Path
     data: Path
@@ -29,41 +33,39 @@ class Paths:
 
     @property
     def history(self) -> Path:
-        """Lines typed at the prompt."""
         return self.state / "history"
 
     @property
     def log(self) -> Path:
-        """What went wrong, for a bug report."""
         return self.state / "swecli.log"
 
     @property
     def trusted(self) -> Path:
-        """The folders whose project files may be used, one a line."""
+        """The file that lists the trusted folders, one a line."""
         return self.state / "trusted"
 
     @property
     def permissions(self) -> Path:
-        """What the user allowed for good, by folder."""
+        """The file of permission rules saved by folder."""
         return self.config / "permissions.toml"
 
     def ensure(self) -> None:
-        """Make the directories, for this user alone. Raises OSError."""
+        """Create the directories, readable by this user only. Raises OSError."""
         for path in (self.config, self.data, self.state, self.cache):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def find_paths(environ: Mapping[str, str]) -> Paths:
-    """The directories for this environment. Raises ConfigError for a SWECLI_HOME that cannot be a folder's name."""
+    """Return the directories for this environment. Raises ConfigError if SWECLI_HOME is not a usable folder."""
     if home := environ.get("SWECLI_HOME"):
         try:
-            home.encode("utf-8")  # the database's URL is text
+            home.encode("utf-8")  # the database URL must be text
             base = Path(home).expanduser().absolute()
         except (RuntimeError, UnicodeEncodeError, FileNotFoundError) as error:
             problem = f"SWECLI_HOME is {home!r}, which is not a usable folder."
             raise ConfigError(problem, "Set it to a folder you can write to.") from error
         return Paths(base, base, base, base)
-    # late: 10 ms, not needed where SWECLI_HOME says it all
+    # late: 10 ms, not needed with SWECLI_HOME
     from platformdirs import PlatformDirs  # noqa: PLC0415
 
     dirs = PlatformDirs("swecli", appauthor=False)
@@ -71,19 +73,19 @@ def find_paths(environ: Mapping[str, str]) -> Paths:
 
 
 def is_trusted(paths: Paths, folder: Path) -> bool:
-    """Whether the user has said yes to this folder or to one above it."""
+    """Return True if the user trusts this folder or a parent of it."""
     try:
         text = paths.trusted.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
         return False
-    # not splitlines: it would also cut names at letters that are no line end here
+    # not splitlines: it also splits at characters that a file name may contain
     trusted = {Path(line) for line in text.split("\n") if line.strip()}
     resolved = folder.resolve()
     return any(parent in trusted for parent in (resolved, *resolved.parents))
 
 
 def trust(paths: Paths, folder: Path) -> None:
-    """Remember a yes. Raises OSError, and BadInput for a name that would read as two folders."""
+    """Add a folder to the trusted ones. Raises OSError, and BadInput if its name contains a line break."""
     if is_trusted(paths, folder):
         return
     line = str(folder.resolve())
@@ -95,13 +97,13 @@ def trust(paths: Paths, folder: Path) -> None:
 
 
 def project_root(folder: Path) -> Path:
-    """The repository a folder belongs to, or the folder itself."""
+    """Return the root of the Git repository that contains the folder, or the folder itself."""
     resolved = folder.resolve()
     return next((parent for parent in (resolved, *resolved.parents) if os.access(parent / ".git", os.F_OK)), resolved)
 
 
 def write_file(path: Path, text: str) -> None:
-    """Put the text in the file's place in one step, for this user alone where it is new; a link stays one. Raises
+    """Replace a file atomically; a new file is readable by this user only, a symbolic link is followed. Raises
     OSError."""
     target = path.resolve()
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -116,3 +118,77 @@ def write_file(path: Path, text: str) -> None:
         beside.replace(target)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def read_toml(path: Path, *, must_exist: bool = False) -> dict[str, Any]:
+    """Parse a TOML file; a missing file gives {} unless `must_exist`. Raises ConfigError."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (FileNotFoundError, NotADirectoryError) as error:
+        if must_exist:
+            raise ConfigError(f"There is no settings file {path}.", "Check the path, or leave out --config.") from error
+        return {}
+    except (ValueError, RecursionError) as error:  # also not UTF-8, a number of 5,000 digits, deep nesting
+        raise ConfigError(f"{path} is not valid TOML: {error}", "Correct the file or move it away.") from error
+    except OSError as error:
+        raise ConfigError(
+            f"{path} cannot be read: {error.strerror}.",
+            "Check the path and its permissions, or name another with --config.",
+        ) from error
+
+
+def format_toml(value: Any) -> str:
+    """Format a setting's value as TOML source."""
+    # late: 30 ms, only needed to write a file
+    from tomlkit import item  # noqa: PLC0415
+
+    return str(item(plain_toml(value)).as_string())
+
+
+def plain_toml(value: Any) -> Any:
+    """Convert a setting's value to a TOML value; a model table becomes its name."""
+    if isinstance(value, tuple):
+        return [str(one) for one in value]
+    if isinstance(value, bool | int | float | str):
+        return value
+    return int(str(value)) if str(value).isdecimal() else str(value)
+
+
+class ProjectRules:
+    """The permission rules saved for one folder. `file` holds the rules of all folders, `rules` those of this one.
+    Raises ConfigError if the file cannot be read or has another format."""
+
+    def __init__(self, file: Path, folder: Path) -> None:
+        self.file, self._folder = file, str(folder.resolve())
+        self.rules: tuple[str, ...] = self._read().get(self._folder, ())
+
+    def add(self, rule: str) -> None:
+        """Save a rule. Raises ConfigError and leaves the file unchanged if it cannot be written."""
+        self._write((*(one for one in self._read().get(self._folder, ()) if one != rule), rule))
+
+    def remove(self, rule: str) -> None:
+        """Remove a rule. Raises ConfigError and leaves the file unchanged if it cannot be written."""
+        self._write(tuple(one for one in self._read().get(self._folder, ()) if one != rule))
+
+    def writable_file(self) -> str:
+        """Return the file's name, or "" if its folder is not writable."""
+        folder = next(path for path in self.file.parents if path.exists())
+        return str(self.file) if folder.is_dir() and os.access(folder, os.W_OK) else ""
+
+    def _read(self) -> dict[str, tuple[str, ...]]:
+        folders = {}
+        for folder, table in read_toml(self.file).items():
+            rules = table.get("allow") if isinstance(table, dict) else None
+            if not isinstance(rules, list) or not all(isinstance(rule, str) for rule in rules):
+                raise ConfigError(f"{self.file}: {folder!r} has no list allow = [...].", "Correct or remove the file.")
+            folders[folder] = tuple(rules)
+        return folders
+
+    def _write(self, rules: tuple[str, ...]) -> None:
+        folders = self._read() | {self._folder: rules}
+        tables = [f"\n[{format_toml(f)}]\nallow = {format_toml(kept)}\n" for f, kept in folders.items() if kept]
+        try:
+            write_file(self.file, "".join([_RULES_HEAD, *tables]))
+        except (OSError, UnicodeEncodeError) as error:
+            raise ConfigError(f"{self.file} cannot be written: {error}.", "Check its permissions.") from error
+        self.rules = rules

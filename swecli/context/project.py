@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from swecli.config.load import Start
 from swecli.config.paths import project_root
+from swecli.config.settings import Start
 from swecli.context.budget import is_lean
 
 _FOLDERS = (".agents/skills", ".claude/skills")

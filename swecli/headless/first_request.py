@@ -9,8 +9,8 @@ from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from swecli.agent.request_builder import Query, RequestBuilder, Turn
-from swecli.config.load import Start
 from swecli.config.paths import project_root
+from swecli.config.settings import Start
 from swecli.context.budget import is_lean, request_limit
 from swecli.context.project import Project, load_project
 from swecli.context.system_message import cache_marks, system_prompt

@@ -26,7 +26,7 @@ from swecli.repl.startup_banner import banner, failure, show_session
 
 if TYPE_CHECKING:
     from swecli.agent.agent import Agent
-    from swecli.config.load import Start
+    from swecli.config.settings import Start
     from swecli.models.events import Event
     from swecli.repl.render.renderer import Renderer
     from swecli.store.session_manager import SessionManager

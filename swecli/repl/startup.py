@@ -16,7 +16,7 @@ from swecli.repl.program import Program
 if TYPE_CHECKING:
     from swecli.agent.agent import Agent
     from swecli.app import Runtime
-    from swecli.config.load import Start
+    from swecli.config.settings import Start
     from swecli.models.message import Ask, AskRequest, Decision
     from swecli.repl.background import Background
     from swecli.repl.chat.async_query_processor import Approver, AsyncQueryProcessor

@@ -12,7 +12,7 @@ from swecli.models.finding import pluralize
 from swecli.repl.render.formatting import format_age, sanitize
 
 if TYPE_CHECKING:
-    from swecli.config.load import Start
+    from swecli.config.settings import Start
     from swecli.models.session import Session
     from swecli.repl.render.screen import Screen
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from swecli.config.load import ProjectRules, Start
+from swecli.config.paths import ProjectRules
+from swecli.config.settings import Start
 from swecli.models.errors import ConfigError
 from swecli.models.message import Mode
 from swecli.tools.base import READ, Tool, ToolContext, ToolPlan

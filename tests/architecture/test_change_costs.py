@@ -155,7 +155,7 @@ def test_a_provider_is_one_file(tree: Tree) -> None:
 
 
 def test_a_setting_is_one_file(tree: Tree) -> None:
-    setting = '    loudness: int = _setting(3, whole(0, 9), "how loud the bell is", tightens=True)\n'
+    setting = '    loudness: int = _setting(3, integer(0, 9), "how loud the bell is", tightens=True)\n'
     tree.insert("swecli/config/settings.py", "    color: bool", setting)
     assert tree.swecli("config", "get", "loudness").out == "3\n"
     assert "SWECLI_LOUDNESS: '10' is not" in tree.swecli("config", "get", SWECLI_LOUDNESS="10").complaint

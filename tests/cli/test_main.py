@@ -57,7 +57,7 @@ def test_what_needs_nothing_heavy_loads_nothing_heavy(arguments: list[str]) -> N
 
 
 def test_help_loads_neither_settings_nor_models() -> None:
-    assert not {"tomllib", "swecli.config.load", "swecli.llm.registry", "logging", "socket", "asyncio"} & imported(
+    assert not {"tomllib", "swecli.config.settings", "swecli.llm.registry", "logging", "socket", "asyncio"} & imported(
         "--help"
     )
 

@@ -17,8 +17,8 @@ from swecli.cli.startup import (
     read_configuration,
     working_directory,
 )
-from swecli.config.load import Start
 from swecli.config.paths import find_paths, trust
+from swecli.config.settings import Start
 from swecli.models.errors import BadInput, ConfigError, StoreError
 
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.config.load import load_settings, parse_words, set_value, template, toml_value, unset_value
-from swecli.config.paths import write_file
-from swecli.config.settings import SETTINGS
+from swecli.config.edit import parse_words, render_template, set_value, unset_value
+from swecli.config.paths import format_toml, write_file
+from swecli.config.settings import SETTINGS, load_settings
 from swecli.models.errors import ConfigError
 from swecli.models.window import WindowSpec
 
@@ -98,8 +98,8 @@ def test_words_that_are_no_value_are_refused(name: str, words: list[str], said: 
 
 
 def test_the_template_sets_nothing_and_every_line_of_it_can_be_used() -> None:
-    assert not tomllib.loads(template())
-    used = "\n".join(line[2:] if " = " in line else line for line in template().splitlines())
+    assert not tomllib.loads(render_template())
+    used = "\n".join(line[2:] if " = " in line else line for line in render_template().splitlines())
     Path("t.toml").write_text(used)
     load_settings(user_file=Path("t.toml"), project_file=None, environ={}, flags={})
     assert set(tomllib.loads(used)) == set(SETTINGS)
@@ -125,7 +125,7 @@ def test_a_file_states_what_was_set_last_and_keeps_every_comment(start: list[Any
         if isinstance(item, str):
             text += item
         elif item[0] not in said:
-            text += f"{item[0]} = {toml_value(item[1])}  # {item[0]}\n"
+            text += f"{item[0]} = {format_toml(item[1])}  # {item[0]}\n"
             said[item[0]] = item[1]
     for name, value in changes:
         text = set_value(text, name, value)

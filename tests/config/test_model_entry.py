@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.config.load import load_settings
-from swecli.config.settings import Settings, unknown_setting
+from swecli.config.settings import Settings, load_settings, unknown_setting
 from swecli.models.errors import ConfigError
 
 

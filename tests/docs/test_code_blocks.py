@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.config.load import load_settings
+from swecli.config.settings import load_settings
 from tests.support.conversation import KEYS, Conversation
 from tests.support.project import make_project
 

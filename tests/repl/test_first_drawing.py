@@ -20,7 +20,7 @@ import os
 from pathlib import Path
 from swecli.config.paths import find_paths
 from swecli.config.settings import Settings
-from swecli.config.load import Start
+from swecli.config.settings import Start
 from swecli.llm.registry import choose_model
 from swecli.models.message import ModelChoice
 from swecli.repl.repl import REPL

@@ -14,7 +14,7 @@ import pytest
 from prompt_toolkit.input import PipeInput
 
 from swecli.app import Runtime, build_runtime
-from swecli.config.load import Start
+from swecli.config.settings import Start
 from swecli.models.errors import DamagedDatabase
 from swecli.models.message import Ask, ModelRequest, Role
 from swecli.repl.repl import REPL

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from swecli.app import Runtime, build_runtime
-from swecli.config.load import Start
+from swecli.config.settings import Start
 from swecli.models.errors import DamagedDatabase
 from swecli.models.message import Ask
 from swecli.repl.startup import Build, Startup

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from swecli.app import Runtime, build_runtime
-from swecli.config.load import Start
+from swecli.config.settings import Start
 from swecli.models.errors import ProviderError
 from swecli.models.message import Ask
 from swecli.repl.repl import REPL

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from swecli.app import Runtime, build_runtime
-from swecli.config.load import Start
 from swecli.config.paths import find_paths
-from swecli.config.settings import Settings
+from swecli.config.settings import Settings, Start
 from swecli.llm.base import ChatModel
 from swecli.models.events import Event
 from swecli.models.message import AskRequest, Decision, ModelChoice

@@ -13,7 +13,7 @@ from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 from swecli.app import Runtime, build_runtime
-from swecli.config.load import Start
+from swecli.config.settings import Start
 from swecli.models.message import Ask
 from swecli.repl.repl import REPL
 from tests.support.runtime import make_start

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from swecli.config.load import ProjectRules
+from swecli.config.paths import ProjectRules
 from swecli.models.message import AskRequest, Decision, ToolCall, ToolResult
 from swecli.tools.base import Params, Tool, ToolContext, ToolError, ToolPlan
 from swecli.tools.builtin.run_command import RUN

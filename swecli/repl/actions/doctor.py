@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from swecli import __version__
-from swecli.config.load import Start
+from swecli.config.settings import Start
 from swecli.llm.price_table import tokenizer_folder
 from swecli.llm.registry import choose_model, make_model
 from swecli.models.errors import SwecliError

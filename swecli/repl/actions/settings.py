@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from swecli.config.load import parse_words, read_toml, set_value, toml_value, unset_value
-from swecli.config.paths import write_file
+from swecli.config.edit import parse_words, set_value, unset_value
+from swecli.config.paths import format_toml, read_toml, write_file
 from swecli.config.settings import SETTINGS, Settings, unknown_setting
 from swecli.models.errors import ConfigError
 from swecli.models.window import WindowSpec
@@ -61,7 +61,7 @@ def _parsed(name: str, words: Sequence[str]) -> Any:
 
 
 def _shown(value: Any) -> str:
-    return "" if value is None else toml_value(value)
+    return "" if value is None else format_toml(value)
 
 
 def _plain(value: Any) -> Any:

@@ -21,7 +21,7 @@ from swecli.repl.render.formatting import one_line, sanitize
 from swecli.repl.render.terminal_features import Theme
 
 if TYPE_CHECKING:
-    from swecli.config.load import Start
+    from swecli.config.settings import Start
 
 _MARK = "> "
 

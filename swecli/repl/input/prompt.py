@@ -54,7 +54,7 @@ from swecli.repl.render.terminal_features import (
 )
 
 if TYPE_CHECKING:
-    from swecli.config.load import Start
+    from swecli.config.settings import Start
 
 _MARK = "> "
 _MENU_ROWS = 8

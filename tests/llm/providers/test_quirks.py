@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from swecli.app import Runtime, build_runtime
-from swecli.config.load import Start
+from swecli.config.settings import Start
 from swecli.headless.prompts import Prompt, just
 from swecli.headless.runner import refuse, run_prompts
 from swecli.headless.writers.text import Text

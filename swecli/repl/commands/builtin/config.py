@@ -6,7 +6,7 @@ import asyncio
 import shlex
 from typing import TYPE_CHECKING
 
-from swecli.config.model_entry import THINKING, thinking
+from swecli.config.model_entry import THINKING, parse_thinking
 from swecli.config.settings import SETTINGS
 from swecli.models.errors import BadInput, UsageError
 from swecli.repl.background import spawn
@@ -114,7 +114,7 @@ async def effort(ctx: CommandContext, args: str) -> None:
     agent = ctx.runtime.agent
     if args:
         try:
-            agent.thinking = thinking(args)
+            agent.thinking = parse_thinking(args)
         except ValueError as error:
             raise BadInput(f"{error}.") from error
     endpoint = getattr(agent.model, "endpoint", None)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.config.logs import LIMIT_BYTES, log_to
+from swecli.cli.startup import MAX_LOG_BYTES, log_to
 from tests.support.secrets import secrets
 
 
@@ -41,7 +41,7 @@ def test_warnings_and_traces_are_written_and_nothing_else(capfd: pytest.CaptureF
 def test_the_file_is_the_user_s_alone_also_after_it_was_cut() -> None:
     log_to(Path("x.log").absolute())
     for _ in range(3):
-        logging.getLogger("a").warning("x" * (LIMIT_BYTES // 2))
+        logging.getLogger("a").warning("x" * (MAX_LOG_BYTES // 2))
     assert {p.name: p.stat().st_mode & 0o777 for p in Path.cwd().glob("x.log*")} == {"x.log": 0o600, "x.log.1": 0o600}
 
 

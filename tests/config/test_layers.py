@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.config.load import load_settings
-from swecli.config.settings import SETTINGS, Settings, unknown_setting
+from swecli.config.settings import SETTINGS, Settings, load_settings, unknown_setting
 from swecli.models.errors import ConfigError
 from swecli.models.window import WindowSpec
 
