@@ -23,7 +23,7 @@ from swecli.playbook.learning.lessons import PlaybookMemory
 from swecli.playbook.learning.service import LearningService
 from swecli.playbook.workspace import StaleStrategies, Workspaces
 from swecli.store.session_manager import SessionManager
-from swecli.undo.history import TurnHistory, keep_changes
+from swecli.undo.history import TurnHistory, track_changes
 
 
 @dataclass(slots=True)
@@ -76,7 +76,7 @@ class Runtime:
         self.use_reflector(model)
         self.sessions.set_model(model.name)
 
-    def switch_fast(self, name: str) -> None:
+    def switch_fast_model(self, name: str) -> None:
         """Let another model reflect, condense and verify findings. Raises ModelNotFound or AuthFailed; then nothing has
         changed."""
         small = make_model(name, self.settings, self.start.environ)
@@ -176,7 +176,7 @@ def build_runtime(
     notices += [line] if (line := agent.too_small()) else []
     ctx.memory = PlaybookMemory(sessions, workspaces, lambda text: agent.counter.count(text))
     learning = LearningService.open(sessions, settings, load_prompt("reflect"), workspaces)
-    history = keep_changes(sessions, ctx, (start.paths.data, start.paths.state, start.paths.cache))
+    history = track_changes(sessions, ctx, (start.paths.data, start.paths.state, start.paths.cache))
     runtime = Runtime(start, settings, sessions, agent, learning, start.choice, notices, history)
     runtime.use_reflector(model)
     if missing := learning.reflector.missing:

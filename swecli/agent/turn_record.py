@@ -29,7 +29,7 @@ from swecli.models.message import (
     Role,
 )
 from swecli.models.session import Session
-from swecli.store.records import Unfinished
+from swecli.store.records import UnfinishedTurn
 from swecli.store.session_manager import SessionManager
 from swecli.tools.execute import interrupted_text
 from swecli.tools.limits import truncate_result
@@ -155,7 +155,9 @@ async def _save(sessions: SessionManager, calls: CallRunner, state: TurnState) -
             whole = interrupted_text("swecli ended while this ran", text)
             kept, was_cut = truncate_result(whole, calls.limit, call_id)
             outputs[key] = (kept, whole if was_cut else None)
-        now = Unfinished(session.id, session.interactions, None if partial == stored else partial, after or 0, outputs)
+        now = UnfinishedTurn(
+            session.id, session.interactions, None if partial == stored else partial, after or 0, outputs
+        )
         try:
             # in a thread: the disk may take its time, and the stream must not wait for it
             await asyncio.to_thread(sessions.note_unfinished, now)

@@ -41,7 +41,7 @@ class Background:
         task.add_done_callback(self._ended)
         self._program.background_changed()
 
-    async def settle(self) -> None:
+    async def drain(self) -> None:
         """Wait until all of it has ended. Cancelling the wait leaves the work alone."""
         while self._tasks:
             await asyncio.wait(set(self._tasks))
@@ -75,7 +75,7 @@ class Background:
         """Reflect on turns that earlier runs left unlearned; a turn of now has to wait for one of them at most."""
         self.start(self._catch_up(learning))
 
-    def take_held(self) -> list[Event]:
+    def pop_deferred(self) -> list[Event]:
         """The events that came while a turn was drawn; asking for them empties the list."""
         events, self._held = self._held, []
         return events
@@ -113,7 +113,7 @@ class Background:
 _Result = TypeVar("_Result")
 
 
-def spawn(work: Callable[[], _Result], name: str) -> asyncio.Future[_Result]:
+def run_in_thread(work: Callable[[], _Result], name: str) -> asyncio.Future[_Result]:
     """Start `work` in a daemon thread; the future, of the running loop, gets its result or its exception. Waiting for
     the future through `asyncio.shield` leaves it whole when the waiter is cancelled; the thread itself cannot be
     stopped."""
@@ -140,7 +140,7 @@ def spawn(work: Callable[[], _Result], name: str) -> asyncio.Future[_Result]:
 _PAUSE, _TYPING = 0.002, 0.3
 
 
-class PoliteFinder:
+class ImportThrottle:
     """Finds no module; makes threads beside the loop's pause before each while keys are coming in and nobody waits for
     what they load, so that typing stays quick: before the tokeniser, whose table is made in one go, until they stop.
     `last_key` by `time.monotonic`."""

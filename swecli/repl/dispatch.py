@@ -20,7 +20,7 @@ _CLOSING = 10.0  # seconds that the end waits for the store, to keep a line that
 _AGAIN_AFTER = 1.0
 
 
-async def wait_visibly(future: asyncio.Future[Any], label: str, prompt: PromptLine | DumbPrompt) -> None:
+async def wait_with_timer(future: asyncio.Future[Any], label: str, prompt: PromptLine | DumbPrompt) -> None:
     """Wait for a future, the seconds in view; nothing stays on the screen. Raises what it raises. Cancelling the wait
     leaves the future alone."""
     began = time.monotonic()
@@ -51,9 +51,9 @@ class Dispatcher:
 
     def submit(self, typed: str) -> None:
         """Take a line that was sent: a command that needs no agent is done at once, all else waits for its turn."""
-        line, parts = self._read(typed), self._startup.parts
-        command = parts.table.find(line.name) if parts is not None and line.kind == "command" else None
-        if command is not None and self.busy and command.at_once(line.text):
+        line, components = self._read(typed), self._startup.components
+        command = components.table.find(line.name) if components is not None and line.kind == "command" else None
+        if command is not None and self.busy and command.can_run_during_turn(line.text):
             self._prompt.echo(typed)
             self._background.start(self._do(line))
         else:
@@ -62,7 +62,7 @@ class Dispatcher:
     async def run(self) -> None:
         """Do line after line, until cancelled."""
         while True:
-            typed = await self._program.queue.next()
+            typed = await self._program.queue.get()
             if problem := self._prompt.history.pop_error():
                 self._prompt.write(f"! {problem}\n")
             self._prompt.echo(typed)
@@ -99,7 +99,7 @@ class Dispatcher:
         """Do one line. Interrupted while it still waits for the loading, it goes back into the prompt."""
         line = self._read(typed)
         if line.kind == "leave":
-            self._program.leave()
+            self._program.quit()
         if line.kind in ("leave", "empty"):
             return
         self._unstored = line
@@ -109,7 +109,7 @@ class Dispatcher:
             return
         self._unstored = None
         if not waited:
-            if self._startup.parts is not None:
+            if self._startup.components is not None:
                 self._program.session_manager.drop_query()
             self._prompt.set_draft(typed)
             return
@@ -118,10 +118,10 @@ class Dispatcher:
         self._program.line_done(time.monotonic() - begun if done else 0.0)
 
     async def _wait_for(self, line: Line) -> None:
-        await wait_visibly(self._program.begin_loading(), "starting", self._prompt)
+        await wait_with_timer(self._program.start_loading(), "starting", self._prompt)
         if line.kind == "text":
             self._store_query()
-            await wait_visibly(self._startup.warm(self._program.agent), "warming up", self._prompt)
+            await wait_with_timer(self._startup.warm(self._program.agent), "warming up", self._prompt)
 
     def _store_query(self) -> None:
         """Store the user's words before anything else is waited for: whatever happens now, they were sent."""
@@ -133,26 +133,26 @@ class Dispatcher:
         """The program ends: a line that was sent while it still loaded is stored yet."""
         if self._unstored is not None:
             with suppress(SwecliError, TimeoutError):
-                await asyncio.wait_for(asyncio.shield(self._program.begin_loading()), _CLOSING)
+                await asyncio.wait_for(asyncio.shield(self._program.start_loading()), _CLOSING)
                 self._store_query()
 
     async def _do(self, line: Line) -> None:
         """Do the line; what goes wrong in one command or turn is one line and does not take the session along."""
-        parts = self._startup.parts
-        assert parts is not None
+        components = self._startup.components
+        assert components is not None
         try:
             if line.kind == "command":
-                command = parts.table.find(line.name)
+                command = components.table.find(line.name)
                 if command is None:  # it never becomes a query
-                    near = " or ".join(f"/{name}" for name in parts.table.nearest(line.name))
+                    near = " or ".join(f"/{name}" for name in components.table.suggest(line.name))
                     hint = f"Did you mean {near}?" if near else "Type /help for the list."
                     raise UsageError(f"Unknown command /{line.name}.", hint)
-                await command.run(parts.context, line.text)
+                await command.run(components.context, line.text)
             elif line.kind == "shell":
                 if not line.text:
                     raise UsageError("There is no command after the `!`.", "For example: !git status")
-                await parts.processor.run_shell(line.text, share=line.shared)
+                await components.processor.run_shell(line.text, share=line.shared)
             else:
-                await parts.processor.process_query(line.text)
+                await components.processor.process_query(line.text)
         except Exception as error:  # noqa: BLE001 - see above
             self._program.report(error)

@@ -23,14 +23,14 @@ _MODE_STYLE = {"plan": "class:footer.plan", "edits": "class:footer.edits", "auto
 
 @dataclass(slots=True)
 class Footer:
-    """The figures. `held` is the interactions in the window, `context` a percentage; None: not known. `cost` in US
-    dollars, None where a price is unknown; `jobs` run in the background. `hint` takes the whole line while it is set;
-    `busy` names what goes on behind the prompt."""
+    """The values shown in the footer. `sent_turns` is the number of turns in the window, `context` the used share of it
+    in percent, None while unknown. `cost` is in US dollars, None if a price is unknown; `jobs` counts background
+    commands. A `hint` replaces the whole line; `busy` names the background work."""
 
     model: str
     mode: Mode
     window: str
-    held: int | None = None
+    sent_turns: int | None = None
     context: int | None = None
     cost: float | None = 0.0
     jobs: int = 0
@@ -70,7 +70,7 @@ class Footer:
         agent, session = self._runtime.agent, self._runtime.sessions.current_session
         self.model, self.mode = agent.model.name, agent.permissions.mode
         self.window = str(session.window if session else self._runtime.settings.window)
-        self.held, self.cost = held(session), self._runtime.sessions.totals().cost
+        self.sent_turns, self.cost = count_sent_turns(session), self._runtime.sessions.totals().cost
         self.jobs = len(agent.ctx.jobs.running)
         if session is not None and session.id != self._session:
             self._session, self.context = session.id, None
@@ -78,14 +78,14 @@ class Footer:
     def line(self, width: int) -> _Fragments:
         """The footer as styled pieces, at most `width` columns; what matters least goes first."""
         if self.hint:
-            return [("class:footer.hint", clip(self.hint, width))]
+            return [("class:footer.hint", truncate(self.hint, width))]
         app = get_app()
-        style, held = "class:footer", "" if self.held is None else f": {self.held}"
+        style, sent = "class:footer", "" if self.sent_turns is None else f": {self.sent_turns}"
         pieces: _Fragments = [  # most important first
             (style, self.model),
             (_MODE_STYLE.get(self.mode, style), self.mode),
             *([(style, app.vi_state.input_mode.value.replace("-", " "))] if app.editing_mode is EditingMode.VI else []),
-            (style, f"window {self.window}{held}"),
+            (style, f"window {self.window}{sent}"),
         ]
         if self.context is not None:
             pieces.append((style, f"context {self.context}%"))
@@ -99,7 +99,7 @@ class Footer:
         while len(pieces) > 2 and _length(pieces) > width:
             pieces.pop()
         if _length(pieces) > width:
-            return [(style, clip(_SEPARATOR.join(text for _, text in pieces), width))]
+            return [(style, truncate(_SEPARATOR.join(text for _, text in pieces), width))]
         return [part for piece in pieces for part in ((style, _SEPARATOR), piece)][1:]
 
 
@@ -107,12 +107,12 @@ def _length(pieces: _Fragments) -> int:
     return len(_SEPARATOR.join(text for _, text in pieces))
 
 
-def clip(text: str, width: int) -> str:
+def truncate(text: str, width: int) -> str:
     """The text in at most `width` columns, with an ellipsis where it was cut."""
     return text if len(text) <= width else text[: max(0, width - 1)] + "…"[:width]
 
 
-def held(session: Session | None) -> int:
+def count_sent_turns(session: Session | None) -> int:
     """How many completed interactions the next request holds verbatim."""
     if session is None:
         return 0

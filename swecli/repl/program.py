@@ -42,7 +42,7 @@ class LineQueue:
         self.idle.clear()
         self._changed.set()
 
-    def take_back(self) -> str | None:
+    def pop_newest(self) -> str | None:
         """Remove the newest line that is not ahead of held ones, to be edited; None when there is none."""
         line = self._lines.pop() if len(self._lines) > self._fresh else None
         if len(self._lines) == self._fresh:
@@ -63,7 +63,7 @@ class LineQueue:
         self.held, self._fresh = False, 0
         self._changed.set()
 
-    async def next(self) -> str:
+    async def get(self) -> str:
         """The oldest line, as soon as there is one that is not held."""
         while not (self._fresh if self.held else self._lines):
             self._changed.clear()
@@ -75,7 +75,7 @@ class LineQueue:
 
 
 class Program(Protocol):
-    """The running program. What only the loaded one has may be asked for once `begin_loading` is done."""
+    """The running program. What only the loaded one has may be asked for once `start_loading` is done."""
 
     queue: LineQueue
     """The lines that were sent and not begun."""
@@ -98,7 +98,7 @@ class Program(Protocol):
     def working(self) -> bool:
         """Whether something runs in the foreground, which Esc interrupts."""
 
-    def begin_loading(self) -> asyncio.Future[None]:
+    def start_loading(self) -> asyncio.Future[None]:
         """Load what is slow, once; what is waited for before a line can be done."""
 
     def key_pressed(self) -> None:
@@ -116,7 +116,7 @@ class Program(Protocol):
     def steer(self, text: str) -> None:
         """Put a line into the running turn; without one it is the next line."""
 
-    def leave(self, code: int = 0) -> None:
+    def quit(self, code: int = 0) -> None:
         """End the program; what runs is stopped."""
 
     def expand_last(self) -> None:
@@ -129,7 +129,7 @@ class Program(Protocol):
         """Go on to the next permission mode."""
 
     @property
-    def hinted(self) -> str:
+    def current_hint(self) -> str:
         """The line that stands in place of the footer; "" for none."""
 
     def hint(self, text: str) -> None:
@@ -138,7 +138,7 @@ class Program(Protocol):
     def report(self, error: BaseException | str) -> None:
         """Print what went wrong in a line."""
 
-    def learn_later(self, interaction: int) -> None:
+    def start_learning(self, interaction: int) -> None:
         """Reflect on a finished turn behind the prompt."""
 
     def show(self, event: Event) -> None:

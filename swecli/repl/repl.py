@@ -13,7 +13,7 @@ from prompt_toolkit.input import Input
 from prompt_toolkit.output import Output
 
 from swecli.models.errors import SwecliError
-from swecli.repl.background import CLOSING, Background, PoliteFinder
+from swecli.repl.background import CLOSING, Background, ImportThrottle
 from swecli.repl.dispatch import Dispatcher
 from swecli.repl.footer import Footer
 from swecli.repl.input.completer import FileIndex, LineCompleter
@@ -21,8 +21,8 @@ from swecli.repl.input.dumb_prompt import DumbPrompt
 from swecli.repl.input.prompt import PromptLine
 from swecli.repl.program import LineQueue, Program
 from swecli.repl.render.terminal_features import is_dumb
-from swecli.repl.startup import Build, Parts, Startup
-from swecli.repl.startup_banner import banner, failure, show_session
+from swecli.repl.startup import Build, Components, Startup
+from swecli.repl.startup_banner import banner, format_error, show_session
 
 if TYPE_CHECKING:
     from swecli.agent.agent import Agent
@@ -45,7 +45,7 @@ class REPL(Program):
         self._watching: asyncio.Task[None] | None = None
         settings = start.settings
         self._footer = Footer(start.choice.name, settings.mode, str(settings.window), busy="starting")
-        self._background, self._polite = Background(self), PoliteFinder(self)
+        self._background, self._polite = Background(self), ImportThrottle(self)
         self._startup, self._files = Startup(start, build), FileIndex(start.cwd)
         self.queue = LineQueue((["/sessions"] if start.pick else []) + ([start.prompt] if start.prompt else []))
         self.prompt: PromptLine | DumbPrompt
@@ -63,7 +63,7 @@ class REPL(Program):
         sys.meta_path.insert(0, self._polite)
         loop.set_exception_handler(lambda _, what: self.report(what.get("exception") or what["message"]))
         for number in (signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, self.leave, 128 + number)
+            loop.add_signal_handler(number, self.quit, 128 + number)
         self.prompt.write(banner(self.start, self.prompt.color, self.prompt.size[0]))
         working = loop.create_task(self._dispatcher.run())
         try:
@@ -86,39 +86,39 @@ class REPL(Program):
         await self._background.cancel(timeout=CLOSING)
         if self._watching is not None:
             self._watching.cancel()
-        if self._startup.parts is not None:
+        if self._startup.components is not None:
             ended, session = await self.agent.ctx.jobs.close(), self.session_manager.current_session
-            self._startup.parts.runtime.close()
+            self._startup.components.runtime.close()
             with suppress(OSError):  # the terminal may be gone
                 if ended:
                     self.prompt.write(f"{ended}\n")
                 if not self._code and session is not None and session.interactions:
                     self.prompt.write(f"to continue this session: swecli --resume {session.id}\n")
 
-    def begin_loading(self) -> asyncio.Task[None]:
+    def start_loading(self) -> asyncio.Task[None]:
         if self._up is None:
             self._up = asyncio.get_running_loop().create_task(self._come_up())
             self._up.add_done_callback(lambda task: task.cancelled() or task.exception())
         return self._up
 
     async def _come_up(self) -> None:
-        """Load, and put the parts together. When that fails, the reading ends with the line that says why."""
+        """Load, and put the components together. When that fails, the reading ends with the line that says why."""
         try:
-            parts = await self._startup.assemble(self, self._background, self.prompt)
+            components = await self._startup.assemble(self, self._background, self.prompt)
         except Exception as error:  # noqa: BLE001 - whatever it is, the user gets one line and an exit code
-            known = self._startup.explain(error)
+            known = self._startup.to_user_error(error)
             self.prompt.history.append_string(self.prompt.draft)
             self.prompt.end(known)
             raise known from error
-        self._footer.loaded(parts.runtime)
-        for notice in parts.runtime.notices:
+        self._footer.loaded(components.runtime)
+        for notice in components.runtime.notices:
             self.renderer.screen.warn(notice)
-        session = parts.runtime.sessions.current_session
+        session = components.runtime.sessions.current_session
         if self.start.resume is not None and session is not None:
             show_session(self.renderer.screen, session)
             self.renderer.screen.line()
         self.prompt.redraw()
-        self._background.catch_up(parts.runtime.learning)
+        self._background.catch_up(components.runtime.learning)
         self._watching = asyncio.get_running_loop().create_task(self._watch())
 
     async def _watch(self) -> None:
@@ -130,24 +130,24 @@ class REPL(Program):
             self._refresh()
 
     @property
-    def _parts(self) -> Parts:
-        assert self._startup.parts is not None, "asked for before the loading was done"
-        return self._startup.parts
+    def _components(self) -> Components:
+        assert self._startup.components is not None, "asked for before the loading was done"
+        return self._startup.components
 
     @property
     def session_manager(self) -> SessionManager:
-        return self._parts.runtime.sessions
+        return self._components.runtime.sessions
 
     @property
     def agent(self) -> Agent:
-        return self._parts.runtime.agent
+        return self._components.runtime.agent
 
     @property
     def renderer(self) -> Renderer:
-        return self._parts.context.renderer
+        return self._components.context.renderer
 
-    def learn_later(self, interaction: int) -> None:
-        self._background.learn(self._parts.runtime.learning, interaction)
+    def start_learning(self, interaction: int) -> None:
+        self._background.learn(self._components.runtime.learning, interaction)
         self._background.name(self.agent)
 
     @property
@@ -161,7 +161,7 @@ class REPL(Program):
         self._dispatcher.submit(typed)
 
     def line_done(self, seconds: float) -> None:
-        for event in self._background.take_held():
+        for event in self._background.pop_deferred():
             self.renderer.show(event)
         self.prompt.close_output()
         self._files.invalidate()  # some may have come or gone
@@ -176,17 +176,17 @@ class REPL(Program):
         self._dispatcher.interrupt()
 
     def steer(self, text: str) -> None:
-        if self.working and self._startup.parts is not None and self.agent.steer(text):
+        if self.working and self._startup.components is not None and self.agent.steer(text):
             self.prompt.echo(text)
         else:
             self.queue.put(text)
 
-    def leave(self, code: int = 0) -> None:
+    def quit(self, code: int = 0) -> None:
         self._code = self._code or code
         self.prompt.end()
 
     def expand_last(self) -> None:
-        if self._startup.parts is not None and not self.renderer.expand_last():
+        if self._startup.components is not None and not self.renderer.expand_last():
             self.renderer.screen.note("no tool has run yet")
 
     def set_draft(self, text: str) -> None:
@@ -197,7 +197,7 @@ class REPL(Program):
         self.prompt.redraw()
 
     @property
-    def hinted(self) -> str:
+    def current_hint(self) -> str:
         return self._footer.hint
 
     def hint(self, text: str) -> None:
@@ -214,9 +214,9 @@ class REPL(Program):
         self._refresh()
 
     def report(self, error: BaseException | str) -> None:
-        known = self._startup.explain(error)
-        if self._startup.parts is None:  # the screen, which breaks lines between words, is not loaded yet
-            self.prompt.write(failure(known, self.prompt.color))
+        known = self._startup.to_user_error(error)
+        if self._startup.components is None:  # the screen, which breaks lines between words, is not loaded yet
+            self.prompt.write(format_error(known, self.prompt.color))
         else:
             self.renderer.screen.error(known.message, known.hint)
 

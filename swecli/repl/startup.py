@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from swecli.models.errors import SwecliError
-from swecli.repl.background import spawn
+from swecli.repl.background import run_in_thread
 from swecli.repl.commands.base import CommandContext
 from swecli.repl.program import Program
 
@@ -29,7 +29,7 @@ Build = Callable[["Start", "Ask"], "Runtime"]
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class Components:
     """What draws, asks and acts, for one run."""
 
     runtime: Runtime
@@ -44,7 +44,7 @@ class Startup:
 
     def __init__(self, start: Start, build: Build | None = None) -> None:
         self._start, self._build = start, build or _build
-        self.parts: Parts | None = None  # what was put together, once all is loaded
+        self.components: Components | None = None  # what was put together, once all is loaded
         self._table: asyncio.Future[CommandTable] | None = None
         self._runtime: Runtime | None = None
         self._warm: tuple[str, asyncio.Future[None]] | None = None  # by the model's name
@@ -63,11 +63,11 @@ class Startup:
     async def load(self) -> Runtime:
         """Build the runtime. Raises what building it raises: SwecliError for what the user can put right."""
         await self._commands()
-        runtime = self._runtime = await spawn(lambda: self._build(self._start, self._ask), "swecli-load")
+        runtime = self._runtime = await run_in_thread(lambda: self._build(self._start, self._ask), "swecli-load")
         self.warm(runtime.agent)
         return runtime
 
-    async def assemble(self, program: Program, background: Background, prompt: PromptLine | DumbPrompt) -> Parts:
+    async def assemble(self, program: Program, background: Background, prompt: PromptLine | DumbPrompt) -> Components:
         """Wait for everything, and put together what acts and what draws above `prompt`. Raises as `load`."""
         table, runtime = await self._commands(), await self.load()
         # late: loaded behind the prompt
@@ -78,10 +78,10 @@ class Startup:
         renderer = Renderer(Screen(prompt, prompt.color, prompt.link_root), todos=runtime.agent.ctx.todos)
         context = CommandContext(runtime, table.commands, renderer, program, prompt, background)
         approver, processor = Approver(renderer, prompt), AsyncQueryProcessor(program)
-        self.parts = Parts(runtime, table, context, approver, processor)
-        return self.parts
+        self.components = Components(runtime, table, context, approver, processor)
+        return self.components
 
-    def explain(self, error: BaseException | str) -> SwecliError:
+    def to_user_error(self, error: BaseException | str) -> SwecliError:
         """The line for the user; for a fault of the program the log gets the trace."""
         if isinstance(error, SwecliError):
             return error
@@ -91,20 +91,20 @@ class Startup:
 
     async def _ask(self, request: AskRequest) -> Decision:
         """The one question that comes up from below: may this call run?"""
-        assert self.parts is not None, "a call runs once all is there"
-        return await self.parts.approver(request)
+        assert self.components is not None, "a call runs once all is there"
+        return await self.components.approver(request)
 
     def warm(self, agent: Agent) -> asyncio.Future[None]:
         """Load what the agent's model needs, once: token table, library. When that is done, a first request costs no
         more than a second one."""
         name = agent.model.name
         if self._warm is None or self._warm[0] != name:
-            self._warm = name, spawn(lambda: _warm_up(agent), "swecli-warm")
+            self._warm = name, run_in_thread(lambda: _warm_up(agent), "swecli-warm")
         return self._warm[1]
 
     async def _commands(self) -> CommandTable:
         if self._table is None:
-            self._table = spawn(lambda: _discover(self._start), "swecli-commands")
+            self._table = run_in_thread(lambda: _discover(self._start), "swecli-commands")
         return await asyncio.shield(self._table)
 
 

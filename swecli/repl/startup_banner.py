@@ -25,16 +25,16 @@ def _dim(text: str, color: bool) -> str:
 
 def banner(start: Start, color: bool, width: int = 80) -> str:
     """Name and version, the model and why it was chosen, the folder; how to get help; notices."""
-    facts = [f"swecli {__version__}", model_words(start.choice.name, start.choice.why), short_path(start.cwd)]
-    lines = folded([_one(fact) for fact in facts], width)
+    facts = [f"swecli {__version__}", describe_model(start.choice.name, start.choice.why), short_path(start.cwd)]
+    lines = wrap_parts([_one(fact) for fact in facts], width)
     if color:
         lines[0] = lines[0].replace("swecli", "\x1b[1mswecli\x1b[0m", 1)
-    lines += [_dim(line, color) for line in folded(_HELP, width)]
+    lines += [_dim(line, color) for line in wrap_parts(_HELP, width)]
     lines += [f"! {_one(notice)}" for notice in start.notices]
     return "\n".join(lines) + "\n\n"
 
 
-def folded(parts: Sequence[str], width: int) -> list[str]:
+def wrap_parts(parts: Sequence[str], width: int) -> list[str]:
     """The parts in as few lines as they take, broken only between parts."""
     lines = [parts[0]]
     for part in parts[1:]:
@@ -46,13 +46,13 @@ def folded(parts: Sequence[str], width: int) -> list[str]:
     return lines
 
 
-def failure(error: SwecliError, color: bool) -> str:
+def format_error(error: SwecliError, color: bool) -> str:
     """A failure as one line, with what to do next."""
     mark = "\x1b[31m✗\x1b[0m" if color else "✗"
     return f"{mark} {' · '.join(_one(part) for part in (error.message, error.hint) if part)}\n"
 
 
-def model_words(name: str, why: str) -> str:
+def describe_model(name: str, why: str) -> str:
     """A model as the first line names it."""
     if name.partition("/")[0] == "demo":
         return f"demo model (offline tour{f'; {why}' if why else ''})"

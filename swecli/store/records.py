@@ -24,7 +24,7 @@ class SearchHit:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TextMatch:
     """Where a text stands in one session: `where` is query, answer or `result of call_7`."""
 
     interaction: int
@@ -44,26 +44,26 @@ class FoundInteraction:
 
     interaction: int
     score: float
-    excerpts: tuple[Place, ...]
+    excerpts: tuple[TextMatch, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class UsageTotals:
     """What some requests took. `cost` in US dollars, None as soon as one of them is unknown; `by_purpose` its parts
     ("turn", "reflect", "condense" …) where it is of a session."""
 
     usage: Usage = field(default_factory=Usage)
     cost: float | None = 0.0
     requests: int = 0
-    by_purpose: dict[str, Spent] = field(default_factory=dict)
+    by_purpose: dict[str, UsageTotals] = field(default_factory=dict)
 
-    def __add__(self, other: Spent) -> Spent:
+    def __add__(self, other: UsageTotals) -> UsageTotals:
         cost = None if self.cost is None or other.cost is None else self.cost + other.cost
-        return Spent(self.usage + other.usage, cost, self.requests + other.requests)
+        return UsageTotals(self.usage + other.usage, cost, self.requests + other.requests)
 
 
 @dataclass(frozen=True, slots=True)
-class Unfinished:
+class UnfinishedTurn:
     """What a running turn has so far. `partial` is the answer behind the message with the id `after`, None where it is
     as it was; `outputs` maps the key of an open call to its result if it ended now: what the model gets, and all of it
     where that is more."""
@@ -120,7 +120,7 @@ class TurnRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class CheckResult:
     """How a check command ended; `failing` are the lines that name what fails."""
 
     passed: bool
@@ -144,7 +144,7 @@ class TurnLessons:
     lines: tuple[str, ...] = ()
     figures: Mapping[str, Any] = field(default_factory=dict)
     known: Mapping[str, Any] = field(default_factory=dict)
-    checks: Mapping[str, Check] = field(default_factory=dict)
+    checks: Mapping[str, CheckResult] = field(default_factory=dict)
     shown: tuple[str, ...] = ()
     held_back: tuple[str, ...] = ()
     final: bool = False

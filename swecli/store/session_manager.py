@@ -21,7 +21,7 @@ from swecli.models.window import WindowSpec
 from swecli.redact import redact
 from swecli.store.playbook.store import PlaybookStore
 from swecli.store.reading import NEWEST_FIRST, load_back_to
-from swecli.store.records import FoundInteraction, Place, SearchHit, Spent
+from swecli.store.records import FoundInteraction, SearchHit, TextMatch, UsageTotals
 from swecli.store.session_files import archive
 from swecli.store.sessions.context import ContextStore
 from swecli.store.sessions.mapping import legible, load_session, totals
@@ -131,7 +131,7 @@ class SessionManager(SessionWriter):
         result, full = self.database.row(which.limit(1)) or (None, None)
         return result if full is None else full
 
-    def totals(self) -> Spent:
+    def totals(self) -> UsageTotals:
         """What this session's requests took. A sum of which a part is unknown is unknown."""
         with self.database.reading() as db:
             return totals(db, self.session.id)
@@ -146,7 +146,7 @@ class SessionManager(SessionWriter):
         with self.database.reading() as db:
             return search_all(driver(db), terms, max(0, limit))
 
-    def find(self, text: str, limit: int = 20) -> list[Place]:
+    def find(self, text: str, limit: int = 20) -> list[TextMatch]:
         """Where a text stands in this session, in messages and in results, newest first."""
         with self.database.reading() as db:
             return find_text(driver(db), self.session.id, clean_text(text), limit)

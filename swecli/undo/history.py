@@ -1,5 +1,5 @@
-"""Undo of whole turns: their files, their part of the conversation, the window and what was learned, or some of it. The
-changes of files are recorded around each call that makes them, and taken back, each file whole or not at all."""
+"""Undo and redo of turns: their file changes, their messages, the window and the playbook changes, or some of these.
+File changes are recorded around each tool call; each file is restored whole or not at all."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from swecli.tools.commands.rules import objection
 from swecli.tools.diffs import unified_diff
 from swecli.tools.files import decode, escape_invalid_bytes
 from swecli.tools.processes import child_environment
-from swecli.undo.versions import UNKEPT, FileVersions, replace_file
+from swecli.undo.versions import NOT_STORED, FileVersions, replace_file
 
 _States = dict[str, FileState]
-_GONE = "its earlier version is not kept any more"
-_NAMED = 6  # files and strategies beside a turn
+_PRUNED = "its earlier version is not kept any more"
+_MAX_NAMES = 6  # files and strategies listed beside a turn
 
 
 class _ChangeRecorder:
-    """Records the file changes of the turn in progress."""
+    """Records the file changes of the running turn."""
 
     def __init__(self, sessions: SessionManager, versions: FileVersions) -> None:
         self._sessions, self._versions = sessions, versions
@@ -36,8 +36,8 @@ class _ChangeRecorder:
 
     @asynccontextmanager
     async def around(self, kind: str, subject: str) -> AsyncIterator[None]:
-        """Keep what a call changes: of an edit its file, of all else every file that the ignore rules leave in. What
-        only reads, a command or a page of the web, is not looked at."""
+        """Record the changes of a call: for an edit those of its file, for anything else those of all files that are
+        not ignored. Calls that only read (web pages, read-only commands) are not scanned."""
         root, environ = self._versions.root, child_environment(self._versions.environ)
         if kind == "fetch" or (kind == "run" and not objection(subject, root, environ)):
             yield
@@ -45,127 +45,120 @@ class _ChangeRecorder:
         paths: tuple[Path, ...] = ()
         if kind == "edit":
             paths = (root / subject, *(folder for folder in (root / subject).parents if not folder.exists()))
-        before = self._look(paths) if paths else await asyncio.to_thread(self._look, paths)
-        whole = self._versions.whole
+        before = self._snapshot(paths) if paths else await asyncio.to_thread(self._snapshot, paths)
+        complete = self._versions.is_complete
         try:
             yield
         finally:
-            stopped = (task := asyncio.current_task()) is not None and task.cancelling()
-            after = self._look(paths) if paths or stopped else await asyncio.to_thread(self._look, paths)
-            self._record(before, after, bool(paths) or (whole and self._versions.whole))
+            cancelled = (task := asyncio.current_task()) is not None and task.cancelling()
+            scan_now = paths or cancelled
+            after = self._snapshot(paths) if scan_now else await asyncio.to_thread(self._snapshot, paths)
+            self._record(before, after, bool(paths) or (complete and self._versions.is_complete))
 
-    def _look(self, paths: Iterable[Path]) -> _States:
+    def _snapshot(self, paths: Iterable[Path]) -> _States:
         self._versions.prune()
         if not paths:
             return self._versions.scan()
-        return {str(path): state for path in paths if (state := self._versions.state(str(path))).mode}
+        return {str(path): state for path in paths if (state := self._versions.read_state(str(path))).mode}
 
-    def _record(self, before: _States, after: _States, whole: bool) -> None:
-        """Store what differs; where a scan was not whole, only what was in it before and is not there still."""
+    def _record(self, before: _States, after: _States, complete: bool) -> None:
+        """Store the differences; after an incomplete scan only those of paths that are in both or no longer exist."""
         differ = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
-        if not whole:
+        if not complete:
             differ = [path for path in differ if path in before and (path in after or not os.path.lexists(path))]
         found = [FileChange(path, before.get(path, FileState()), after.get(path, FileState())) for path in differ]
         for change in found:
             self._versions.touch(change.before.digest)
-            if change.before.digest.startswith(UNKEPT):
+            if change.before.digest.startswith(NOT_STORED):
                 self._versions.notices[f"{change.path} changed, and is too large or not readable to be kept"] = None
         session = self._sessions.current_session
         try:
             if found and session is not None:
-                self._sessions.undo.record(session, found)
+                self._sessions.undo.record_changes(session, found)
         except StoreError as error:
             self._versions.notices[f"what a call changed is not kept for an undo: {error}"] = None
 
     def take_notices(self) -> list[str]:
-        """What of the changes so far cannot be undone, for the user, each line once."""
+        """Return and clear the lines for the user on changes that cannot be undone, each line once."""
         fresh, self._reported = list(self._versions.notices)[self._reported :], len(self._versions.notices)
         return fresh
 
 
 @dataclass
 class _RestorePlan:
-    """Changes to be made (`before` is what is there now), those of files `changed` since by another hand, and `lost`:
-    by path why it cannot be brought back. `settles` has the path of each stored change by its key."""
+    """The file changes of an undo or redo (`before` is the present state): `ready` ones, `conflicts` with a change from
+    outside the session, and by path why a file is `unrecoverable`. `paths` maps the keys of stored changes."""
 
     ready: list[FileChange] = field(default_factory=list)
-    changed: list[FileChange] = field(default_factory=list)
-    lost: dict[str, str] = field(default_factory=dict)
-    settles: dict[int, str] = field(default_factory=dict)
+    conflicts: list[FileChange] = field(default_factory=list)
+    unrecoverable: dict[str, str] = field(default_factory=dict)
+    paths: dict[int, str] = field(default_factory=dict)
 
 
-def _plan(changes: Iterable[FileChange], versions: FileVersions) -> _RestorePlan:
-    """What takes these changes back, the oldest of a path first. Nothing is changed, but what is there now is kept."""
-    of: dict[str, list[FileChange]] = {}
+def _plan_restore(changes: Iterable[FileChange], versions: FileVersions) -> _RestorePlan:
+    """Plan the reversal of these changes, given oldest first. No file is changed; the present contents are stored."""
+    chains: dict[str, list[FileChange]] = {}
     for change in changes:
-        of.setdefault(change.path, []).append(change)
-    found = _RestorePlan()
-    for path, chain in of.items():
-        found.settles |= {change.key: path for change in chain}
-        now, target = versions.state(path), chain[0].before
+        chains.setdefault(change.path, []).append(change)
+    plan = _RestorePlan()
+    for path, chain in chains.items():
+        plan.paths |= {change.key: path for change in chain}
+        present, target = versions.read_state(path), chain[0].before
         unbroken = all(one.after == two.before for one, two in zip(chain, chain[1:], strict=False))
-        ours = unbroken and now == chain[-1].after
-        if now == target:
+        ours = unbroken and present == chain[-1].after
+        if present == target:
             continue
-        if target.digest.startswith(UNKEPT):
-            found.lost[path] = "it was too large, or not readable, to be kept"
-        elif target.digest and versions.get(target.digest) is None:
-            found.lost[path] = _GONE
-        elif now.digest.startswith(UNKEPT) and not ours:
-            found.lost[path] = "what is there now comes from outside this session and is too large to be kept"
+        if target.digest.startswith(NOT_STORED):
+            plan.unrecoverable[path] = "it was too large, or not readable, to be kept"
+        elif target.digest and versions.load(target.digest) is None:
+            plan.unrecoverable[path] = _PRUNED
+        elif present.digest.startswith(NOT_STORED) and not ours:
+            plan.unrecoverable[path] = "what is there now comes from outside this session and is too large to be kept"
         else:
-            (found.ready if ours else found.changed).append(FileChange(path, now, target))
-    return found
+            (plan.ready if ours else plan.conflicts).append(FileChange(path, present, target))
+    return plan
 
 
 def _apply(changes: Sequence[FileChange], versions: FileVersions) -> tuple[list[FileChange], dict[str, str]]:
-    """Make these changes; those that were made, and by path why one was not."""
+    """Apply these changes. Returns the applied ones, and by path why one failed."""
     done, failed = [], {}
-    leaving = [  # what nothing takes the place of, or a folder that of what is none, or the other way round
+    removed = [  # files without a successor, and those that turn into a folder or back
         (one, True)
         for one in changes
         if one.before.mode and (not one.after.mode or stat.S_ISDIR(one.before.mode) != stat.S_ISDIR(one.after.mode))
     ]
-    leaving.sort(key=lambda one: one[0].path, reverse=True)  # what is in a folder before it
-    for change, leaves in [*leaving, *((change, False) for change in sorted(changes, key=lambda one: one.path))]:
+    removed.sort(key=lambda one: one[0].path, reverse=True)  # the contents of a folder before the folder
+    for change, is_removal in [*removed, *((change, False) for change in sorted(changes, key=lambda one: one.path))]:
         path = Path(change.path)
         try:
             if path.parent.resolve() != path.parent:
                 raise OSError(0, "a link is on the way, which is not followed")
-            if leaves:
-                _remove(path)
+            if is_removal:
+                path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
             elif change.path not in failed:
-                _put(path, change.after, versions)
+                _write_state(path, change.after, versions)
                 done.append(change)
         except OSError as error:
             failed[change.path] = error.strerror or str(error)
     return done, failed
 
 
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        path.rmdir()
-    else:
-        path.unlink(missing_ok=True)
-
-
-def _put(path: Path, state: FileState, versions: FileVersions) -> None:
+def _write_state(path: Path, state: FileState, versions: FileVersions) -> None:
     if not state.mode:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     if stat.S_ISDIR(state.mode):
         path.mkdir(exist_ok=True)
         path.chmod(stat.S_IMODE(state.mode))
-    elif (data := versions.get(state.digest)) is None:
-        raise OSError(0, _GONE)
+    elif (data := versions.load(state.digest)) is None:
+        raise OSError(0, _PRUNED)
     else:
         replace_file(path, data, state.mode)
 
 
 @dataclass(frozen=True, slots=True)
-class Undone:
-    """What an undo or a redo came to: the `files` that were brought back or removed, and a line for each thing that is
-    not as it was."""
+class UndoResult:
+    """The result of an undo or redo: the names of the restored `files`, and a line for each problem."""
 
     step: UndoStep
     files: list[str]
@@ -173,128 +166,129 @@ class Undone:
 
 
 class TurnHistory:
-    """Takes turns of the session in use back, and brings them back. After either the session must be loaded again."""
+    """Undoes and redoes turns of the current session. After either the session must be loaded again."""
 
     def __init__(self, sessions: SessionManager, versions: FileVersions) -> None:
         self._sessions, self._versions, self._store = sessions, versions, sessions.undo
 
     def turns(self) -> list[tuple[int, str]]:
-        """The session's turns, newest first, each with a line on what it was asked and what it changed."""
+        """Return the numbers of the session's turns, newest first, each with its query and its changes in a line."""
         session, changed = self._sessions.session, dict[int, list[str]]()
         self._sessions.load_back_to(1)
-        for change in self._store.changes(session, 1):
-            changed.setdefault(change.interaction, []).append(self.shown(change.path))
+        for change in self._store.load_changes(session, 1):
+            changed.setdefault(change.interaction, []).append(self.relative(change.path))
         for applied in reversed(self._sessions.playbook.deltas_of_turns(session, 1, session.interactions)):
             if not applied.undone and applied.delta.interaction:
                 changed.setdefault(applied.delta.interaction, []).extend(applied.touched)
         asked = {message.interaction: message.content for message in reversed(session.messages) if message.is_query}
         lines = {number: [f"T{number}", " ".join(query.split())[:60]] for number, query in asked.items()}
         return [
-            (number, " · ".join([*line, *([_named(changed[number])] if number in changed else [])]))
+            (number, " · ".join([*line, *([_join_names(changed[number])] if number in changed else [])]))
             for number, line in sorted(lines.items(), reverse=True)
         ]
 
     def plan(self, first: int) -> _RestorePlan:
-        """What an undo from that turn on would do to files. Raises BadInput where there is no such turn."""
+        """Plan the file changes of an undo from turn `first` on. Raises BadInput if there is no such turn."""
         if not 1 <= first <= self._sessions.session.interactions:
             raise BadInput("There is nothing to undo.", "This session has no such turn.")
-        return _plan(self._store.changes(self._sessions.session, first), self._versions)
+        return _plan_restore(self._store.load_changes(self._sessions.session, first), self._versions)
 
     def plan_redo(self) -> tuple[UndoStep, _RestorePlan]:
-        """The undo that a redo takes back, and what that would do to files. Raises BadInput."""
-        if (step := self._store.to_redo(self._sessions.session)) is None:
+        """Return the undo that a redo reverts, and its plan for files. Raises BadInput."""
+        if (step := self._store.find_redo(self._sessions.session)) is None:
             raise BadInput("There is nothing to redo.", "A new turn after an undo clears what could be redone.")
-        return step, _plan(self._store.changes(self._sessions.session, 1, step=step.id), self._versions)
+        return step, _plan_restore(self._store.load_changes(self._sessions.session, 1, step=step.id), self._versions)
 
-    def undo(self, first: int, parts: Collection[str], planned: _RestorePlan, overwrite: bool | None = None) -> Undone:
-        """Take the turns from `first` on back. Raises BadInput, also for files that `changed` since where `overwrite`
-        does not say what becomes of them; then nothing has changed."""
-        files = planned if "files" in parts else _RestorePlan()
+    def undo(self, first: int, parts: Collection[str], plan: _RestorePlan, overwrite: bool | None = None) -> UndoResult:
+        """Undo the turns from `first` on. Raises BadInput, also if there are conflicts and `overwrite` is None; then
+        nothing has changed."""
+        files = plan if "files" in parts else _RestorePlan()
         done, failed = self._restore(files, overwrite)
-        settled = [key for key, path in files.settles.items() if path not in failed]
-        step = self._store.take_back(self._sessions.session, first, parts, done, settled)
+        undone = [key for key, path in files.paths.items() if path not in failed]
+        step = self._store.undo_turns(self._sessions.session, first, parts, done, undone)
         return self._result(step, files, done, failed)
 
-    def redo(self, step: UndoStep, planned: _RestorePlan, overwrite: bool | None = None) -> Undone:
-        """Bring back what that undo took. Raises BadInput like `undo`."""
-        done, failed = self._restore(planned, overwrite)
-        return self._result(self._store.bring_back(self._sessions.session, step), planned, done, failed)
+    def redo(self, step: UndoStep, plan: _RestorePlan, overwrite: bool | None = None) -> UndoResult:
+        """Revert that undo. Raises BadInput like `undo`."""
+        done, failed = self._restore(plan, overwrite)
+        return self._result(self._store.redo_turns(self._sessions.session, step), plan, done, failed)
 
-    def _restore(self, planned: _RestorePlan, overwrite: bool | None) -> tuple[list[FileChange], dict[str, str]]:
-        if planned.changed and overwrite is None:
-            names = ", ".join(self.shown(change.path) for change in planned.changed)
+    def _restore(self, plan: _RestorePlan, overwrite: bool | None) -> tuple[list[FileChange], dict[str, str]]:
+        if plan.conflicts and overwrite is None:
+            names = ", ".join(self.relative(change.path) for change in plan.conflicts)
             raise BadInput(f"Changed outside this session, nothing was undone: {names}.", "Undo it at a terminal.")
-        return _apply([*planned.ready, *(planned.changed if overwrite else ())], self._versions)
+        return _apply([*plan.ready, *(plan.conflicts if overwrite else ())], self._versions)
 
-    def _result(self, step: UndoStep, plan: _RestorePlan, done: list[FileChange], failed: dict[str, str]) -> Undone:
-        settled = {change.path for change in done} | failed.keys()
-        left = [self.shown(change.path) for change in plan.changed if change.path not in settled]
-        lines = [f"left as they are, changed outside this session: {', '.join(left)}"] * bool(left)
-        lines += [f"{self.shown(path)} is not as it was: {why}" for path, why in (plan.lost | failed).items()]
-        lines += [f"a change of the playbook stays as it is: {why}" for why in step.refused]
-        return Undone(step, [self.shown(change.path) for change in done], lines)
+    def _result(self, step: UndoStep, plan: _RestorePlan, done: list[FileChange], failed: dict[str, str]) -> UndoResult:
+        tried = {change.path for change in done} | failed.keys()
+        kept = [self.relative(change.path) for change in plan.conflicts if change.path not in tried]
+        lines = [f"not restored, changed outside this session: {', '.join(kept)}"] * bool(kept)
+        lines += [
+            f"{self.relative(path)} is not restored: {why}" for path, why in (plan.unrecoverable | failed).items()
+        ]
+        lines += [f"a playbook change is not reverted: {why}" for why in step.refused]
+        return UndoResult(step, [self.relative(change.path) for change in done], lines)
 
-    def keep_facts(self) -> None:
-        """After an undo, keep again what the turns before it say that must outlive every reduction, where what was
-        undone had taken its place."""
+    def restore_facts(self) -> None:
+        """After an undo, store the retained facts of the remaining turns again where an undone turn had replaced
+        them."""
         session, facts = self._sessions.session, {}
         for message in session.messages:
-            number, reading = message.interaction, from_query if message.role == "user" else from_answer
-            for fact in (*reading(message.content, number), *from_calls(message.tool_calls, number)):
+            number, parse = message.interaction, from_query if message.role == "user" else from_answer
+            for fact in (*parse(message.content, number), *from_calls(message.tool_calls, number)):
                 facts[fact.kind, fact.key] = fact
         known = session.context.facts
         self._sessions.context.keep(session, [fact for key, fact in facts.items() if key not in known and fact.text])
 
     def query(self, number: int) -> str:
-        """What a turn was asked."""
+        """Return the query of a turn."""
         self._sessions.load_back_to(number)
         return next(m.content for m in self._sessions.session.messages if m.is_query and m.interaction == number)
 
     def diff(self, first: int, last: int) -> list[tuple[str, str]]:
-        """What those turns changed and is not undone: of each file a line, and a unified diff where it has one."""
+        """Return the changes of these turns that are not undone: per file a line, and a unified diff of texts or ""."""
         ends: dict[str, FileChange] = {}
-        for change in self._store.changes(self._sessions.session, first, last):
+        for change in self._store.load_changes(self._sessions.session, first, last):
             ends[change.path] = FileChange(change.path, ends.get(change.path, change).before, change.after)
-        return [self._diff(change) for change in ends.values() if change.before != change.after]
+        return [self._diff_file(change) for change in ends.values() if change.before != change.after]
 
-    def _diff(self, change: FileChange) -> tuple[str, str]:
-        shown, old, new = self.shown(change.path), change.before, change.after
-        what = "changed" if old.mode and new.mode else "made" if new.mode else "removed"
+    def _diff_file(self, change: FileChange) -> tuple[str, str]:
+        name, old, new = self.relative(change.path), change.before, change.after
+        what = "changed" if old.mode and new.mode else "created" if new.mode else "removed"
         if what == "changed" and old.mode != new.mode:
             what = f"mode {oct(old.mode)[2:]} → {oct(new.mode)[2:]}"
         before, after = self._text(old), self._text(new)
         if old.digest == new.digest or before is None or after is None:
-            return f"{shown}: {what}", ""
-        found = unified_diff(shown, before if old.mode else None, after)
-        return f"{shown}: {what} ({found.counts})", escape_invalid_bytes(found.text)
+            return f"{name}: {what}", ""
+        found = unified_diff(name, before if old.mode else None, after)
+        return f"{name}: {what} ({found.counts})", escape_invalid_bytes(found.text)
 
     def _text(self, state: FileState) -> str | None:
-        """ "" for nothing; None for what is not text, or not kept."""
-        data = b"" if not state.mode else None
-        if data is None and not state.digest.startswith(UNKEPT):
-            data = self._versions.get(state.digest)
+        """Return the text of a file, "" if it did not exist, None if it is binary or not stored."""
+        data = None if state.mode else b""
+        if data is None and not state.digest.startswith(NOT_STORED):
+            data = self._versions.load(state.digest)
         file = None if data is None else decode(data)
         return None if file is None else file.text
 
-    def shown(self, path: str) -> str:
-        """A path as the user knows it: relative to the workspace where it lies in it."""
+    def relative(self, path: str) -> str:
+        """Return a path relative to the workspace, or as it is if it lies outside."""
         root = self._versions.root
         return str(Path(path).relative_to(root)) if Path(path).is_relative_to(root) else path
 
 
-def _named(names: Collection[str]) -> str:
-    """Names in one line, the first of many."""
-    some = list(dict.fromkeys(names))
-    return ", ".join(some[:_NAMED]) + (f" and {len(some) - _NAMED} more" if len(some) > _NAMED else "")
+def _join_names(names: Collection[str]) -> str:
+    first = list(dict.fromkeys(names))
+    return ", ".join(first[:_MAX_NAMES]) + (f" and {len(first) - _MAX_NAMES} more" if len(first) > _MAX_NAMES else "")
 
 
-def keep_changes(sessions: SessionManager, ctx: ToolContext, own: Iterable[Path]) -> TurnHistory | None:
-    """From now on keep the files that calls change, beside the database; None where that is in memory, or can only be
-    read. `own` are folders of this program's, which are not the user's work."""
+def track_changes(sessions: SessionManager, ctx: ToolContext, own: Iterable[Path]) -> TurnHistory | None:
+    """Start recording the file changes of tool calls, with versions beside the database. Returns None if the database
+    is in memory or read-only. `own` are folders of swecli itself, which are not recorded."""
     database = sessions.database
     if database.path is None or database.only_read:
         return None
-    apart = [place := str(database.path.absolute()), *(f"{folder}/" for folder in own)]
-    versions = FileVersions(ctx.root, Path(f"{place}.versions"), ctx.environ, apart)
+    excluded = [place := str(database.path.absolute()), *(f"{folder}/" for folder in own)]
+    versions = FileVersions(ctx.root, Path(f"{place}.versions"), ctx.environ, excluded)
     ctx.changes = _ChangeRecorder(sessions, versions)
     return TurnHistory(sessions, versions)

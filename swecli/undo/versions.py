@@ -1,5 +1,5 @@
-"""What the files of a workspace are and were: the tree as it is now, looked at cheaply and read only where it changed,
-and contents by their digests, compressed and bounded, in a folder beside the database."""
+"""Versions of workspace files: scans that read only files with a changed stat, and a content-addressed, compressed,
+size-limited store of their contents in a folder beside the database."""
 
 from __future__ import annotations
 
@@ -19,43 +19,42 @@ from swecli.tools.base import ToolError
 from swecli.tools.searching import files_below
 
 MOST_FILES, MOST_BYTES = 50_000, 300_000_000  # of one scan: files, and new contents
-_SECONDS = 20.0  # for listing them
-_LARGEST = 10_000_000  # bytes of one file that is kept
-UNKEPT = "?"  # before what a content is known by that is not kept
-_ON_DISK, _DAYS, _DAY = 1_000_000_000, 30, 86_400
+_LIST_TIMEOUT = 20.0  # seconds
+_MAX_FILE_BYTES = 10_000_000
+NOT_STORED = "?"  # prefix of the digest of a content that is not stored
+_MAX_STORE_BYTES, _MAX_AGE, _DAY = 1_000_000_000, 30 * 86_400, 86_400  # seconds
 _RACY = 50_000_000  # ns: a file changed so shortly before it was read may change again within one tick of its clock
-_SAVED_AFTER = 200  # files that were read since the index was written
+_SAVE_INTERVAL = 200  # file reads between two writes of the index
 _NO_STAMP = (0, 0, 0, 0, 0)
 
-_Known = dict[str, tuple[tuple[int, ...], FileState]]  # by path, with what tells that it changed
+_Index = dict[str, tuple[tuple[int, ...], FileState]]  # stat stamp and state by path
 
 
 class FileVersions:
-    """The files below `root` now, and what is kept of them in `folder`. Paths that begin as one of `own` are left out;
-    `environ` is what programs are started in.
+    """Scans the files below `root` and stores their contents in `folder`. Paths with a prefix in `own` are skipped;
+    `environ` is the environment of child processes.
 
-    `notices` are lines for the user on what is not covered, each once. `whole` is False where the last scan ended
-    before it had seen all.
+    `notices` are lines for the user on files that are not covered. `is_complete` is False if the last scan was cut off.
     """
 
     def __init__(self, root: Path, folder: Path, environ: Mapping[str, str] | None, own: Sequence[str] = ()) -> None:
         self.root, self.folder, self.environ, self._own = root, folder, environ, tuple(own)
         self.notices: dict[str, None] = {}
-        self.whole, self._unsaved = True, 0
+        self.is_complete, self._unsaved = True, 0
         name = hashlib.sha256(str(root).encode("utf-8", "replace")).hexdigest()[:16]
-        self._index, self._known, self._room = folder / f"{name}.index", _Known(), MOST_BYTES
+        self._index, self._known, self._room = folder / f"{name}.index", _Index(), MOST_BYTES
 
     def scan(self) -> dict[str, FileState]:
-        """Every path that the ignore rules do not leave out, with its state; contents are kept as they are read.
+        """Return the state of every path that is not ignored, and store the contents of changed files.
 
-        Any thread. Never raises OSError: what cannot be read or kept has a state that says so.
+        May run in any thread. Never raises OSError: the digest of a file that is not stored begins with NOT_STORED.
         """
-        begun, known, fresh = time.time_ns(), self._known or self._load(), _Known()
+        started, known, fresh = time.time_ns(), self._known or self._load_index(), _Index()
         self._room = MOST_BYTES
         for path in self._paths():
             try:
                 status = os.lstat(path)
-            except OSError:  # gone since
+            except OSError:  # removed since the listing
                 continue
             stamp = (status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
             if (before := known.get(path)) is not None and before[0] == stamp:
@@ -63,25 +62,25 @@ class FileVersions:
                 continue
             self._unsaved += 1
             if (state := self._state(path, status)).mode:
-                fresh[path] = (stamp if begun - max(stamp[2:4]) > _RACY else _NO_STAMP, state)
+                fresh[path] = (stamp if started - max(stamp[2:4]) > _RACY else _NO_STAMP, state)
         self._known = fresh
-        if self._unsaved > _SAVED_AFTER:
+        if self._unsaved > _SAVE_INTERVAL:
             self._unsaved = 0
             rows = {path: (stamp, (state.digest, state.mode)) for path, (stamp, state) in fresh.items()}
-            with suppress(OSError):  # it only saves another process reading them again
+            with suppress(OSError):  # the index is only a cache
                 self._write(self._index, json.dumps(rows).encode())
         return {path: state for path, (_, state) in fresh.items()}
 
-    def state(self, path: str) -> FileState:
-        """What is at one path now, its content kept. Never raises OSError."""
+    def read_state(self, path: str) -> FileState:
+        """Return the state of one path, and store its content. Never raises OSError."""
         self._room = MOST_BYTES
         try:
             return self._state(path, os.lstat(path))
         except (OSError, ValueError):
             return FileState()
 
-    def get(self, digest: str) -> bytes | None:
-        """A content that was kept; None where it is not there any more, or damaged."""
+    def load(self, digest: str) -> bytes | None:
+        """Return a stored content, or None if it was pruned or is damaged."""
         try:
             data = zlib.decompress(self._path(digest).read_bytes())
         except (OSError, zlib.error):
@@ -89,35 +88,35 @@ class FileVersions:
         return data if hashlib.sha256(data).hexdigest() == digest else None
 
     def touch(self, digest: str) -> None:
-        """Note that a content is in use."""
+        """Mark a content as used, so that it is pruned later."""
         with suppress(OSError):
             os.utime(self._path(digest))
 
     def prune(self) -> None:
-        """Once a day remove what was not used for long, and the oldest of what is too much; a notice says so."""
+        """Once a day, remove contents that are too old, and the oldest ones above the size limit, with a notice."""
         stamp, now = self.folder / "pruned", time.time()
         if stamp.exists() and now - stamp.stat().st_mtime < _DAY:
             return
-        total, gone, kept = 0, 0, [(path.stat(), path) for path in self.folder.glob("??/*")]
-        for status, path in sorted(kept, key=lambda one: -one[0].st_mtime):
+        total, removed, stored = 0, 0, [(path.stat(), path) for path in self.folder.glob("??/*")]
+        for status, path in sorted(stored, key=lambda one: -one[0].st_mtime):
             total += status.st_size
-            if total > _ON_DISK or now - status.st_mtime > _DAYS * _DAY:
+            if total > _MAX_STORE_BYTES or now - status.st_mtime > _MAX_AGE:
                 path.unlink(missing_ok=True)
-                gone += status.st_size
-        for index in self.folder.glob("*.index") if gone else ():  # they name contents that are gone
+                removed += status.st_size
+        for index in self.folder.glob("*.index") if removed else ():  # they refer to removed contents
             index.unlink(missing_ok=True)
         with suppress(OSError):
             self._write(stamp, b"")
-        if gone:
-            line = f"{gone / 1e6:,.1f} MB of file versions were removed, those not used for longest"
+        if removed:
+            line = f"{removed / 1e6:,.1f} MB of file versions were removed, those not used for longest"
             self.notices[f"{line}: undo cannot bring them back"] = None
 
     def _paths(self) -> Iterator[str]:
-        """Files that the ignore files do not leave out, with their folders, the links in these, and empty folders."""
-        top, names, self.whole = str(self.root), list[str](), False
+        """Yield the files that are not ignored, their folders, the symbolic links in these, and empty folders."""
+        top, names, self.is_complete = str(self.root), list[str](), False
         try:
-            names = files_below(self.root, ".", self.environ, _SECONDS)
-            self.whole = len(names) <= MOST_FILES
+            names = files_below(self.root, ".", self.environ, _LIST_TIMEOUT)
+            self.is_complete = len(names) <= MOST_FILES
         except ToolError as error:
             self.notices[f"what commands change is not kept for an undo: {error}"] = None
         if len(names) > MOST_FILES:
@@ -133,40 +132,40 @@ class FileVersions:
                 if entry.is_symlink():
                     found.append(entry.path)
                 elif entry.is_dir(follow_symlinks=False) and entry.path[len(top) + 1 :] not in folders:
-                    found += _hollow(entry.path)
-        return (path for path in found if not path.startswith(self._own) and self._nameable(path))
+                    found += _empty_tree(entry.path)
+        return (path for path in found if not path.startswith(self._own) and self._is_utf8(path))
 
     def _state(self, path: str, status: os.stat_result) -> FileState:
-        """Of what is neither file, folder nor link: as if nothing were there, it is left alone."""
-        mode, unkept = status.st_mode, f"{UNKEPT}{status.st_size}-{status.st_mtime_ns}"
+        """Return the state of a file, folder or link; anything else counts as absent."""
+        mode, not_stored = status.st_mode, f"{NOT_STORED}{status.st_size}-{status.st_mtime_ns}"
         if stat.S_ISDIR(mode):
             return FileState("", mode)
         try:
             if stat.S_ISLNK(mode):
-                target = os.readlink(path)  # noqa: PTH115  as it is written: a Path tidies it
-                return FileState(self._put(os.fsencode(target)), mode)
+                target = os.readlink(path)  # noqa: PTH115  a Path would normalise it
+                return FileState(self._store(os.fsencode(target)), mode)
             if not stat.S_ISREG(mode):
                 return FileState()
-            if status.st_size > _LARGEST:
-                return FileState(unkept, mode)
+            if status.st_size > _MAX_FILE_BYTES:
+                return FileState(not_stored, mode)
             if status.st_size > self._room:
                 self.notices[f"of more than {MOST_BYTES / 1e6:,.0f} MB at once, the rest of the files is not kept"] = (
                     None
                 )
-                return FileState(unkept, mode)
+                return FileState(not_stored, mode)
             self._room -= status.st_size
             handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
             with os.fdopen(handle, "rb") as file:
-                return FileState(self._put(file.read(_LARGEST)), mode)
+                return FileState(self._store(file.read(_MAX_FILE_BYTES)), mode)
         except FileNotFoundError:
             return FileState()
         except PermissionError:
-            return FileState(unkept, mode)
+            return FileState(not_stored, mode)
         except OSError as error:
             self.notices[f"file versions cannot be kept in {self.folder}: {error.strerror or error}"] = None
-            return FileState(unkept, mode)
+            return FileState(not_stored, mode)
 
-    def _nameable(self, path: str) -> bool:
+    def _is_utf8(self, path: str) -> bool:
         try:
             path.encode()
         except UnicodeEncodeError:
@@ -174,10 +173,10 @@ class FileVersions:
             return False
         return True
 
-    def _put(self, data: bytes) -> str:
+    def _store(self, data: bytes) -> str:
         digest = hashlib.sha256(data).hexdigest()
         try:
-            os.utime(self._path(digest))  # in use
+            os.utime(self._path(digest))
         except FileNotFoundError:
             self._write(self._path(digest), zlib.compress(data, 1))
         return digest
@@ -186,21 +185,21 @@ class FileVersions:
         return self.folder / digest[:2] / digest[2:]
 
     def _write(self, path: Path, data: bytes) -> None:
-        """Put a whole file there, for this user alone. Raises OSError; then nothing has changed."""
+        """Write a file atomically, readable for this user only. Raises OSError; then nothing has changed."""
         for folder in (self.folder, path.parent):
             if not folder.exists():
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         replace_file(path, data, 0o600)
 
-    def _load(self) -> _Known:
+    def _load_index(self) -> _Index:
         with suppress(OSError, ValueError, TypeError):
             rows = json.loads(self._index.read_bytes())
             return {path: (tuple(stamp), FileState(*state)) for path, (stamp, state) in rows.items()}
-        return _Known()
+        return _Index()
 
 
 def replace_file(path: Path, data: bytes, mode: int) -> None:
-    """Put a file, or a link that leads to `data`, in the place of what is there, whole or not. Raises OSError."""
+    """Replace a path atomically by a file with these bytes, or by a link to that target. Raises OSError."""
     temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
     try:
         if stat.S_ISLNK(mode):
@@ -216,11 +215,11 @@ def replace_file(path: Path, data: bytes, mode: int) -> None:
         raise
 
 
-def _hollow(folder: str) -> list[str]:
-    """A folder with those below it, where none of them holds anything else; otherwise nothing."""
+def _empty_tree(folder: str) -> list[str]:
+    """Return a folder and all below it if they contain nothing but folders, else []."""
     found = [folder]
     for entry in _entries(folder):
-        below = _hollow(entry.path) if entry.is_dir(follow_symlinks=False) else []
+        below = _empty_tree(entry.path) if entry.is_dir(follow_symlinks=False) else []
         if not below:
             return []
         found += below

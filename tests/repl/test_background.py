@@ -69,7 +69,7 @@ async def test_work_goes_on_and_is_waited_for() -> None:
     behind.start(work("a"))
     behind.start(work("b"))
     assert behind.busy
-    await behind.settle()
+    await behind.drain()
     assert done == ["a", "b"]
     assert not behind.busy
     assert observed.changes == 4
@@ -83,7 +83,7 @@ async def test_a_failure_is_reported_and_hurts_nobody_else() -> None:
 
     behind = Background(observed)
     behind.start(fail())
-    await behind.settle()
+    await behind.drain()
     assert observed.failed == ["no"]
 
 
@@ -120,7 +120,7 @@ async def test_the_end_does_not_wait_for_what_will_not_stop() -> None:
     await behind.cancel(timeout=0.1)
     assert behind.busy
     let_go.set()
-    await behind.settle()
+    await behind.drain()
 
 
 async def test_what_goes_on_can_be_cancelled_and_the_rest_goes_on() -> None:
@@ -144,7 +144,7 @@ async def test_the_rules_see_a_turn_at_once_and_the_model_one_after_the_other() 
     behind.learn(learner, 1)  # type: ignore[arg-type]
     behind.learn(learner, 2)  # type: ignore[arg-type]
     assert learner.log == ["rules 1", "rules 2"], "nothing was waited for"
-    await behind.settle()
+    await behind.drain()
     assert learner.log[2:] == ["begin 1", "end 1", "begin 2", "end 2"]
     assert texts(observed.shown) == ["saw 1", "saw 2", "learned 1", "learned 2"]
 
@@ -154,10 +154,10 @@ async def test_what_comes_up_during_a_turn_waits_for_its_end() -> None:
     observed.working = True
     behind = Background(observed)
     behind.learn(SlowLearning(), 1)  # type: ignore[arg-type]
-    await behind.settle()
+    await behind.drain()
     assert observed.shown == []
-    assert texts(behind.take_held()) == ["saw 1", "learned 1"]
-    assert behind.take_held() == []
+    assert texts(behind.pop_deferred()) == ["saw 1", "learned 1"]
+    assert behind.pop_deferred() == []
 
 
 async def test_a_turn_of_now_waits_for_one_of_the_queue_at_most() -> None:
@@ -168,7 +168,7 @@ async def test_a_turn_of_now_waits_for_one_of_the_queue_at_most() -> None:
     while not learner.log:
         await asyncio.sleep(0)
     behind.learn(learner, 10)  # type: ignore[arg-type]
-    await behind.settle()
+    await behind.drain()
     assert texts(observed.shown)[:4] == ["stale", "saw 10", "learned 9", "learned 10"]
     assert texts(observed.shown)[4:] == ["learned 8", "learned 7", "learned 6"]
 
@@ -188,5 +188,5 @@ async def test_a_slow_reflector_keeps_nobody_waiting() -> None:
     assert behind.busy, "it was begun, and the prompt has gone on"
     assert texts(observed.shown) == ["saw 1", "saw 2"], "what the rules see needs nobody else"
     answered.set()
-    await behind.settle()
+    await behind.drain()
     assert len(observed.shown) == 4

@@ -7,11 +7,11 @@ import threading
 
 import pytest
 
-from swecli.repl.background import spawn
+from swecli.repl.background import run_in_thread
 
 
 async def test_a_result_comes_back_to_the_loop() -> None:
-    thread = await spawn(threading.current_thread, "worker")
+    thread = await run_in_thread(threading.current_thread, "worker")
     assert (thread.name, thread.daemon) == ("worker", True)
     assert thread is not threading.current_thread()
 
@@ -21,12 +21,12 @@ async def test_an_exception_comes_back_to_the_loop() -> None:
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        await spawn(fail, "worker")
+        await run_in_thread(fail, "worker")
 
 
 async def test_whoever_no_longer_waits_is_no_trouble() -> None:
     go = threading.Event()
-    future = spawn(go.wait, "worker")
+    future = run_in_thread(go.wait, "worker")
     future.cancel()
     go.set()
     await asyncio.sleep(0.05)
@@ -41,7 +41,7 @@ def test_a_loop_that_has_gone_is_no_trouble() -> None:
         done.set()
 
     async def begin() -> None:
-        spawn(work, "worker")
+        run_in_thread(work, "worker")
 
     asyncio.run(begin())
     go.set()

@@ -10,7 +10,7 @@ from swecli.models.events import ContextMeasured, StepStarted
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
 from swecli.repl.actions.context import show
-from swecli.repl.footer import Footer, held
+from swecli.repl.footer import Footer, count_sent_turns
 from tests.support.runtime import make_runtime, run_turn
 
 
@@ -20,7 +20,7 @@ def footer() -> Footer:
 
 
 def test_before_anything_is_loaded_the_settings_speak(footer: Footer) -> None:
-    assert (footer.model, footer.mode, footer.window, footer.held) == ("scripted/test", "ask", "5+3", None)
+    assert (footer.model, footer.mode, footer.window, footer.sent_turns) == ("scripted/test", "ask", "5+3", None)
     assert footer.busy == "starting"
 
 
@@ -50,7 +50,7 @@ async def test_turns_fill_the_window_and_the_bill(footer: Footer) -> None:
         for event in await run_turn(runtime, query, learn=False):
             footer.observe(event)
     footer.refresh()
-    assert (footer.held, footer.cost, footer.busy) == (2, 0.0, "")
+    assert (footer.sent_turns, footer.cost, footer.busy) == (2, 0.0, "")
     assert footer.window == "5+3"
     runtime.close()
 
@@ -94,5 +94,5 @@ def test_another_session_begins_without_a_measure(footer: Footer) -> None:
 )
 def test_what_is_held_is_what_the_next_request_will_send(spec: str, start: int, done: int, kept: int) -> None:
     session = replace(Session("s"), window=WindowSpec.parse(spec), window_start=start, interactions=done)
-    assert held(session) == kept
-    assert held(None) == 0
+    assert count_sent_turns(session) == kept
+    assert count_sent_turns(None) == 0

@@ -9,8 +9,8 @@ from swecli.repl.program import LineQueue
 
 async def test_lines_come_in_their_order_and_are_waited_for() -> None:
     queue = LineQueue(["one"])
-    assert await queue.next() == "one"
-    waiting = asyncio.ensure_future(queue.next())
+    assert await queue.get() == "one"
+    waiting = asyncio.ensure_future(queue.get())
     await queue.idle.wait()
     queue.put("two")
     assert await waiting == "two"
@@ -21,8 +21,8 @@ async def test_after_an_interrupt_what_was_queued_is_held_and_a_new_line_goes_fi
     queue.hold()
     queue.put("new")
     assert queue.lines == ("new", "old")
-    assert await queue.next() == "new"
-    waiting = asyncio.ensure_future(queue.next())
+    assert await queue.get() == "new"
+    waiting = asyncio.ensure_future(queue.get())
     await asyncio.sleep(0)
     assert not waiting.done()
     queue.release()
@@ -40,7 +40,7 @@ async def test_a_second_interrupt_holds_what_was_sent_since() -> None:
 def test_the_newest_line_is_taken_back_and_the_last_one_ends_the_hold() -> None:
     queue = LineQueue(["one", "two"])
     queue.hold()
-    assert [queue.take_back(), queue.take_back(), queue.take_back()] == ["two", "one", None]
+    assert [queue.pop_newest(), queue.pop_newest(), queue.pop_newest()] == ["two", "one", None]
     assert not queue.held
 
 

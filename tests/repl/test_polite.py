@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from swecli.repl.background import PoliteFinder, spawn
+from swecli.repl.background import ImportThrottle, run_in_thread
 from tests.support.screenless import play
 
 
@@ -21,16 +21,16 @@ async def test_a_run_leaves_the_import_system_as_it_was() -> None:
 async def test_imports_pause_only_while_somebody_types_and_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     program, pauses = SimpleNamespace(working=False), list[float]()
     monkeypatch.setattr(time, "sleep", pauses.append)
-    finder = PoliteFinder(program)  # type: ignore[arg-type]
-    await spawn(lambda: finder.find_spec("x", None), "worker")
+    finder = ImportThrottle(program)  # type: ignore[arg-type]
+    await run_in_thread(lambda: finder.find_spec("x", None), "worker")
     assert pauses == []
     finder.last_key = time.monotonic() + 60
     finder.find_spec("x", None)
     assert pauses == [], "the loop's own imports never wait"
-    await spawn(lambda: finder.find_spec("x", None), "worker")
+    await run_in_thread(lambda: finder.find_spec("x", None), "worker")
     assert len(pauses) == 1
     program.working = True
-    await spawn(lambda: finder.find_spec("x", None), "worker")
+    await run_in_thread(lambda: finder.find_spec("x", None), "worker")
     assert len(pauses) == 1
 
 
@@ -38,7 +38,7 @@ async def test_the_tokeniser_whose_table_is_made_in_one_go_waits_until_the_keys_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     program, pauses = SimpleNamespace(working=False), list[float]()
-    finder = PoliteFinder(program)  # type: ignore[arg-type]
+    finder = ImportThrottle(program)  # type: ignore[arg-type]
 
     def pause(seconds: float) -> None:
         pauses.append(seconds)
@@ -46,5 +46,5 @@ async def test_the_tokeniser_whose_table_is_made_in_one_go_waits_until_the_keys_
 
     monkeypatch.setattr(time, "sleep", pause)
     finder.last_key = time.monotonic() + 60
-    await spawn(lambda: finder.find_spec("tiktoken", None), "worker")
+    await run_in_thread(lambda: finder.find_spec("tiktoken", None), "worker")
     assert len(pauses) == 9

@@ -30,14 +30,14 @@ async def played(small: ScriptedModel, *lines: str) -> Played:
         return runtime
 
     def leave_at_the_end(pipe: Any, repl: REPL) -> None:
-        async def leave() -> None:
-            await repl.begin_loading()
+        async def quit() -> None:
+            await repl.start_loading()
             while repl.working or repl.queue or len(main.requests) < turns:
                 await asyncio.sleep(0.01)
-            await repl._background.settle()
-            repl.leave()
+            await repl._background.drain()
+            repl.quit()
 
-        tasks.append(asyncio.ensure_future(leave()))
+        tasks.append(asyncio.ensure_future(quit()))
 
     tasks: list[asyncio.Task[None]] = []
     return await play("\r".join(lines) + "\r", start=make_start(), build=build, hooks=leave_at_the_end)

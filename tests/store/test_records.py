@@ -7,14 +7,14 @@ import sys
 from pathlib import Path
 
 from swecli.models.message import Usage
-from swecli.store.records import Spent
+from swecli.store.records import UsageTotals
 
 
 def test_an_unknown_cost_makes_the_sum_unknown() -> None:
-    known, unknown = Spent(Usage(1), 0.5, 1), Spent(Usage(2), None, 1)
-    assert known + known == Spent(Usage(2), 1.0, 2)
-    assert known + unknown == unknown + known == Spent(Usage(3), None, 2)
-    assert sum([], Spent()) == Spent(Usage(), 0.0, 0)
+    known, unknown = UsageTotals(Usage(1), 0.5, 1), UsageTotals(Usage(2), None, 1)
+    assert known + known == UsageTotals(Usage(2), 1.0, 2)
+    assert known + unknown == unknown + known == UsageTotals(Usage(3), None, 2)
+    assert sum([], UsageTotals()) == UsageTotals(Usage(), 0.0, 0)
 
 
 def test_they_can_be_imported_without_the_database() -> None:

@@ -12,7 +12,7 @@ from swecli.models.errors import BadInput
 from swecli.models.message import INTERRUPTED_RESULT, ChatMessage, RequestRecord, Role, ToolCall, Usage
 from swecli.models.playbook import Delta, Op
 from swecli.models.window import WindowSpec
-from swecli.store.records import Unfinished
+from swecli.store.records import UnfinishedTurn
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.sessions import InteractionRow
@@ -276,7 +276,7 @@ def test_what_is_not_finished_outlives_the_process_and_only_then(manager: Sessio
     call = ToolCall("c1", "run_command", {"command": "make"})
     said = answer(manager, "Making.", call)
     key = manager.open_call("c1")
-    manager.note_unfinished(Unfinished(session.id, 1, "It is m", said.id or 0, {key: ("cut", "the whole output")}))
+    manager.note_unfinished(UnfinishedTurn(session.id, 1, "It is m", said.id or 0, {key: ("cut", "the whole output")}))
     other = SessionManager(database).resume(None, "/p")  # of a process that is gone: the pid is that of this test
     assert [(m.content, m.status) for m in other.messages[1:]] == [("Making.", "complete"), ("It is m", "partial")]
     assert other.messages[1].tool_calls[0].result == "cut"
@@ -295,7 +295,7 @@ def test_a_late_note_changes_nothing_that_is_finished(manager: SessionManager, d
     answer(manager, "Making.", call)
     call.result = "fine"
     manager.record_call(call)
-    late = Unfinished(session.id, 1, "Mak", asked.id or 0, {manager.open_call("c1"): ("cut", "whole")})
+    late = UnfinishedTurn(session.id, 1, "Mak", asked.id or 0, {manager.open_call("c1"): ("cut", "whole")})
     manager.note_unfinished(late)
     assert [m.content for m in SessionManager(database).resume(None, "/p").messages] == ["run it", "Making."]
     manager.finish_interaction("done")

@@ -26,7 +26,7 @@ class ScriptedContext(CommandContext):
         self.left = False
         self.draft = ""
         self.detailed: list[list[str]] = []
-        self.settled = 0
+        self.waited_for_background = 0
         self.offered: list[list[tuple[str, str]]] = []
         self.handed_over: list[list[str]] = []
         self._picks = list(picks)
@@ -38,7 +38,7 @@ class ScriptedContext(CommandContext):
     def set_draft(self, text: str) -> None:
         self.draft = text
 
-    def leave(self, code: int = 0) -> None:
+    def quit(self, code: int = 0) -> None:
         self.left = True
 
     async def pick(
@@ -60,8 +60,8 @@ class ScriptedContext(CommandContext):
     async def run_program(self, argv: Sequence[str]) -> None:
         self.handed_over.append(list(argv))
 
-    async def settle(self) -> None:
-        self.settled += 1
+    async def wait_for_background(self) -> None:
+        self.waited_for_background += 1
 
     async def type(self, line: str) -> str:
         """Run `/name arguments` and return what it printed."""

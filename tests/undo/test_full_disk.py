@@ -48,7 +48,7 @@ async def test_what_does_not_fit_is_named_left_whole_and_comes_back_later() -> N
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
-    assert "long is not as it was: File too large" in done.stdout
+    assert "long is not restored: File too large" in done.stdout
     assert Path("long").read_text() == "turn"
     assert Path("short").read_text() == "before"
     assert sorted(path.name for path in Path.cwd().iterdir()) == ["long", "short"]

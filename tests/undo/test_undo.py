@@ -93,7 +93,7 @@ async def test_ten_mixed_turns_come_back_byte_for_byte_and_go_forward_again() ->
     printed = await ctx.type("/undo 10")
     assert look() == states[0]
     assert queries(runtime) == []
-    assert "is not as it was" not in printed
+    assert "is not restored" not in printed
     assert ctx.draft == "turn 1"
     await ctx.type("/redo")
     assert look() == states[10]
@@ -173,7 +173,7 @@ async def test_a_file_that_another_hand_changed_since_is_asked_about(answer: str
         assert "nothing was changed" in printed
         return
     assert now == ("before", "by the user" if answer == "leave" else "before", [])
-    assert ("left as they are, changed outside this session: theirs" in printed) == (answer == "leave")
+    assert ("not restored, changed outside this session: theirs" in printed) == (answer == "leave")
     await ctx.type("/redo")
     assert Path("mine").read_text() == "turn\n"
     assert Path("theirs").read_text() == "by the user"
@@ -271,7 +271,7 @@ async def test_a_file_over_the_cap_is_reported_as_it_changes_and_named_by_the_un
     lines = [event.text for event in events if event.type == "notice"]
     assert any("big.bin" in line and "too large" in line for line in lines), lines
     printed = await ScriptedContext(runtime).type("/undo")
-    assert "big.bin is not as it was: it was too large" in printed
+    assert "big.bin is not restored: it was too large" in printed
     assert Path("big.bin").stat().st_size == 50_000_001
     assert Path("small").read_text() == "s"
     runtime.close()
@@ -281,7 +281,7 @@ async def test_a_folder_that_holds_more_than_the_turn_made_stays_and_is_named() 
     Path(".gitignore").write_text("*.log\n")
     runtime = await runtime_with(shell("mkdir out && echo x > out/a && echo y > out/b.log"))
     printed = await ScriptedContext(runtime).type("/undo")
-    assert "out is not as it was: Directory not empty" in printed
+    assert "out is not restored: Directory not empty" in printed
     assert not Path("out/a").exists()
     assert Path("out/b.log").read_text() == "y\n"
     runtime.close()
@@ -295,7 +295,7 @@ async def test_a_link_in_the_place_of_a_folder_is_not_written_through(tmp_path: 
     Path("src").rename(outside)
     Path("src").symlink_to(outside)
     printed = await ScriptedContext(runtime).type("/undo")
-    assert "src/a is not as it was: a link is on the way" in printed
+    assert "src/a is not restored: a link is on the way" in printed
     assert (outside / "a").read_text() == "turn\n"
     runtime.close()
 
@@ -353,7 +353,7 @@ async def test_diff_shows_a_turn_the_session_and_what_is_no_text() -> None:
     ctx = ScriptedContext(runtime)
     last = await ctx.type("/diff")
     assert "more" in last
-    assert "bin: made" in last
+    assert "bin: created" in last
     assert "mode 100644 → 100600" in last
     assert "old" not in last
     first = await ctx.type("/diff T1")
@@ -370,7 +370,7 @@ async def test_diff_shows_a_turn_the_session_and_what_is_no_text() -> None:
 async def test_what_is_ignored_and_what_only_reads_is_not_looked_at() -> None:
     Path(".gitignore").write_text("*.log\n")
     runtime = await runtime_with(shell("ls -la"), shell("echo x > a.log"))
-    assert runtime.sessions.undo.changes(runtime.sessions.current_session, 1) == []  # type: ignore[arg-type]
+    assert runtime.sessions.undo.load_changes(runtime.sessions.current_session, 1) == []  # type: ignore[arg-type]
     await ScriptedContext(runtime).type("/undo 2")
     assert Path("a.log").exists()
     runtime.close()

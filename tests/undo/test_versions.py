@@ -11,7 +11,7 @@ import pytest
 
 from swecli.store.records import FileState
 from swecli.undo import versions as module
-from swecli.undo.versions import UNKEPT, FileVersions
+from swecli.undo.versions import NOT_STORED, FileVersions
 from tests.support.command_context import ScriptedContext
 from tests.support.runtime import calls, make_runtime, run_turn
 
@@ -22,7 +22,7 @@ def kept(tmp_path: Path) -> FileVersions:
 
 
 def content(kept: FileVersions, state: FileState) -> bytes | None:
-    return kept.get(state.digest)
+    return kept.load(state.digest)
 
 
 def test_a_scan_reads_only_what_changed_also_in_a_new_process(tmp_path: Path, kept: FileVersions) -> None:
@@ -55,7 +55,7 @@ def test_a_change_that_keeps_size_and_time_is_seen(kept: FileVersions) -> None:
 def test_what_was_not_used_for_long_is_removed_with_one_line(tmp_path: Path, kept: FileVersions) -> None:
     Path("a").write_text("old")
     Path("b").write_text("new")
-    old, new = kept.state(str(Path("a").absolute())), kept.state(str(Path("b").absolute()))
+    old, new = kept.read_state(str(Path("a").absolute())), kept.read_state(str(Path("b").absolute()))
     past = time.time() - 40 * 86_400
     os.utime(tmp_path / "versions" / old.digest[:2] / old.digest[2:], (past, past))
     kept.prune()
@@ -66,7 +66,7 @@ def test_what_was_not_used_for_long_is_removed_with_one_line(tmp_path: Path, kep
 
 def test_a_damaged_content_is_none(tmp_path: Path, kept: FileVersions) -> None:
     Path("a").write_text("whole")
-    state = kept.state(str(Path("a").absolute()))
+    state = kept.read_state(str(Path("a").absolute()))
     (tmp_path / "versions" / state.digest[:2] / state.digest[2:]).write_bytes(b"x")
     assert content(kept, state) is None
 
@@ -78,7 +78,7 @@ def test_of_too_many_files_the_rest_is_not_kept_and_that_is_reported(
     for name in "abcdef":
         Path(name).write_text(name)
     assert len(kept.scan()) == 3
-    assert not kept.whole
+    assert not kept.is_complete
     assert any("more than 3 files" in line for line in kept.notices)
 
 
@@ -87,7 +87,7 @@ def test_of_too_many_bytes_the_rest_is_known_and_not_kept(kept: FileVersions, mo
     for name in "abc":
         Path(name).write_text(name * 4)
     states = kept.scan().values()
-    assert sorted(state.digest.startswith(UNKEPT) for state in states) == [False, True, True]
+    assert sorted(state.digest.startswith(NOT_STORED) for state in states) == [False, True, True]
     assert len(kept.notices) == 1
 
 

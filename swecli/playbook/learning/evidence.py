@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from swecli.models.playbook import Bullet, shorten
 from swecli.playbook.scoring.score import ShownBullet
 from swecli.playbook.turn_digest import CallDigest, TurnDigest, check_key, failing_lines, has_passed
-from swecli.store.records import Check
+from swecli.store.records import CheckResult
 
 _EDITS = frozenset({"edit_file", "write_file"})
 _COMMON = "turn"  # the kind of a turn that no check judged
@@ -40,7 +40,7 @@ class TurnEvidence:
     `friction` whether something went wrong on the way, `first_success` whether a check passed for the first time."""
 
     observed: Observation | None = None
-    checks: Mapping[str, Check] = field(default_factory=dict)
+    checks: Mapping[str, CheckResult] = field(default_factory=dict)
     friction: bool = False
     first_success: bool = False
 
@@ -52,11 +52,11 @@ class _Run:
     edited: bool  # whether the turn had edited something before it
 
     @property
-    def check(self) -> Check:
-        return Check(self.passed, () if self.passed else failing_lines(self.call.output))
+    def check(self) -> CheckResult:
+        return CheckResult(self.passed, () if self.passed else failing_lines(self.call.output))
 
 
-def observe(digest: TurnDigest, last: Mapping[str, Check]) -> TurnEvidence:
+def observe(digest: TurnDigest, last: Mapping[str, CheckResult]) -> TurnEvidence:
     """What a turn shows by itself; `last` is how its checks ended when they were last run in this workspace."""
     runs = _runs(digest.calls)
     found = [one for name, own in runs.items() if (one := _state_change(name, own, last.get(name))) is not None]
@@ -91,7 +91,7 @@ def _runs(calls: Sequence[CallDigest]) -> dict[str, list[_Run]]:
     return runs
 
 
-def _state_change(name: str, runs: Sequence[_Run], last: Check | None) -> Observation | None:
+def _state_change(name: str, runs: Sequence[_Run], last: CheckResult | None) -> Observation | None:
     """What the last run of a check says against the state before the turn's edits."""
     end, start = runs[-1], runs[0]
     before = last if start.edited or len(runs) == 1 else start.check

@@ -22,7 +22,7 @@ from swecli.playbook.learning.curator import MAX_ADDS, MAX_UPDATES, AddProposal,
 from swecli.playbook.learning.evidence import Observation
 from swecli.playbook.turn_digest import CallDigest, TurnDigest
 from swecli.redact import redact, redact_value
-from swecli.store.records import Spent
+from swecli.store.records import UsageTotals
 
 _MAX_TOKENS = 2_000
 _TIMEOUT = 60.0  # seconds for all that a model is asked about one turn
@@ -235,10 +235,10 @@ def _units(usage: Usage) -> float:
     return usage.input + usage.cache_read * _CACHED + usage.cache_write * _WRITTEN + usage.output * _ANSWERED
 
 
-def budget_problem(percent: int, totals: Spent, length: int, *, friction: bool) -> str:
+def budget_problem(percent: int, totals: UsageTotals, length: int, *, friction: bool) -> str:
     """Why a model is not asked now; "" when it may be. Reflecting may take `percent` of the session's units (0: none),
     `length` is the question's in characters; turns with `friction` come first when the budget is short."""
-    used = _units(totals.by_purpose.get(REFLECTING, Spent()).usage)
+    used = _units(totals.by_purpose.get(REFLECTING, UsageTotals()).usage)
     allowed = max(_LEAST if percent else 0, (_units(totals.usage) - used) * percent / 100)
     wanted = used + length // _FEWEST_LETTERS + _EXPECTED_ANSWER * _ANSWERED
     if wanted > allowed * (1 if friction else _SMOOTH):

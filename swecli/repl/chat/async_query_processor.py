@@ -57,7 +57,7 @@ class AsyncQueryProcessor:
             for line in repl.agent.take_unsent():
                 repl.queue.put(line)
             if interaction:
-                repl.learn_later(interaction)
+                repl.start_learning(interaction)
 
     async def run_shell(self, command: str, share: bool = True) -> None:
         """Run the user's own command line and print its output; `share`: the model gets it with the next message.

@@ -62,11 +62,11 @@ class CommandContext:
         if result.note:
             self.screen.note(result.note)
 
-    async def settle(self) -> None:
+    async def wait_for_background(self) -> None:
         """Wait until what was learned from earlier turns is stored: before the session changes."""
         if self.background.busy:
             self.screen.note("finishing background learning first (Esc to cancel)")
-            await self.background.settle()
+            await self.background.drain()
 
 
 Run = Callable[[CommandContext, str], Awaitable[None]]
@@ -88,7 +88,7 @@ class Command:
     complete: _Complete | None = None
     beside: str = ""
 
-    def at_once(self, args: str) -> bool:
+    def can_run_during_turn(self, args: str) -> bool:
         """Whether it may run while a turn does: with these arguments it does not touch what the turn uses."""
         words = args.split()
         return self.beside == "*" or (bool(self.beside) and (not words or words[0] in self.beside.split()))

@@ -36,7 +36,7 @@ class CommandTable:
         """The command of a name or alias, in any case."""
         return self._by_word.get(name.lower())
 
-    def nearest(self, name: str, count: int = 3) -> list[str]:
+    def suggest(self, name: str, count: int = 3) -> list[str]:
         """Up to `count` names of commands that the user may have meant, likeliest first."""
         word = name.lower()
         begun = [w for w in self._by_word if len(word) > 1 and w.startswith(word)]

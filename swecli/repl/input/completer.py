@@ -11,7 +11,7 @@ from typing import Protocol
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from swecli.repl.background import spawn
+from swecli.repl.background import run_in_thread
 
 _MAX_FILES = 20_000
 _SECONDS = 10  # to list them
@@ -107,7 +107,7 @@ class FileIndex:
     async def paths(self) -> Sequence[str]:
         """Paths relative to the root, folders with a slash at their end."""
         if self._found is None:
-            self._found = spawn(lambda: list_paths(self._root), "swecli-files")
+            self._found = run_in_thread(lambda: list_paths(self._root), "swecli-files")
         return await asyncio.shield(self._found)
 
 

@@ -43,7 +43,7 @@ class DumbPrompt:
         loop, self._reading = asyncio.get_running_loop(), asyncio.ensure_future(self._read_on())
         loop.add_reader(sys.stdin.fileno(), self._read)
         loop.add_signal_handler(signal.SIGINT, self._stop)
-        self._program.begin_loading()
+        self._program.start_loading()
         await asyncio.wait([self._reading])
         if self._error is not None:
             raise self._error
@@ -69,7 +69,7 @@ class DumbPrompt:
         if self._program.working:
             self._program.interrupt()
         else:
-            self._program.leave()
+            self._program.quit()
 
     def end(self, error: Exception | None = None) -> None:
         """Stop reading; `run` then raises the error, if any."""

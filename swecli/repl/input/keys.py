@@ -75,8 +75,8 @@ def _stopping_keys(keys: KeyBindings, program: Program) -> None:
 
     def leave_at_second(key: str, what: str) -> None:
         hint = f"Press {key} again to quit{what}"
-        if program.hinted == hint:
-            program.leave()
+        if program.current_hint == hint:
+            program.quit()
             return
         program.hint(hint)
         asyncio.get_running_loop().call_later(_LEAVE_WITHIN, program.hint, "")
@@ -97,11 +97,11 @@ def _stopping_keys(keys: KeyBindings, program: Program) -> None:
             leave_at_second("Ctrl+C", "")
 
     @keys.add("c-d", filter=_TYPING & _EMPTY)
-    def leave(event: KeyPressEvent) -> None:
+    def quit(event: KeyPressEvent) -> None:
         if program.working or program.queue:
             leave_at_second("Ctrl+D", " (stops what is running)" if program.working else " (drops the queued lines)")
         else:
-            program.leave()
+            program.quit()
 
     @keys.add("escape", filter=_TYPING & has_completions)
     def close_menu(event: KeyPressEvent) -> None:
@@ -116,8 +116,8 @@ def _queue_keys(keys: KeyBindings, program: Program) -> None:
     waiting = Condition(lambda: bool(program.queue))
 
     @keys.add("up", filter=_TYPING & _EMPTY & waiting)
-    def take_back(event: KeyPressEvent) -> None:
-        line = program.queue.take_back() or ""
+    def pop_newest(event: KeyPressEvent) -> None:
+        line = program.queue.pop_newest() or ""
         event.app.current_buffer.document = Document(line)
 
     @keys.add("enter", filter=_TYPING & _EMPTY & Condition(lambda: program.queue.held))

@@ -111,7 +111,7 @@ class PromptLine:
         self.app.timeoutlen = 0.3
         self.app.after_render += self._drawn
         self.app.key_processor.before_key_press += self._key_pressed
-        self.buffer.on_text_changed += lambda buffer: program.hint("" if buffer.text else program.hinted)
+        self.buffer.on_text_changed += lambda buffer: program.hint("" if buffer.text else program.current_hint)
 
     async def run(self) -> None:
         """Until `end`, or until the terminal is gone. Raises what `end` was given."""
@@ -226,7 +226,7 @@ class PromptLine:
         self.redraw()
 
     def _drawn(self, _: Application[None]) -> None:
-        self._program.begin_loading()
+        self._program.start_loading()
         if self.color and (query := self.theme.pop_query()):
             self._send(query)
         opens = self.question.drawn() if self.question is not None else None

@@ -15,7 +15,7 @@ from swecli.models.errors import BadInput
 from swecli.models.session import Session
 from swecli.store.playbook.bullets import project_of
 from swecli.store.reading import read_reflectors
-from swecli.store.records import Check, PendingReflection, Spent, TurnRecord
+from swecli.store.records import CheckResult, PendingReflection, TurnRecord, UsageTotals
 from swecli.store.sessions.mapping import find_turn, runs_elsewhere, spent_by_purpose
 from swecli.store.sqlite.database import Database, driver
 from swecli.store.tables.columns import clean_text, shared, values
@@ -92,11 +92,11 @@ class TurnRecords:
             found.setdefault((f"P-{bullet}", kind), []).append((tag, source))
         return found
 
-    def checks(self, session: Session, commands: Iterable[str]) -> dict[str, Check]:
+    def checks(self, session: Session, commands: Iterable[str]) -> dict[str, CheckResult]:
         """How these commands last ended in the session's project, those that ever ran."""
         which = select(CheckRow).filter_by(project=project_of(session))
         rows = self._database.rows(which.where(col(CheckRow.command).in_(list(commands))))
-        return {row.command: Check(row.passed, tuple(row.failing or ())) for row in rows}
+        return {row.command: CheckResult(row.passed, tuple(row.failing or ())) for row in rows}
 
     def figures(self, names: Sequence[str]) -> dict[str, Any]:
         """The figures that scoring keeps under these names."""
@@ -118,7 +118,7 @@ def record_turn(db: sqlmodel.Session, session_id: str, interaction: int, **known
     db.add(row)
 
 
-def record_checks(db: sqlmodel.Session, session: Session, checks: Mapping[str, Check]) -> None:
+def record_checks(db: sqlmodel.Session, session: Session, checks: Mapping[str, CheckResult]) -> None:
     """Keep how check commands ended; within a transaction."""
     for command, check in checks.items():
         row = CheckRow(project=project_of(session), command=command, passed=check.passed, failing=list(check.failing))
@@ -195,10 +195,10 @@ class ReflectionQueue:
         which = which.join(SessionRow, col(SessionRow.id) == col(InteractionRow.session_id))
         return self._database.rows(which.where(*where))
 
-    def reflection_cost(self) -> Spent:
+    def reflection_cost(self) -> UsageTotals:
         """What the requests of reflections took."""
         with self._database.reading() as db:
-            return spent_by_purpose(db, col(RequestRow.purpose) == "reflect").get("reflect", Spent())
+            return spent_by_purpose(db, col(RequestRow.purpose) == "reflect").get("reflect", UsageTotals())
 
     def count_reflections(self, session_id: str, interaction: int) -> int:
         """How often an interaction was reflected on to the end."""

@@ -38,7 +38,7 @@ from swecli.store.tables.sessions import (
 Archive = dict[str, Any]
 _ELSEWHERE = "elsewhere:"  # before the id of a strategy that is not there: its number belongs to another one
 # what is of this database, or of the process that runs a turn
-HIDDEN: Mapping[type[sqlmodel.SQLModel], set[str]] = {
+EXCLUDED_COLUMNS: Mapping[type[sqlmodel.SQLModel], set[str]] = {
     SessionRow: {"number", "interactions", "messages"},
     InteractionRow: {"id", "session_id", "pid", "pending", "partial", "partial_after"},
     TurnRow: {"id", "session_id", "interaction"},
@@ -102,7 +102,7 @@ def _rows(db: sqlmodel.Session, table: Any, session_id: str, last: int) -> list[
 
 
 def _columns(row: sqlmodel.SQLModel) -> Archive:
-    known = row.model_dump(exclude=HIDDEN[type(row)])  # in an order that differs from process to process
+    known = row.model_dump(exclude=EXCLUDED_COLUMNS[type(row)])  # in an order that differs from process to process
     return {name: known[name] for name in type(row).model_fields if name in known}
 
 

@@ -11,9 +11,9 @@ from swecli.models.message import Usage
 from swecli.store.session_files.transcript import (
     Line,
     Transcript,
+    as_dict,
     blocks_of,
     count,
-    fields_of,
     objects,
     text_of,
 )
@@ -41,11 +41,11 @@ def _read_claude_code(lines: Iterable[Line], into: Transcript) -> None:
     the raw lines only."""
     events = [event | {"line": into.line} for event in objects(lines, into)]
     left, billed, command = _taken_back(events), dict[str, dict[str, Any]](), ""
-    for message in (fields_of(event.get("message")) for event in events):
-        used, key = fields_of(message.get("usage")), str(message.get("id"))
+    for message in (as_dict(event.get("message")) for event in events):
+        used, key = as_dict(message.get("usage")), str(message.get("id"))
         billed[key] = max(used, billed.get(key, {}), key=lambda one: count(one.get("output_tokens")))
     for event in events:
-        into.line, kind, message = event["line"], event.get("type"), fields_of(event.get("message"))
+        into.line, kind, message = event["line"], event.get("type"), as_dict(event.get("message"))
         names = [name for name in ("customTitle", "aiTitle", "summary") if event.get(name)]
         into.title = text_of(event[names[0]]) if names else into.title
         own = message.get("model") == "<synthetic>" or any(event.get(name) for name in _ASIDE)
@@ -70,14 +70,14 @@ def _read_claude_code(lines: Iterable[Line], into: Transcript) -> None:
                 into.call(str(block.get("id")), str(block.get("name") or ""), block.get("input"))
             elif kind == "assistant" and name in ("text", "thinking"):
                 into.answer(text_of(block), reasoning=text_of(block.get("thinking")), key=key)
-        if kind == "assistant" and (used := billed.pop(key, {}) if key else fields_of(message.get("usage"))):
+        if kind == "assistant" and (used := billed.pop(key, {}) if key else as_dict(message.get("usage"))):
             buckets = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
             into.used(_usage(used, *buckets), model=str(message.get("model") or ""))
 
 
 def _typed(event: dict[str, Any]) -> str:
     """What the user wrote in a line of Claude Code's, also while a turn was running; "" for none."""
-    queued, content = fields_of(event.get("attachment")), fields_of(event.get("message")).get("content")
+    queued, content = as_dict(event.get("attachment")), as_dict(event.get("message")).get("content")
     if queued.get("type") == "queued_command":
         content = queued.get("prompt")
     elif event.get("type") != "user" or any(event.get(name) for name in _ASIDE):
@@ -106,14 +106,14 @@ def _read_codex(lines: Iterable[Line], into: Transcript) -> None:
     counted = None
     for event in objects(lines, into):
         into.take_time(event.get("timestamp"))
-        kind, item = event.get("type"), fields_of(event.get("payload", event))
+        kind, item = event.get("type"), as_dict(event.get("payload", event))
         if kind in ("session_meta", None):
             into.id = into.id or str(item.get("id") or "")
             into.directory = str(item.get("cwd") or into.directory)
         elif kind == "turn_context":
             into.model = str(item.get("model") or into.model)
         elif kind == "event_msg":
-            total = fields_of(item.get("info")).get("total_token_usage")
+            total = as_dict(item.get("info")).get("total_token_usage")
             if total is None or total != counted:
                 _codex_notice(item, into)
             counted = total or counted
@@ -127,7 +127,7 @@ def _codex_notice(item: dict[str, Any], into: Transcript) -> None:
     words = text_of(item.get("message"))
     if item.get("type") == "user_message" and words.strip() and not into.waits(words):
         into.query(words)
-    used = fields_of(fields_of(item.get("info")).get("last_token_usage"))
+    used = as_dict(as_dict(item.get("info")).get("last_token_usage"))
     if item.get("type") == "token_count" and used:
         names = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens")
         sent, cached, written, reasoning = (count(used.get(name)) for name in names)
@@ -151,7 +151,7 @@ def _codex_item(item: dict[str, Any], into: Transcript) -> None:
         into.call(str(item.get("call_id") or item.get("id") or f"line {into.line}"), name, _parsed(given))
     elif kind in _RESULTS:
         output = _parsed(item.get("output"))
-        failed = fields_of(fields_of(output).get("metadata")).get("exit_code") not in (None, 0)
+        failed = as_dict(as_dict(output).get("metadata")).get("exit_code") not in (None, 0)
         into.result(str(item.get("call_id")), text_of(output) or text_of(item.get("output")), failed=failed)
 
 
@@ -177,7 +177,7 @@ def _read_pi(lines: Iterable[Line], into: Transcript) -> None:
         into.line = entry["line"]
         into.take_time(entry.get("timestamp"))
         if entry.get("type") == "message":
-            _pi_message(fields_of(entry.get("message")), into)
+            _pi_message(as_dict(entry.get("message")), into)
 
 
 def _pi_message(message: dict[str, Any], into: Transcript) -> None:
@@ -195,8 +195,8 @@ def _pi_message(message: dict[str, Any], into: Transcript) -> None:
                 into.extend(reasoning=text_of(block.get("thinking")))
             else:
                 into.extend(text_of(block))
-        if used := fields_of(message.get("usage")):
-            cost = fields_of(used.get("cost")).get("total")
+        if used := as_dict(message.get("usage")):
+            cost = as_dict(used.get("cost")).get("total")
             model = "/".join(str(message[name]) for name in ("provider", "model") if message.get(name))
             buckets = _usage(used, "input", "cacheRead", "cacheWrite", "output")
             into.used(buckets, model=model, cost=float(cost) if isinstance(cost, (int, float)) else None)
@@ -248,7 +248,7 @@ def _read_aider(lines: Iterable[Line], into: Transcript) -> None:
             answer.append(text)
 
 
-def format_of(head: str) -> tuple[str, Callable[[Iterable[Line], Transcript], None]] | None:
+def detect_format(head: str) -> tuple[str, Callable[[Iterable[Line], Transcript], None]] | None:
     """The tool whose file begins like this, and what reads it; None for no tool's."""
     if any(line.startswith(_CHAT) for line in head.splitlines()[:50]):
         return "aider", _read_aider

@@ -22,8 +22,8 @@ from swecli.models.playbook import Kind, Scope, State, Trust
 from swecli.models.window import WindowSpec
 from swecli.store.playbook.bullets import number_of
 from swecli.store.playbook.deltas import last_number
-from swecli.store.session_files.archive import HIDDEN, Archive, rename_strategies, write
-from swecli.store.session_files.formats import format_of
+from swecli.store.session_files.archive import EXCLUDED_COLUMNS, Archive, rename_strategies, write
+from swecli.store.session_files.formats import detect_format
 from swecli.store.session_files.transcript import Transcript
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import clean_text
@@ -39,7 +39,7 @@ from swecli.store.tables.sessions import (
     TranscriptLineRow,
 )
 
-LARGEST = 100_000_000  # bytes: a session is held in memory while it is checked
+MAX_BYTES = 100_000_000  # bytes: a session is held in memory while it is checked
 _HEAD = 65_536
 _FORMATS = (
     "What can be imported: exports (swecli sessions export ID > FILE) and transcripts of Claude Code, codex, pi "
@@ -49,7 +49,7 @@ _HINT = "Make one with: swecli sessions export ID > FILE"
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportResult:
     """What came of it. `strategies` of the session's own were taken in; `left_out` are those of its project and of
     its user, which are not the session's to bring. `tool` wrote the transcript that it was, `skipped` names what could
     not be read of it."""
@@ -81,7 +81,7 @@ def _shape(table: type[sqlmodel.SQLModel], **narrower: Any) -> Any:
     fields: dict[str, Any] = {
         name: (_SAFE.get(field.annotation, field.annotation), ... if field.default_factory else field.default)
         for name, field in table.model_fields.items()
-        if name not in HIDDEN[table]
+        if name not in EXCLUDED_COLUMNS[table]
     }
     return create_model(table.__name__, **fields | narrower)
 
@@ -126,7 +126,7 @@ _Export = _shape(
 )  # fmt: skip
 
 
-def import_session(database: Database, value: Any, lines: Sequence[tuple[int, str]] = ()) -> Imported:
+def import_session(database: Database, value: Any, lines: Sequence[tuple[int, str]] = ()) -> ImportResult:
     """Take in what `SessionManager.export` gave, under its own id; its turns count as reflected upon. `lines` are those
     of the transcript that it was read from, with their numbers: they hold what the session has no place for. Raises
     BadInput with the first thing that is wrong, or when the session is already there."""
@@ -152,7 +152,7 @@ def import_session(database: Database, value: Any, lines: Sequence[tuple[int, st
         if lines:
             kept = [{"session_id": row.id, "line": number, "text": text} for number, text in lines]
             db.connection().execute(sqlmodel.insert(TranscriptLineRow), kept)
-    return Imported(row.id, row.interactions, row.messages, len(own), len(bullets) - len(own))
+    return ImportResult(row.id, row.interactions, row.messages, len(own), len(bullets) - len(own))
 
 
 def _check(whole: Archive) -> None:
@@ -204,18 +204,18 @@ def _known_here(db: sqlmodel.Session, project: str, bullets: Iterable[Archive]) 
     return found
 
 
-def import_file(database: Database, path: Path) -> Imported:
+def import_file(database: Database, path: Path) -> ImportResult:
     """Take in the session that a file holds. What is broken in a transcript is skipped and named. Raises BadInput."""
     try:
-        if (size := path.stat().st_size) > LARGEST:
+        if (size := path.stat().st_size) > MAX_BYTES:
             raise BadInput(
-                f"{path} has {size / 1e6:,.0f} MB; files of up to {LARGEST / 1e6:,.0f} MB can be imported.",
+                f"{path} has {size / 1e6:,.0f} MB; files of up to {MAX_BYTES / 1e6:,.0f} MB can be imported.",
                 "Split it, or import the session it ends with.",
             )
         text = path.read_bytes().decode("utf-8-sig", "replace")
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}.", _FORMATS) from error
-    if (known := format_of(text[:_HEAD])) is None:
+    if (known := detect_format(text[:_HEAD])) is None:
         try:
             return import_session(database, json.loads(text))
         except (ValueError, RecursionError) as error:

@@ -161,7 +161,7 @@ def text_of(content: Any) -> str:
     return ""
 
 
-def fields_of(value: Any) -> dict[str, Any]:
+def as_dict(value: Any) -> dict[str, Any]:
     """A value if it is an object, else one without fields."""
     return value if isinstance(value, dict) else {}
 
@@ -169,7 +169,7 @@ def fields_of(value: Any) -> dict[str, Any]:
 def blocks_of(content: Any) -> list[dict[str, Any]]:
     """The blocks of a message; a text alone is one."""
     whole = content if isinstance(content, list) else [{"type": "text", "text": text_of(content)}]
-    return [fields_of(block) for block in whole]
+    return [as_dict(block) for block in whole]
 
 
 def count(value: Any) -> int:

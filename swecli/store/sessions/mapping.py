@@ -17,7 +17,7 @@ from swecli.models.errors import DamagedDatabase
 from swecli.models.message import ChatMessage, Role, Usage
 from swecli.models.session import Session
 from swecli.store.reading import MESSAGE, find_session, read_session
-from swecli.store.records import InteractionInfo, Spent
+from swecli.store.records import InteractionInfo, UsageTotals
 from swecli.store.sqlite.database import Database, driver
 from swecli.store.tables.columns import clean_text, shared, values
 from swecli.store.tables.sessions import InteractionRow, MessageRow, RequestRow, SessionRow
@@ -109,17 +109,19 @@ def runs_elsewhere(pid: int) -> bool:
     return True
 
 
-def totals(db: sqlmodel.Session, session_id: str) -> Spent:
+def totals(db: sqlmodel.Session, session_id: str) -> UsageTotals:
     """What a session's requests took, within a transaction. A sum of which a part is unknown is unknown."""
     by_purpose = spent_by_purpose(db, col(RequestRow.session_id) == session_id)
-    return replace(sum(by_purpose.values(), Spent()), by_purpose=by_purpose)
+    return replace(sum(by_purpose.values(), UsageTotals()), by_purpose=by_purpose)
 
 
-def spent_by_purpose(db: sqlmodel.Session, *where: ColumnElement[bool]) -> dict[str, Spent]:
+def spent_by_purpose(db: sqlmodel.Session, *where: ColumnElement[bool]) -> dict[str, UsageTotals]:
     """What these requests took, within a transaction. One that used no token, because nobody answered, cost nothing."""
     buckets = [col(getattr(RequestRow, name)) for name in Usage.__slots__]
     unknown = func.count().filter(col(RequestRow.cost).is_(None), sqlalchemy.or_(*(one > 0 for one in buckets)))
     figures: list[Any] = [func.count(), unknown, func.sum(col(RequestRow.cost)), *(func.sum(one) for one in buckets)]
     which = sqlalchemy.select(col(RequestRow.purpose), *figures).where(*where)
     rows = db.connection().execute(which.group_by(RequestRow.purpose).order_by(RequestRow.purpose)).all()
-    return {row[0]: Spent(Usage(*map(int, row[4:])), None if row[2] else float(row[3] or 0), row[1]) for row in rows}
+    return {
+        row[0]: UsageTotals(Usage(*map(int, row[4:])), None if row[2] else float(row[3] or 0), row[1]) for row in rows
+    }

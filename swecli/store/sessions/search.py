@@ -13,7 +13,7 @@ from itertools import pairwise
 from swecli.models.session import Session
 from swecli.redact import redact, redact_part
 from swecli.store.reading import read_moment
-from swecli.store.records import FoundInteraction, Place, SearchHit
+from swecli.store.records import FoundInteraction, SearchHit, TextMatch
 from swecli.store.stems import stem
 
 FLOOR = 0.5
@@ -106,11 +106,11 @@ def _match_query(words: Sequence[str]) -> str | None:
     return " ".join(quoted)
 
 
-def find_text(db: sqlite3.Connection, session_id: str, words: str, limit: int) -> list[Place]:
+def find_text(db: sqlite3.Connection, session_id: str, words: str, limit: int) -> list[TextMatch]:
     """Where a text stands in a session, in messages and in results, newest first. A scan: for a user's question."""
     rows = db.execute(_IN_SESSION, {"session": session_id, "text": words.lower(), "limit": limit}).fetchall()
     return [
-        Place(row[0], row[1], _around(row[2] if words.lower() in (row[2] or "").lower() else row[3], words))
+        TextMatch(row[0], row[1], _around(row[2] if words.lower() in (row[2] or "").lower() else row[3], words))
         for row in rows
     ]
 
@@ -166,7 +166,7 @@ def search_session(
     enough = max(_EVIDENCE, math.log(total + 1) * 1.2) if floor > 0 else 0.0
     found = []
     for number, places in texts.items():
-        passages = [_best_passage(Place(number, *one), weights, rare) for one in places]
+        passages = [_best_passage(TextMatch(number, *one), weights, rare) for one in places]
         (weight, pointing, _), *_ = ranked = sorted(passages, key=lambda one: -one[0])
         if weight and pointing >= enough and weight >= floor * whole:
             quoted = tuple(place for heavy, _, place in ranked[:_EXCERPTS] if heavy)
@@ -199,7 +199,7 @@ def _interactions_of(db: sqlite3.Connection, session_id: str, roots: Iterable[st
     return found
 
 
-def _best_passage(whole: Place, weights: Mapping[str, float], rare: set[str]) -> tuple[float, float, Place]:
+def _best_passage(whole: TextMatch, weights: Mapping[str, float], rare: set[str]) -> tuple[float, float, TextMatch]:
     """The stretch of at most 400 characters of a whole text whose different words weigh most, behind what they weigh,
     and those of them that point here; 0 where none does."""
     begin = tuple(map(_beginning, weights))

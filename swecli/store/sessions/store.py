@@ -21,7 +21,7 @@ from swecli.models.window import WindowSpec
 from swecli.redact import redact
 from swecli.store.first_write import first_query
 from swecli.store.reading import CALL, MESSAGE, REQUEST, SESSION, USAGE
-from swecli.store.records import InteractionInfo, Unfinished
+from swecli.store.records import InteractionInfo, UnfinishedTurn
 from swecli.store.sessions import mapping
 from swecli.store.sessions.mapping import INTERRUPTED, RUNNING, find_turn
 from swecli.store.sqlite.database import Database
@@ -163,7 +163,7 @@ class SessionWriter:
         """The key by which `note_unfinished` takes a call of the running turn; None where no message of it has one."""
         return self._open_calls.get(call_id)
 
-    def note_unfinished(self, now: Unfinished) -> None:
+    def note_unfinished(self, now: UnfinishedTurn) -> None:
         """Commit what a running turn has so far: what a resumed session shows if this process is killed. What has come
         to its end meanwhile is left as it is. Any thread."""
         with self.database.transaction() as db:

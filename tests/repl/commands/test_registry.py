@@ -66,11 +66,11 @@ def test_two_commands_cannot_have_one_word() -> None:
     ("typed", "meant"), [("statsu", "stats"), ("pla", "plan"), ("wnidow", "window"), ("resum", "sessions")]
 )
 def test_a_mistyped_name_has_near_ones(typed: str, meant: str) -> None:
-    assert meant in discover().nearest(typed)
+    assert meant in discover().suggest(typed)
 
 
 def test_nothing_is_near_to_nonsense() -> None:
-    assert discover().nearest("zzzzqqq") == []
+    assert discover().suggest("zzzzqqq") == []
 
 
 @pytest.mark.parametrize("name", PROMISED)

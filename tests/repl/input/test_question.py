@@ -55,7 +55,7 @@ class ScriptedContext:
         self.queue, self.done, self.sent = LineQueue(), [], []  # type: tuple[LineQueue, list[str], list[str]]
         self.working = True
 
-    def begin_loading(self) -> None: ...
+    def start_loading(self) -> None: ...
 
     def key_pressed(self) -> None: ...
 
@@ -68,7 +68,7 @@ class ScriptedContext:
     def steer(self, text: str) -> None:
         self.done.append(f"steer {text}")
 
-    def leave(self) -> None:
+    def quit(self) -> None:
         self.done.append("leave")
 
     def expand_last(self) -> None: ...
@@ -77,7 +77,7 @@ class ScriptedContext:
 
     def cycle_mode(self) -> None: ...
 
-    hinted = ""
+    current_hint = ""
 
     def hint(self, text: str) -> None: ...
 

@@ -39,13 +39,13 @@ def test_a_known_terminal_notifies_in_its_own_way_and_others_ring(
 
 async def test_a_long_turn_is_announced_once_nothing_waits_and_a_short_one_is_not() -> None:
     def leave_at_the_end(pipe: PipeInput, repl: REPL) -> None:
-        async def leave() -> None:
-            await repl.begin_loading()
+        async def quit() -> None:
+            await repl.start_loading()
             while repl.working or repl.queue or repl.session_manager.totals().requests < 2:
                 await asyncio.sleep(0.01)
-            repl.leave()
+            repl.quit()
 
-        tasks.append(asyncio.ensure_future(leave()))
+        tasks.append(asyncio.ensure_future(quit()))
 
     tasks: list[asyncio.Task[None]] = []
     for seconds, calls in ((0, 1), (1000, 0)):

@@ -10,7 +10,7 @@ import pytest
 
 from swecli.models.playbook import PRIORS, Delta, Op, Verdict, update_belief
 from swecli.models.session import Session
-from swecli.store.records import Check, TurnLessons
+from swecli.store.records import CheckResult, TurnLessons
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
 from swecli.store.sqlite.files import APPLICATION_ID
@@ -123,11 +123,11 @@ def test_a_look_keeps_checks_figures_and_the_turns_record_in_one(manager: Sessio
         1,
         figures={"kind:/p:turn": 0.5},
         known={"topic": "make test", "good": False},
-        checks={"make test": Check(False, ("x",))},
+        checks={"make test": CheckResult(False, ("x",))},
     )
     manager.playbook.record_lessons(session, lessons)
     turns = manager.playbook.turns
-    assert turns.checks(manager.start("/p", "m"), ["make test", "other"]) == {"make test": Check(False, ("x",))}
+    assert turns.checks(manager.start("/p", "m"), ["make test", "other"]) == {"make test": CheckResult(False, ("x",))}
     assert turns.checks(manager.start("/q", "m"), ["make test"]) == {}
     assert turns.figures(["kind:/p:turn"]) == {"kind:/p:turn": 0.5}
     record = turns.of(session.id, 1)

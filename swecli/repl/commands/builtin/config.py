@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from swecli.config.model_entry import THINKING, parse_thinking
 from swecli.config.settings import SETTINGS
 from swecli.models.errors import BadInput, UsageError
-from swecli.repl.background import spawn
+from swecli.repl.background import run_in_thread
 from swecli.repl.commands.base import CommandContext, Values, command
 from swecli.repl.render.formatting import format_tokens
 
@@ -45,7 +45,7 @@ async def doctor(ctx: CommandContext, args: str) -> None:
     from swecli.repl.actions.doctor import diagnose  # noqa: PLC0415
 
     start = ctx.runtime.start
-    found = await asyncio.shield(spawn(lambda: diagnose(start, start.environ), "swecli-doctor"))
+    found = await asyncio.shield(run_in_thread(lambda: diagnose(start, start.environ), "swecli-doctor"))
     for row in found.value:
         (ctx.screen.line if row["ok"] else ctx.screen.warn)(f"{row['what']}: {row['detail']}")
 
@@ -89,10 +89,10 @@ async def model(ctx: CommandContext, args: str) -> None:
     """Show or change the model, from the next turn on; fast: the one that reflects, condenses and verifies"""
     runtime, words = ctx.runtime, args.split()
     if words[:1] == ["fast"] and len(words) == 2:
-        await asyncio.shield(spawn(lambda: runtime.switch_fast(words[1]), "swecli-model"))
+        await asyncio.shield(run_in_thread(lambda: runtime.switch_fast_model(words[1]), "swecli-model"))
     elif args:
         # in a thread: looking a name up reads large tables, and the screen must not stand still
-        await asyncio.shield(spawn(lambda: runtime.switch_model(args), "swecli-model"))
+        await asyncio.shield(run_in_thread(lambda: runtime.switch_model(args), "swecli-model"))
     used = runtime.agent.model
     window = f"{format_tokens(used.profile.window)} tokens" if used.profile.window else "of unknown size"
     ctx.screen.line(f"{used.name} ({runtime.choice.why}) · context {window}")

@@ -68,7 +68,7 @@ async def reflect(ctx: CommandContext, args: str) -> None:
     learning = ctx.runtime.learning
     if not learning.enabled:
         raise BadInput("Learning is off.", "Set learn = true in the configuration.")
-    await ctx.settle()
+    await ctx.wait_for_background()
     events = await learning.learn(number, asked=True)
     if not events:
         alone = "" if learning.reflector.model else " (by the rules alone; no model was asked)"

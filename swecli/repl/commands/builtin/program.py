@@ -74,9 +74,9 @@ async def show_help(ctx: CommandContext, args: str) -> None:
 
 
 @command("exit", aliases=("quit", "q"))
-async def leave(ctx: CommandContext, args: str) -> None:
+async def quit(ctx: CommandContext, args: str) -> None:
     """Quit (`swecli -c` continues this session)"""
-    ctx.program.leave()
+    ctx.program.quit()
 
 
 @command(usage="TEXT", beside="*")

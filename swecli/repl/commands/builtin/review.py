@@ -32,7 +32,7 @@ async def review(ctx: CommandContext, args: str) -> None:
         words = shlex.split(args)
     except ValueError as error:
         raise UsageError(f"/review cannot read that: {error}.", "Close the quotes.") from error
-    await ctx.settle()
+    await ctx.wait_for_background()
     await perform_review(ctx, words)
 
 

@@ -48,7 +48,7 @@ async def sessions(ctx: CommandContext, args: str) -> None:
         ref = await ctx.pick("Resume which session?", options, details) or ""
         if not ref:
             return
-    await ctx.settle()
+    await ctx.wait_for_background()
     runtime.resume(ref)
     show_session(ctx.screen, runtime.session)
 
@@ -58,7 +58,7 @@ async def fork(ctx: CommandContext, args: str) -> None:
     """Continue in a copy of this session (optional: up to turn T7)"""
     before = ctx.runtime.session
     upto = resolve_turn(args, before.interactions) if args else None
-    await ctx.settle()
+    await ctx.wait_for_background()
     copy = ctx.runtime.sessions.fork(upto=upto)
     ctx.runtime.resume(copy.id)
     ctx.screen.note(f"continuing in a copy{f' that ends with T{upto}' if upto else ''}: {copy.id}")
@@ -80,7 +80,7 @@ def _details(info: SessionInfo, ending: Mapping[str, str]) -> list[str]:
 @command(aliases=("clear", "reset"), usage="[NAME]")
 async def new(ctx: CommandContext, args: str) -> None:
     """Start a new session (this one is kept)"""
-    await ctx.settle()
+    await ctx.wait_for_background()
     before = ctx.runtime.session
     ctx.runtime.new_session(args)
     ctx.screen.note(f"new session{f' {args}' if args else ''}: nothing of the previous one is sent")

@@ -11,7 +11,7 @@ from swecli.repl.commands.base import CommandContext, command
 from swecli.store.records import UNDO_PARTS
 
 if TYPE_CHECKING:
-    from swecli.undo.history import TurnHistory, Undone
+    from swecli.undo.history import TurnHistory, UndoResult
 
 
 _ALL = "files, conversation, window and playbook"
@@ -31,7 +31,7 @@ async def undo(ctx: CommandContext, args: str) -> None:
         raise UsageError(
             f"{word!r} is not a number of turns to undo: this session has {turns}.", "Use /undo, /undo 2 or /undo files"
         )
-    await ctx.settle()
+    await ctx.wait_for_background()
     await _undo(ctx, history, turns - int(word or 1) + 1, parts)
 
 
@@ -40,7 +40,7 @@ async def rewind(ctx: CommandContext, args: str) -> None:
     """Go back to before a turn: choose which, and what of it (also Esc Esc)"""
     history, (word, parts) = _history_of(ctx), _read(args)
     number = resolve_turn(word, ctx.runtime.session.interactions)
-    await ctx.settle()
+    await ctx.wait_for_background()
     options = [(str(number), line) for number, line in history.turns()]
     first = str(number) if word else await ctx.pick("Go back to before which turn?", options)
     if first and not args:
@@ -57,22 +57,22 @@ async def redo(ctx: CommandContext, args: str) -> None:
     history = _history_of(ctx)
     if args:
         raise UsageError(f"/redo takes nothing after it, not {args!r}.", "Each /redo takes one undo back")
-    await ctx.settle()
+    await ctx.wait_for_background()
     step, plan = history.plan_redo()
-    overwrite = await _ask(ctx, [history.shown(change.path) for change in plan.changed])
+    overwrite = await _ask(ctx, [history.relative(change.path) for change in plan.conflicts])
     if overwrite is not None:
         _report(ctx, "brought back", history.redo(step, plan, overwrite))
 
 
 async def _undo(ctx: CommandContext, history: TurnHistory, first: int, parts: Collection[str]) -> None:
     plan = history.plan(first)
-    overwrite = await _ask(ctx, [history.shown(change.path) for change in plan.changed if "files" in parts])
+    overwrite = await _ask(ctx, [history.relative(change.path) for change in plan.conflicts if "files" in parts])
     if overwrite is None:
         return
     asked = history.query(first)
     _report(ctx, "undid", history.undo(first, parts, plan, overwrite))
     if "conversation" in parts:
-        history.keep_facts()
+        history.restore_facts()
         ctx.program.set_draft(asked)
     ctx.screen.note("/redo brings it back, until a new turn runs")
 
@@ -87,7 +87,7 @@ async def _ask(ctx: CommandContext, changed: Sequence[str]) -> bool | None:
     return answer == "overwrite" if answer else None
 
 
-def _report(ctx: CommandContext, verb: str, result: Undone) -> None:
+def _report(ctx: CommandContext, verb: str, result: UndoResult) -> None:
     """Load the session as it is stored now, and print what became of it."""
     step = result.step
     ctx.runtime.resume(ctx.runtime.session.id)

@@ -145,9 +145,9 @@ async def test_only_reflecting_waits_for_what_is_being_learned(runtime: Runtime,
     await run_turn(runtime, "hello")
     for line in ("/playbook", "/playbook add Run make", "/playbook undo", "/playbook list --log", "/good", "/bad slow"):
         await ctx.type(line)
-        assert not ctx.settled, line
+        assert not ctx.waited_for_background, line
     await ctx.type("/reflect")
-    assert ctx.settled
+    assert ctx.waited_for_background
 
 
 @pytest.mark.parametrize("args", ["", "T9", "0", "soon"])

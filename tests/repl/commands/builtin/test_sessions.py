@@ -20,7 +20,7 @@ async def test_a_new_session_leaves_the_old_one_and_states_its_id(runtime: Runti
     assert now.id != old.id
     assert now.title == "second"
     assert old.id in printed
-    assert ctx.settled
+    assert ctx.waited_for_background
 
 
 async def test_an_empty_session_is_not_worth_a_word(ctx: ScriptedContext) -> None:
