@@ -1,4 +1,5 @@
-"""Collect what modules of a package declare. Nothing registers itself at import: discovery returns a list."""
+"""Discover plug-ins: objects that modules of a package or installed packages declare. Modules need not register
+them."""
 
 from __future__ import annotations
 
@@ -12,20 +13,17 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoints
 
-Declared = TypeVar("Declared")
+_Declared = TypeVar("_Declared")
 
 
 class NameClash(Exception):
-    """Two declared things want one name."""
+    """Two declarations have the same name."""
 
 
-def find_declared(package: ModuleType, kind: type[Declared], group: str = "") -> list[Declared]:
-    """Every `kind` instance declared at the top of the package's modules, then those of entry-point `group`.
-
-    Sorted by module name, so that the order is the same everywhere. A module lists a thing by defining it;
-    what it imports from a sibling is found once.
-    """
-    found: dict[int, Declared] = {}
+def find_declared(package: ModuleType, kind: type[_Declared], group: str = "") -> list[_Declared]:
+    """Return all instances of `kind` in the package's modules, sorted by module name, then those of the entry-point
+    `group`. An instance that a module imports from another one is returned once."""
+    found: dict[int, _Declared] = {}
     for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda m: m.name):
         module = importlib.import_module(f"{package.__name__}.{info.name}")
         for value in vars(module).values():
@@ -39,22 +37,22 @@ def find_declared(package: ModuleType, kind: type[Declared], group: str = "") ->
 
 
 def installed_entry_points(group: str) -> EntryPoints:
-    """The entry points of that group which installed packages bring; none of them is loaded."""
+    """Return the entry points of a group in all installed packages, without loading them."""
     return _entry_points(group, tuple(sys.path))
 
 
-@cache  # each look reads the metadata of all that is installed
+@cache  # reading the metadata of all installed packages is slow
 def _entry_points(group: str, _path: tuple[str, ...]) -> EntryPoints:
-    # late: what is declared in this tree is found without it
+    # late: not needed for declarations in this tree
     from importlib.metadata import entry_points  # noqa: PLC0415
 
     return entry_points(group=group)
 
 
-def index_by_name(pairs: list[tuple[str, Declared]]) -> dict[str, Declared]:
-    """A dictionary of named things. Raises NameClash when a name stands for two of them."""
-    table: dict[str, Declared] = {}
+def index_by_name(pairs: list[tuple[str, _Declared]]) -> dict[str, _Declared]:
+    """Return a dictionary of the pairs. Raises NameClash if a name has two values."""
+    table: dict[str, _Declared] = {}
     for name, value in pairs:
         if table.setdefault(name, value) is not value:
-            raise NameClash(f"two declarations want the name {name!r}")
+            raise NameClash(f"two declarations have the name {name!r}")
     return table

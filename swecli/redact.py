@@ -1,7 +1,6 @@
 """The one redactor: what looks like a key, a password or a token leaves a text before others see it.
 
-Pure, and linear in the text's length: each repetition is bounded, possessive, or begins where no other one can have.
-"""
+Pure, and linear in the text's length: each repetition is bounded, possessive, or begins where no other one can have."""
 
 from __future__ import annotations
 

@@ -23,9 +23,9 @@ def test_a_permission_rule_that_can_never_apply_is_reported() -> None:
 
 def test_a_rule_that_cannot_be_read_is_named_with_its_layer_and_the_start_goes_on() -> None:
     runtime = make_runtime(allow=("(",), deny=("rm *",), origins={"deny: rm *": "/home/me/config.toml"})
-    allow, deny = (line for line in runtime.notices if "not a permission rule" in line)
-    assert allow.startswith("settings: the allow rule '(' is not a permission rule and NOT in force")
-    assert deny.startswith("/home/me/config.toml: the deny rule 'rm *' is not a permission rule and NOT in force")
+    allow, deny = (line for line in runtime.notices if "IGNORED" in line)
+    assert allow.startswith("settings: invalid allow rule '(' is IGNORED")
+    assert deny.startswith("/home/me/config.toml: invalid deny rule 'rm *' is IGNORED")
     assert deny.endswith("Until it is corrected, every mode asks")
 
 
@@ -36,7 +36,7 @@ def test_what_was_allowed_for_the_folder_is_in_force_again_and_only_there(tmp_pa
     assert [path.name for path in runtime.cwd.rglob("permissions.toml")] == []
     file = runtime.start.paths.permissions
     file.write_text("[")
-    assert any(str(file) in line and "not in force" in line for line in make_runtime().notices)
+    assert any(str(file) in line and "are ignored" in line for line in make_runtime().notices)
 
 
 def test_a_session_that_is_not_there_ends_the_start_with_a_line() -> None:

@@ -29,9 +29,8 @@ from swecli.store.session_manager import SessionManager
 from swecli.tools.base import ToolContext, ToolError
 from swecli.tools.execute import ToolRegistry, execute
 from swecli.tools.files import digest, read_bytes
-from swecli.tools.limits import HeadTail, strip_terminal_codes, truncate_result
+from swecli.tools.limits import HeadTail, LoopGuard, strip_terminal_codes, truncate_result, unchanged_notice
 from swecli.tools.permissions import Permissions, load_permissions
-from swecli.tools.repeats import LoopGuard, unchanged_notice
 
 _Outcome = tuple[ToolCall, str, ToolResult]
 

@@ -1,4 +1,4 @@
-"""What a tool is: an async function with pydantic parameters, declared in a file with its .md beside it."""
+"""The types that a tool is made of: an async function with pydantic parameters and a description in a .md file."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from swecli.tools.limits import HeadTail
 
 
 class Params(BaseModel):
-    """Base of every tool's parameters: unknown names are refused, values do not change after they are checked."""
+    """Base class of a tool's parameters: unknown names are rejected, instances are immutable."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-@cache  # pydantic takes milliseconds for each, and every turn asks for all of them
+@cache  # pydantic takes milliseconds for each, and every turn needs all of them
 def _plain_schema(params: type[BaseModel]) -> dict[str, Any]:
-    """The JSON schema of `params`, in the plainest form every provider takes: references written out, titles and class
-    docstrings left out, and "this or null" as "this"."""
+    """Return the JSON schema of `params` in a form that every provider accepts: references resolved, titles and class
+    docstrings removed, "X or null" reduced to "X"."""
     schema = params.model_json_schema()
     definitions = schema.pop("$defs", {})
     plain = _plain(schema, definitions)
@@ -59,71 +59,59 @@ class _SessionReader(Protocol):
     def read_result(self, call_id: str) -> str | None: ...
 
     def search_earlier(self, query: str) -> Sequence[FoundInteraction]:
-        """The turns before this one that have words of a query, best first."""
+        """Return the earlier turns that contain words of the query, best first."""
         ...
 
 
 class _Memory(Protocol):
     def remember(self, text: str, quote: str, when: str, scope: Literal["project", "user"], replaces: str) -> str:
-        """Keep what the user states; a line on what became of it. Raises SwecliError when nothing did."""
+        """Store a statement of the user and return a line about the outcome. Raises SwecliError if it is not stored."""
         ...
 
     def recall(self, query: str) -> str:
-        """The strategies that match a query, as text; "" for none."""
+        """Return the strategies that match a query as text, "" for none."""
         ...
 
 
 class _Tasks(Protocol):
-    """What does a task apart from the conversation."""
-
     async def do_task(self, title: str, prompt: str, tools: Collection[str], ctx: ToolContext) -> ToolResult:
-        """Do it with the tools that only read and those named in `tools`. Raises ToolError when it failed."""
+        """Run a task in a child session, with read-only tools and those in `tools`. Raises ToolError if it fails."""
         ...
 
 
 class Changes(Protocol):
-    """What keeps the files that calls change, so that they can be brought back."""
+    """Records the files that tool calls change, for undo."""
 
     def around(self, kind: str, subject: str) -> AbstractAsyncContextManager[None]:
-        """Keep what a permitted call changes: `kind` and `subject` are those of permission rules. Never raises."""
+        """Record what a permitted call changes; `kind` and `subject` as in permission rules. Never raises."""
         ...
 
     def take_notices(self) -> list[str]:
-        """What cannot be kept, for the user, each line once."""
+        """Return, once, the lines for the user about changes that cannot be recorded."""
         ...
 
 
 @dataclass(slots=True)
 class ToolContext:
-    """What a tool may use, made once per session.
+    """What a tool may use. Created once per session; each call gets a copy with its own callbacks and `output`."""
 
-    `root` is the workspace no tool leaves; `report` sends output of a running call to the screen; `seen` maps files
-    read or written, by resolved path, to the hash of their bytes then; `timeout` is in seconds; `environ` is what
-    started programs get, before keys are taken out (None: this process's own); `may_read` is whether the permission
-    rules let a path relative to `root` be read unasked; `page_limit` is how many characters are given at once where a
-    tool can be asked to go on; `output` collects what a running call prints; `started` gets a permitted call with its
-    summary when it begins; `memory` is the playbook; `changes` keeps the files that calls change (None: nothing does);
-    `jobs` are the commands in the background; `skills` maps names to files;
-    `tasks` does a task; `spent` gets what its requests took.
-    """
-
-    root: Path
+    root: Path  # the workspace, which no tool leaves
     results: _SessionReader | None = None
-    report: Callable[[str], None] = lambda text: None
-    seen: dict[Path, str] = field(default_factory=dict)
+    report: Callable[[str], None] = lambda text: None  # shows output of the running call
+    seen: dict[Path, str] = field(default_factory=dict)  # digests of files when last read or written, by resolved path
     todos: list[dict[str, str]] = field(default_factory=list)
-    timeout: float = 120.0
-    environ: Mapping[str, str] | None = None
-    may_read: Callable[[str], bool] = lambda path: True
-    page_limit: int = 24_000
-    output: HeadTail | None = None
-    started: Callable[[ToolCall, str], None] = lambda call, summary: None
+    timeout: float = 120.0  # seconds
+    environ: Mapping[str, str] | None = None  # for child processes, which get no keys; None: this process's own
+    may_read: Callable[[str], bool] = lambda path: True  # whether rules let a workspace-relative path be read unasked
+    page_limit: int = 24_000  # characters that a tool returns at once if the model can ask for more
+    output: HeadTail | None = None  # collects what the running call prints
+    started: Callable[[ToolCall, str], None] = lambda call, summary: None  # called when a permitted call begins
     memory: _Memory | None = None
     changes: Changes | None = None
     jobs: Jobs = field(default_factory=Jobs)
-    skills: dict[str, Path] = field(default_factory=dict)
+    skills: dict[str, Path] = field(default_factory=dict)  # file by name
     tasks: _Tasks | None = None
-    spent: Callable[[Usage, float | None], None] = lambda usage, cost: None
+    spent: Callable[[Usage, float | None], None] = lambda usage, cost: None  # called for requests of tasks; US dollars
 
     def printed(self) -> str:
         return "" if self.output is None else self.output.text()
@@ -131,25 +119,22 @@ class ToolContext:
 
 @dataclass(frozen=True, slots=True)
 class ToolPlan:
-    """What a call would do, shown before it is approved and checked again when it runs. `state` is what the tool saw
-    (hash of the base, the new bytes). `session_label` and `session_rule` are what a yes for the session covers,
-    `subject` is what permission rules are compared with (a path relative to the workspace, a whole command), `guard` is
-    why this is asked in every mode ("" where it is not)."""
+    """What a call would do. Made before approval, and passed to `run` afterwards."""
 
     summary: str
     preview: Display = field(default_factory=Display)
-    state: Any = None
-    session_label: str = ""
-    session_rule: str = ""
-    subject: str = ""
-    guard: str = ""
+    state: Any = None  # of the tool's own
+    session_label: str = ""  # what a yes for the session covers, in words
+    session_rule: str = ""  # and as a permission rule
+    subject: str = ""  # what permission rules are compared with: a workspace-relative path, a command
+    guard: str = ""  # why every mode asks; "" if none does
 
 
 @dataclass(frozen=True)
 class PermissionKind:
-    """What a permission rule is about: `run(git status*)` has the kind `run`. Subjects are plain text here, patterns
-    those of fnmatch; a kind whose subjects are more than text overrides the methods. `question` is put to the user,
-    `reference` says in the reference when that happens, and `unasked_in` names the modes in which it does not."""
+    """The kind of a permission rule, `run` in `run(git status*)`. Subjects are plain text and patterns those of
+    fnmatch; other kinds override the methods. The user is asked `question`, except in the modes `unasked_in`;
+    `reference` describes that in the reference."""
 
     name: str
     question: str
@@ -158,39 +143,39 @@ class PermissionKind:
 
     @property
     def is_read_only(self) -> bool:
-        """Whether it is asked in no mode."""
+        """Whether no mode asks for it."""
         return self.unasked_in >= set(MODES)
 
     def objection(self, patterns: Sequence[str], subject: str, ctx: ToolContext) -> str | None:
-        """Why it may not run unasked by these patterns of allow rules: None where it may, "" without a reason."""
+        """Return None if patterns of allow rules let the call run unasked, otherwise the reason, which may be ""."""
         return None if any(self.touches(pattern, subject) for pattern in patterns) else ""
 
     def touches(self, pattern: str, subject: str) -> bool:
-        """Whether a deny or ask rule with this pattern is about the subject, read generously."""
+        """Return whether a deny or ask rule with this pattern applies; matches too much rather than too little."""
         return fnmatchcase(subject, pattern)
 
     def exact(self, pattern: str, subject: str) -> bool:
-        """Whether the pattern names this subject and no other."""
+        """Return whether the pattern matches this subject and no other."""
         return pattern == self.escape(subject)
 
     def escape(self, subject: str) -> str:
-        """The pattern that covers this subject alone."""
+        """Return the pattern that matches only this subject."""
         return re.sub(r"[*?\[]", r"[\g<0>]", subject)
 
     def suggest(self, subject: str, ctx: ToolContext) -> str:
-        """A pattern for this subject and others like it, offered with "don't ask again"; "" for this one alone."""
+        """Return the pattern that "don't ask again" offers for similar subjects; "" to offer this subject only."""
         return ""
 
 
 class _ByPath(PermissionKind):
-    """Patterns are those of .gitignore; subjects are paths relative to the workspace."""
+    """Subjects are workspace-relative paths, patterns those of .gitignore."""
 
     def touches(self, pattern: str, subject: str) -> bool:
         if pattern in ("*", "**", subject, self.escape(subject)):
             return True
         try:
             return GitIgnoreSpec.from_lines([pattern]).match_file(subject)
-        except ValueError:  # a pattern that cannot be read covers nothing but itself
+        except ValueError:  # an invalid pattern matches only itself
             return False
 
     def exact(self, pattern: str, subject: str) -> bool:
@@ -205,35 +190,35 @@ EDIT = _ByPath("edit", "Make this change?", "asks before it changes a file", fro
 
 
 class ToolError(BadInput):
-    """A failure that the model reads and can act upon."""
+    """An error whose message the model reads."""
 
 
-Run = Callable[[Any, ToolContext, ToolPlan], Awaitable[ToolResult]]
+_Run = Callable[[Any, ToolContext, ToolPlan], Awaitable[ToolResult]]
 _MakePlan = Callable[[Any, ToolContext], ToolPlan]
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A declared tool. `kind` says when somebody is asked. `plan` is called first, before any approval, and may raise
-    ToolError; then `run` with that plan."""
+    """A declared tool. `plan` is called before approval and may raise ToolError; `run` gets its result."""
 
     name: str
     description: str
     params: type[BaseModel]
     kind: PermissionKind
-    run: Run
+    run: _Run
     plan: _MakePlan
 
     def spec(self) -> ToolSpec:
-        """What the model reads of it. Stable from run to run, byte for byte."""
+        """Return the specification that is sent to the model, the same bytes in every run."""
         return ToolSpec(self.name, self.description, _plain_schema(self.params))
 
 
-def tool(kind: PermissionKind, params: type[BaseModel], plan: _MakePlan) -> Callable[[Run], Tool]:
-    """Declare a tool: the decorated function becomes a `Tool` named like it, described by the .md beside it."""
+def tool(kind: PermissionKind, params: type[BaseModel], plan: _MakePlan) -> Callable[[_Run], Tool]:
+    """Return a decorator that makes a function a `Tool`, named like it without a leading underscore and described by
+    the .md file of that name."""
 
-    def declare(run: Run) -> Tool:
-        name = run.__name__
+    def declare(run: _Run) -> Tool:
+        name = run.__name__.removeprefix("_")
         text = Path(inspect.getfile(run)).with_name(f"{name}.md").read_text(encoding="utf-8").strip()
         return Tool(name, text, params, kind, run, plan)
 

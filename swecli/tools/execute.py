@@ -1,4 +1,4 @@
-"""The tools there are, and one call of them, from what the model sent to its result: parse, plan, permit, run."""
+"""Registry of tools, and the execution of one call: parse, plan, ask for permission, run."""
 
 from __future__ import annotations
 
@@ -22,24 +22,23 @@ from swecli.tools.permissions import Permissions, suggest_rule
 
 _log = logging.getLogger(__name__)
 
-_CANCELLED_BEFORE = "Cancelled by the user before it ran. Nothing was done."
+_CANCELLED = "Cancelled by the user before it ran. Nothing was done."
 _EFFECTS = "Effects may exist: check before repeating it."
 _ERROR_LENGTH = 1000
 
 
 class ToolRegistry:
-    """A set of tools. Raises NameClash when two want one name."""
+    """Tools by name. Raises NameClash if two have the same name."""
 
     def __init__(self, tools: Iterable[Tool]) -> None:
         self._tools = index_by_name([(tool.name, tool) for tool in tools])
 
     @classmethod
     def discover(cls) -> ToolRegistry:
-        """The tools that ship with the product and those of installed packages (entry point group swecli.tools)."""
+        """Load the built-in tools and those of installed packages (entry point group `swecli.tools`)."""
         return cls(find_declared(builtin, Tool, "swecli.tools"))
 
     def __iter__(self) -> Iterator[Tool]:
-        """All tools, sorted by name."""
         return (self._tools[name] for name in self.names())
 
     def get(self, name: str) -> Tool | None:
@@ -48,12 +47,8 @@ class ToolRegistry:
     def names(self) -> list[str]:
         return sorted(self._tools)
 
-    def nearest(self, name: str) -> list[str]:
-        """Names that look like this one, best first."""
-        return difflib.get_close_matches(name.lower(), self._tools, n=3, cutoff=0.5)
-
     def specs(self) -> list[ToolSpec]:
-        """What the model reads of them, sorted by name: the same bytes on every run."""
+        """Return the specifications, sorted by name: the same bytes in every run."""
         return [tool.spec() for tool in self]
 
 
@@ -65,36 +60,33 @@ async def execute(
     ask: Ask,
     problem: str | None = None,
 ) -> tuple[ToolResult, str]:
-    """Carry out one call; the result and its one-line summary. Never raises but CancelledError.
+    """Execute a call and return its result and one-line summary. Raises nothing but CancelledError.
 
-    `problem` says what was wrong with the arguments' text, where they could not be read. Everything that became of
-    the call is written into `call`: `result` is the
-    whole text for the model (the caller cuts it), `duration_ms` the time it ran, without the wait for approval.
-    On cancellation programs are ended, the call records it with what was printed until then (`ctx.output`), and
-    CancelledError goes on.
-    """
+    `problem` is the parse error of the arguments, if any. The outcome is stored in `call`: `result` is the whole text
+    for the model (the caller truncates it), `duration_ms` excludes the wait for approval. On cancellation the result
+    has the output so far (`ctx.output`)."""
     ctx = replace(ctx, may_read=permissions.may_read)
     try:
-        tool, params = _parsed(call, registry, problem)
+        tool, params = _parse_call(call, registry, problem)
         plan = tool.plan(params, ctx)
-    except Exception as error:  # noqa: BLE001  the boundary: a tool's fault is a result the model and the user see
-        return _recorded(call, _failure(call.name, error)), _not_begun(call)
+    except Exception as error:  # noqa: BLE001  the boundary: a bug of a tool becomes a result that model and user see
+        return _store(call, _failure(call.name, error)), _summary_without_plan(call)
     summary = one_line(plan.summary)
-    refusal = await _permit(call, tool, plan, ctx, permissions, ask)
+    refusal = await _check_permission(call, tool, plan, ctx, permissions, ask)
     if refusal is not None:
-        return _recorded(call, refusal), summary
+        return _store(call, refusal), summary
     ctx.started(call, summary)
     changes = None if tool.kind.is_read_only else ctx.changes
     async with changes.around(tool.kind.name, plan.subject) if changes else nullcontext():
-        return _recorded(call, await _run(call, tool, params, plan, ctx)), summary
+        return _store(call, await _run(call, tool, params, plan, ctx)), summary
 
 
-def _parsed(call: ToolCall, registry: ToolRegistry, problem: str | None) -> tuple[Tool, BaseModel]:
-    """The tool that is called, and its parameters. Raises ToolError."""
+def _parse_call(call: ToolCall, registry: ToolRegistry, problem: str | None) -> tuple[Tool, BaseModel]:
+    """Return the called tool and its validated parameters. Raises ToolError."""
     tool = registry.get(call.name)
     if tool is None:
-        near = registry.nearest(call.name)
-        meant = f"Did you mean {' or '.join(near)}? " if near else ""
+        similar = difflib.get_close_matches(call.name.lower(), registry.names(), n=3, cutoff=0.5)
+        meant = f"Did you mean {' or '.join(similar)}? " if similar else ""
         raise ToolError(f"There is no tool {one_line(call.name)!r}. {meant}Tools: {', '.join(registry.names())}.")
     if problem is not None:
         raise ToolError(
@@ -104,14 +96,14 @@ def _parsed(call: ToolCall, registry: ToolRegistry, problem: str | None) -> tupl
     try:
         return tool, tool.params.model_validate(call.parameters)
     except ValidationError as error:
-        lines = "\n".join(f"- {line}" for line in _complaints(error))
+        lines = "\n".join(f"- {line}" for line in _validation_errors(error))
         raise ToolError(f"The arguments of {tool.name} are not right. Nothing was done.\n{lines}") from error
 
 
-async def _permit(
+async def _check_permission(
     call: ToolCall, tool: Tool, plan: ToolPlan, ctx: ToolContext, permissions: Permissions, ask: Ask
 ) -> ToolResult | None:
-    """The refusal, or None where the call may run."""
+    """Return None if the call may run, otherwise the result that refuses it."""
     verdict = permissions.decide(tool, plan, ctx)
     if not tool.kind.is_read_only or verdict.outcome != "allow":
         done = {"allow": "ran unasked", "ask": "asked", "deny": "refused"}[verdict.outcome]
@@ -130,27 +122,27 @@ async def _permit(
     try:
         decision = await ask(request)
     except asyncio.CancelledError:
-        call.error, call.result = "cancelled", _CANCELLED_BEFORE
+        call.error, call.result = "cancelled", _CANCELLED
         raise
-    except Exception as error:  # noqa: BLE001  the boundary: without an answer nothing runs, and that is reported
+    except Exception as error:  # noqa: BLE001  the boundary: without an answer the call is refused
         _log.exception("asking for approval failed")
         return _failed(
             f"It could not be asked for approval ({type(error).__name__}: {error}). Nothing was done.", denied=True
         )
     call.approved, call.decision, call.reason = decision.allow, decision.by, decision.reason
     if not decision.allow:
-        return _failed(_refused(decision), denied=True)
+        return _failed(_refusal_text(decision), denied=True)
     if decision.scope == "session" and request.session_rule:
         permissions.allow_for_session(request.session_rule)
     if decision.scope == "project" and request.session_rule:
         try:
             permissions.allow_for_project(request.session_rule)
-        except ConfigError as error:  # it holds for the session; /permissions shows why for no longer
+        except ConfigError as error:  # the rule applies to this session only; /permissions shows why
             permissions.last += f"; {request.session_rule} could not be saved: {error}"
     return None
 
 
-def _refused(decision: Decision) -> str:
+def _refusal_text(decision: Decision) -> str:
     if decision.by == "headless":
         reason = decision.reason or "nobody is there to approve it"
         return f"Not permitted: {reason}. Nothing was done. Go on without it, or say what is needed."
@@ -160,27 +152,26 @@ def _refused(decision: Decision) -> str:
 
 
 async def _run(call: ToolCall, tool: Tool, params: BaseModel, plan: ToolPlan, ctx: ToolContext) -> ToolResult:
-    begun = time.monotonic()
+    started = time.monotonic()
     try:
         return await tool.run(params, ctx, plan)
     except asyncio.CancelledError:
         call.error = "cancelled"
-        call.result = interrupted_text(f"Stopped by the user after {time.monotonic() - begun:.0f} s", ctx.printed())
+        call.result = interrupted_text(f"Stopped by the user after {time.monotonic() - started:.0f} s", ctx.printed())
         raise
     except Exception as error:  # noqa: BLE001  the boundary: as above
         return _failure(tool.name, error)
     finally:
-        call.duration_ms = round((time.monotonic() - begun) * 1000)
+        call.duration_ms = round((time.monotonic() - started) * 1000)
 
 
-def _not_begun(call: ToolCall) -> str:
-    """The summary of a call that could not be planned: its name and what it was about."""
+def _summary_without_plan(call: ToolCall) -> str:
     about = next((v for k in ("path", "command", "pattern", "call_id") if (v := call.parameters.get(k))), "")
     return one_line(f"{call.name or '(no name)'} {about}")
 
 
 def interrupted_text(how: str, output: str) -> str:
-    """The result of a call that did not come to its end: `how` that came about, and what it had printed until then."""
+    """Return the result of a call that was interrupted: the reason `how`, and the output so far."""
     printed = strip_terminal_codes(output).rstrip("\n")
     return f"{how}. {_EFFECTS}" + (f" Output until then:\n{printed}" if printed else "")
 
@@ -190,22 +181,21 @@ def _failed(text: str, *, denied: bool = False) -> ToolResult:
 
 
 def _failure(tool: str, error: Exception) -> ToolResult:
-    """What became of a call that raised; what no tool should raise is logged."""
+    """Return the result for an exception. Those that no tool should raise are logged."""
     if isinstance(error, SwecliError):
         return _failed(str(error))
     _log.error("the tool %s failed", tool, exc_info=error)
     return _failed(f"{tool} failed by a fault of its own ({type(error).__name__}: {error}). Try another way.")
 
 
-def _recorded(call: ToolCall, result: ToolResult) -> ToolResult:
+def _store(call: ToolCall, result: ToolResult) -> ToolResult:
     call.result = result.for_model
     call.error = None if result.ok else result.for_model[:_ERROR_LENGTH]
     call.exit_code = result.exit_code
     return result
 
 
-def _complaints(error: ValidationError) -> list[str]:
-    """One line for each thing wrong: where, what, and what was sent."""
+def _validation_errors(error: ValidationError) -> list[str]:
     lines = []
     for item in error.errors(include_url=False):
         where = ".".join(str(part) for part in item["loc"]) or "arguments"

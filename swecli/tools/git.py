@@ -1,6 +1,6 @@
-"""The one way this program asks git: read-only, and no program is started that somebody else has named. A repository's
-configuration, its attributes and the environment can each name programs that git starts: filters, diff drivers, hooks,
-monitors, signature checkers, helpers for the network. docs/adr/0024 has the list."""
+"""Run git read-only, without starting any program that a repository names. Configuration, attributes and environment
+can name programs for git to start: filters, diff drivers, hooks, monitors, signature checkers, network helpers (see
+docs/adr/0024)."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from swecli.models.errors import BadInput
 from swecli.tools.processes import child_environment, find_program
 
 SECONDS = 60.0
-_LARGEST = 50_000_000  # bytes of one answer
-_MOST_PATHS = 500  # on one command line
-READING = frozenset(
+_MAX_OUTPUT = 50_000_000  # bytes
+_MAX_PATHS = 500  # on one command line
+_READ_COMMANDS = frozenset(
     {"check-attr", "checkout-index", "diff", "ls-files", "merge-base", "read-tree", "remote", "rev-parse", "show"}
 )
-# Above every file, so that none of these starts anything: log.showSignature would start gpg.program.
+# Overrides of every configuration file for settings that start programs; log.showSignature starts gpg.program.
 _PINNED = {
     "core.fsmonitor": "false", "core.hooksPath": "/dev/null", "log.showSignature": "false",
     "submodule.recurse": "false",
 }  # fmt: skip
-# and for our own questions: core.attributesFile may be a device that never ends
+# Overrides for swecli's own commands; core.attributesFile may be a device that never ends.
 _OWN = {
     "core.attributesFile": "/dev/null", "core.quotePath": "false", "diff.relative": "false",
     "safe.bareRepository": "explicit",
 }  # fmt: skip
-# what a configuration may say otherwise of a diff; a submodule is not entered, its own configuration would hold there
+# Options of diffs that a configuration may change. Submodules are not entered: their own configuration would apply.
 _DIFF = (
     "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--unified=3", "--src-prefix=a/", "--dst-prefix=b/",
     "--ignore-submodules=dirty", "--submodule=short", "-O/dev/null",
 )  # fmt: skip
-# a partial clone would fetch what it lacks, by any program its remote names
+# A partial clone would fetch missing objects, with any program that its remote names.
 _ENVIRONMENT = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "GIT_NO_REPLACE_OBJECTS": "1", "LC_ALL": "C"}
 _OFFLINE = "Objects are missing, and swecli does not let git use the network. Run the git command yourself once."
 _NOT_YOURS = "The folder is another user's. If you trust it: git config --global --add safe.directory DIR"
@@ -45,18 +45,18 @@ _HINTS = {"dubious ownership": _NOT_YOURS, "not allowed": _OFFLINE, "lazy fetchi
 
 
 class GitFailed(BadInput):
-    """git refused, for a reason that lies in what it was asked."""
+    """git rejected the command."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"git: {reason or 'it failed without a message'}.")
 
 
 def run_git(folder: Path, *words: str, environ: Mapping[str, str] | None = None, index: str = "") -> str:
-    """What git answers in that folder to one of the commands in `READING`, what is not UTF-8 replaced; it is ended
-    after a minute or 50 MB, and reads the file `index` instead of the repository's. Raises GitFailed: git
-    refuses, and BadInput: git is missing, too slow, writes too much, or does not trust the folder's owner."""
-    if words[0] not in READING:
-        raise ValueError(f"git {words[0]} is none of {', '.join(sorted(READING))}")
+    """Return the output of a git command that only reads, with invalid UTF-8 replaced. `index` is an index file to use
+    instead of the repository's. Raises GitFailed if git fails, BadInput if git is missing, takes longer than a minute,
+    prints more than 50 MB, or does not trust the folder's owner."""
+    if words[0] not in _READ_COMMANDS:
+        raise ValueError(f"git {words[0]} is not one of {', '.join(sorted(_READ_COMMANDS))}")
     top = project_root(folder)
     if not os.path.lexists(top / ".git"):
         raise GitFailed("not a git repository")
@@ -64,22 +64,22 @@ def run_git(folder: Path, *words: str, environ: Mapping[str, str] | None = None,
     if program is None:
         raise BadInput("git is not installed.", "Name files instead: /review src/")
     env = _environment(environ, top) | ({"GIT_INDEX_FILE": index} if index else {})
-    listed = _ask([program, "config", "--list", "--name-only", "-z"], folder, _settings(env, _OWN), SECONDS)
+    keys = _run([program, "config", "--list", "--name-only", "-z"], folder, _settings(env, _OWN), SECONDS)
     extra = _DIFF if words[0] in ("diff", "show") else ()
     argv = [program, "--no-pager", words[0], *extra, *words[1:]]
-    return _ask(argv, folder, _settings(env, _OWN | _no_filters(listed)), SECONDS).decode("utf-8", "replace")
+    return _run(argv, folder, _settings(env, _OWN | _disable_filters(keys)), SECONDS).decode("utf-8", "replace")
 
 
 def read_attributes(
     folder: Path, tree: str, names: Sequence[str], paths: Sequence[str], environ: Mapping[str, str] | None = None
 ) -> dict[str, dict[str, str]]:
-    """What the `.gitattributes` of that commit, and no others, say of the paths: path → attribute → value. The commit's
-    tree is read into an index of its own, outside of the repository. Raises BadInput."""
+    """Return the attributes that a commit's `.gitattributes` files, and no others, give to paths: path → attribute →
+    value. Raises BadInput."""
     top = project_root(folder)
-    with _index_of(top, tree, environ) as index:
+    with _temporary_index(top, tree, environ) as index:
         found: dict[str, dict[str, str]] = {}
-        for start in range(0, len(paths), _MOST_PATHS):
-            some = paths[start : start + _MOST_PATHS]
+        for start in range(0, len(paths), _MAX_PATHS):
+            some = paths[start : start + _MAX_PATHS]
             words = ("check-attr", "--cached", "-z", *names, "--", *some)
             cells = run_git(top, *words, environ=environ, index=index).split("\0")
             for path, name, value in zip(cells[::3], cells[1::3], cells[2::3], strict=False):
@@ -89,15 +89,15 @@ def read_attributes(
 
 
 def checkout_files(folder: Path, commit: str, into: Path, environ: Mapping[str, str] | None = None) -> None:
-    """Write the files of a commit into another folder, as they are stored: no filter is run. Raises BadInput."""
+    """Write the files of a commit into another folder, as stored, without running filters. Raises BadInput."""
     top = project_root(folder)
-    with _index_of(top, commit, environ) as index:
+    with _temporary_index(top, commit, environ) as index:
         run_git(top, "checkout-index", "--all", "--quiet", f"--prefix={into}/", environ=environ, index=index)
 
 
 @contextmanager
-def _index_of(top: Path, commit: str, environ: Mapping[str, str] | None) -> Iterator[str]:
-    """An index of that commit's files, outside of the repository."""
+def _temporary_index(top: Path, commit: str, environ: Mapping[str, str] | None) -> Iterator[str]:
+    """Yield the path of an index file of the commit, outside the repository."""
     with tempfile.TemporaryDirectory() as own:
         tree = run_git(top, "rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}", environ=environ).strip()
         run_git(top, "read-tree", tree, environ=environ, index=f"{own}/index")
@@ -105,7 +105,7 @@ def _index_of(top: Path, commit: str, environ: Mapping[str, str] | None) -> Iter
 
 
 def find_repository(root: Path, environ: Mapping[str, str] | None = None) -> Path:
-    """The top of the repository. Raises BadInput where there is none."""
+    """Return the top folder of the repository. Raises BadInput outside of one."""
     try:
         return Path(run_git(root, "rev-parse", "--show-toplevel", environ=environ).rstrip("\n"))
     except GitFailed as error:
@@ -115,8 +115,8 @@ def find_repository(root: Path, environ: Mapping[str, str] | None = None) -> Pat
 
 
 def _environment(environ: Mapping[str, str] | None, top: Path) -> dict[str, str]:
-    """None of the caller's GIT_* variables, but for the index of a commit under way: `git commit -a` gives its hooks
-    another one. The work tree is the folder that holds `.git`, whatever `core.worktree` says."""
+    """Return the environment without GIT_* variables, except for the index of a commit in progress, which `git commit
+    -a` passes to hooks. The work tree is the folder with `.git`, regardless of `core.worktree`."""
     given = child_environment(environ)
     own = _ENVIRONMENT | {"GIT_WORK_TREE": str(top), "GIT_CEILING_DIRECTORIES": str(top.parent)}
     index = top / given.get("GIT_INDEX_FILE", "")
@@ -125,17 +125,17 @@ def _environment(environ: Mapping[str, str] | None, top: Path) -> dict[str, str]
     return {name: value for name, value in given.items() if not name.startswith("GIT_")} | own
 
 
-def _no_filters(listed: bytes) -> dict[str, str]:
-    """Settings that turn off every filter the configuration has, wherever it has it from. git has no switch for all
-    of them, and one that is `required` fails where it is only emptied."""
-    keys = [key for key in os.fsdecode(listed).split("\0") if key.startswith("filter.") and key.count(".") > 1]
+def _disable_filters(output: bytes) -> dict[str, str]:
+    """Return settings that disable every configured filter. git has no option for all of them, and a `required` filter
+    fails if only its command is empty."""
+    keys = [key for key in os.fsdecode(output).split("\0") if key.startswith("filter.") and key.count(".") > 1]
     ways = {"clean": "", "smudge": "", "process": "", "required": "false"}
     filters = dict.fromkeys(key.rpartition(".")[0] for key in keys)
     return {f"{name}.{way}": value for name in filters for way, value in ways.items()}
 
 
 def _settings(env: Mapping[str, str], more: dict[str, str]) -> dict[str, str]:
-    """The environment with the pinned settings, and more, behind those that it brings."""
+    """Return the environment with `_PINNED` and `more` settings appended to those it already has."""
     count = env.get("GIT_CONFIG_COUNT", "")
     first, settings = int(count) if count.isdecimal() and len(count) < 5 else 0, _PINNED | more
     pins = {"GIT_CONFIG_COUNT": str(first + len(settings))}
@@ -144,8 +144,8 @@ def _settings(env: Mapping[str, str], more: dict[str, str]) -> dict[str, str]:
     return {**env, **pins}
 
 
-def _ask(argv: Sequence[str], folder: Path, env: Mapping[str, str], seconds: float) -> bytes:
-    """The output of a git process. Raises BadInput."""
+def _run(argv: Sequence[str], folder: Path, env: Mapping[str, str], seconds: float) -> bytes:
+    """Return the output of a git process. Raises BadInput."""
     try:
         done = subprocess.run(
             argv, cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False
@@ -154,8 +154,8 @@ def _ask(argv: Sequence[str], folder: Path, env: Mapping[str, str], seconds: flo
         raise BadInput(f"git took longer than {seconds:g} s.", "Name files instead: /review src/") from error
     except OSError as error:
         raise BadInput(f"git cannot be started: {error.strerror}.", "See: swecli doctor") from error
-    if len(done.stdout) > _LARGEST:
-        raise BadInput(f"git's output is longer than {_LARGEST:,} bytes.", "Name fewer files.")
+    if len(done.stdout) > _MAX_OUTPUT:
+        raise BadInput(f"git's output is longer than {_MAX_OUTPUT:,} bytes.", "Name fewer files.")
     reason = done.stderr.partition(b"\n")[0].decode("utf-8", "replace").removeprefix("fatal: ").rstrip(".")
     if done.returncode and (hint := next((hint for part, hint in _HINTS.items() if part in reason), "")):
         raise BadInput(f"git: {reason}.", hint)
@@ -164,7 +164,7 @@ def _ask(argv: Sequence[str], folder: Path, env: Mapping[str, str], seconds: flo
     return done.stdout
 
 
-# Everything else in the repository's own configuration is asked about, by its name.
+# Keys of a repository's own configuration that start no program; any other needs approval.
 _HARMLESS = re.compile(
     r"core\.(?:repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf|eol|"
     r"safecrlf|quotepath|abbrev|protecthfs|protectntfs|compression|longpaths|untrackedcache|checkstat|trustctime|"
@@ -181,7 +181,7 @@ _DRIVER = re.compile(r"diff\.external|diff\..*\.(?:command|textconv)", re.DOTALL
 
 
 def read_only_environment(environ: Mapping[str, str] | None) -> dict[str, str]:
-    """The environment for a command that only reads: git starts no program, asks for nothing and fetches nothing."""
+    """Return the environment for a read-only command: git starts no program, asks nothing and fetches nothing."""
     return _settings(child_environment(environ), {}) | {
         "GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "GIT_NO_REPLACE_OBJECTS": "1",
         "GIT_ASKPASS": "", "CDPATH": "", "RIPGREP_CONFIG_PATH": "", "GREP_OPTIONS": "",
@@ -189,10 +189,10 @@ def read_only_environment(environ: Mapping[str, str] | None) -> dict[str, str]:
 
 
 def find_program_risk(folder: Path, environ: Mapping[str, str], *, diffs: bool, works: bool) -> str:
-    """Why git may start a program in this folder; "" if nothing here makes it. The repository's own configuration is
-    read without what it includes. `diffs`: a difference is shown, so drivers that the user's own configuration names
-    count too. `works`: the work tree is looked at, submodules with it."""
-    listed = _look(
+    """Return why git may start a program in this folder, "" if it does not. The repository's configuration is read
+    without its includes. `diffs`: the command shows a diff, so the user's own diff drivers count too. `works`: the
+    command reads the work tree, and with it submodules."""
+    listed = _query(
         folder, read_only_environment(environ), "config", "--list", "--show-scope", "--no-includes", "--null"
     )
     if listed is None:
@@ -205,17 +205,17 @@ def find_program_risk(folder: Path, environ: Mapping[str, str], *, diffs: bool, 
         if diffs and _DRIVER.fullmatch(key):
             return f"git's configuration names a program for differences ({key!r:.60})"
     if works:
-        staged = _look(folder, read_only_environment(environ), "ls-files", "--stage", "-z")
+        staged = _query(folder, read_only_environment(environ), "ls-files", "--stage", "-z")
         if staged is not None and re.search(rb"(?:^|\0)160000 ", staged):
             return "git would look into other repositories (submodules), whose configuration may name programs"
     return ""
 
 
-def _look(folder: Path, env: Mapping[str, str], *words: str) -> bytes | None:
-    """What `git config` or `git ls-files` answers in just this environment, which is that of a command to be judged;
-    None where it fails. Neither starts a program once `core.fsmonitor` is pinned."""
+def _query(folder: Path, env: Mapping[str, str], *words: str) -> bytes | None:
+    """Return the output of `git config` or `git ls-files` in the environment of the command to check, None on failure.
+    Neither starts a program when `core.fsmonitor` is overridden."""
     program = find_program("git", env, folder)
     try:
-        return None if program is None else _ask([program, *words], folder, env, 5.0)
+        return None if program is None else _run([program, *words], folder, env, 5.0)
     except BadInput:
         return None

@@ -1,4 +1,4 @@
-"""Commands that go on in the background, with what they print, until they end or the program does."""
+"""Commands in the background, with their output, until they or the program end."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from dataclasses import dataclass, field
 from swecli.tools.limits import HeadTail, one_line, strip_terminal_codes
 from swecli.tools.processes import ProcessExit
 
-_MOST = 16  # at once
+_MAX_RUNNING = 16
 
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """A command, on one line, that runs in the background. `begun` and `over` are seconds of the monotonic clock."""
+    """A background command. Times are seconds of the monotonic clock; `ended_at` is 0 while it runs."""
 
     number: int
-    command: str
+    command: str  # on one line
     output: HeadTail
     task: asyncio.Task[ProcessExit]
-    begun: float = field(default_factory=time.monotonic)
-    over: float = 0.0
+    started_at: float = field(default_factory=time.monotonic)
+    ended_at: float = 0.0
 
     @property
     def state(self) -> str:
-        """`running for 12 s`, or how it ended."""
-        seconds = f"{(self.over or time.monotonic()) - self.begun:,.0f} s"
-        if not self.over:
+        """`running for 12 s`, or `exit code 0 after 3 s`."""
+        seconds = f"{(self.ended_at or time.monotonic()) - self.started_at:,.0f} s"
+        if not self.ended_at:
             return f"running for {seconds}"
         if self.task.cancelled():
             return f"stopped after {seconds}"
@@ -37,7 +37,7 @@ class Job:
 
     @property
     def text(self) -> str:
-        """What it has printed so far, as plain lines."""
+        """The output so far as plain lines."""
         return strip_terminal_codes(self.output.text())
 
     def __str__(self) -> str:
@@ -45,8 +45,8 @@ class Job:
 
 
 class Jobs:
-    """The background commands of a run. `notices` are lines on those that have ended, for the model's next request;
-    `ended` has the same lines for who waits for them."""
+    """The background commands of a run. For each that ends there is a line in `notices`, for the model's next request,
+    and one in the queue `finished`, for the screen."""
 
     def __init__(self) -> None:
         self.all: list[Job] = []
@@ -55,45 +55,42 @@ class Jobs:
 
     @property
     def running(self) -> list[Job]:
-        """Those that have not ended."""
-        return [job for job in self.all if not job.over]
+        return [job for job in self.all if not job.ended_at]
 
     @property
     def is_full(self) -> bool:
-        """Whether no more may be added."""
-        return len(self.running) >= _MOST
+        return len(self.running) >= _MAX_RUNNING
 
     def find(self, name: str) -> Job | None:
-        """The job of a name, `job-3`."""
+        """Return the job with a name like `job-3`."""
         return next((job for job in self.all if f"job-{job.number}" == name), None)
 
     def add(self, command: str, output: HeadTail, task: asyncio.Task[ProcessExit]) -> Job:
-        """Take over a command that runs."""
+        """Add a running command."""
         job = Job(len(self.all) + 1, one_line(command), output, task)
         self.all.append(job)
-        task.add_done_callback(lambda _: self._note_end(job))
+        task.add_done_callback(lambda _: self._record_end(job))
         return job
 
-    def _note_end(self, job: Job) -> None:
-        job.over = time.monotonic()
+    def _record_end(self, job: Job) -> None:
+        job.ended_at = time.monotonic()
         line = f"background {job}: {job.state}"
         self.notices.append(f'[{line}; its output: read_result(call_id="job-{job.number}")]')
         self.finished.put_nowait(line)
 
     def pop_notices(self) -> list[str]:
-        """The lines for the model; they are forgotten here."""
         notices, self.notices = self.notices, []
         return notices
 
     async def stop(self, jobs: Collection[Job]) -> None:
-        """End these with all that they started, and wait for it: asked first, killed after a moment."""
+        """Terminate jobs with all their processes, and wait for their end."""
         for job in jobs:
             job.task.cancel()
         if jobs:
             await asyncio.wait([job.task for job in jobs])
 
     async def close(self) -> str:
-        """End them all; a line that names those that ran, "" where none did."""
+        """Stop all jobs. Return a line that names those that were running, "" if none was."""
         running = self.running
         await self.stop(running)
-        return f"ended in the background: {', '.join(map(str, running))}" if running else ""
+        return f"stopped in the background: {', '.join(map(str, running))}" if running else ""

@@ -1,17 +1,23 @@
-"""Keeping text within its limits and fit to be seen: results on arrival, a command's output, pages, hidden letters."""
+"""Limits on what a model and a terminal get: truncate long text, escape hidden characters, detect repeated calls."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import unicodedata
 from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from swecli.models.message import UNCHANGED, ApiMessage, Ask, AskRequest, Display, ToolCall
 
 LINE_LIMIT = 2_000
 
 
 def truncate_result(text: str, limit_chars: int, call_id: str) -> tuple[str, bool]:
-    """`text` in at most `limit_chars` letters, and whether anything was left out. What is too long becomes a notice
-    (its size, and how to read on), the head, a mark, and the tail. Cuts are made at line ends where one is near."""
+    """Return `text` in at most `limit_chars` characters, and whether it was truncated. A truncated text is a notice
+    (its size, and how to read on), the head, a mark and the tail, cut at line ends where one is near."""
     if len(text) <= limit_chars:
         return text, False
     lines = text.count("\n") + 1
@@ -23,10 +29,12 @@ def truncate_result(text: str, limit_chars: int, call_id: str) -> tuple[str, boo
     room = limit_chars - len(notice) - mark_room
     if room < mark_room:
         return notice[: max(0, limit_chars)], True
-    head = _to_line_end(text[: room * 2 // 3])
-    tail = _from_line_start(text[len(text) - (room - room * 2 // 3) :])
-    left_out = len(text) - len(head) - len(tail)
-    return f"{notice}{head}\n[… {left_out:,} characters left out …]\n{tail}", True
+    head, tail = text[: room * 2 // 3], text[len(text) - (room - room * 2 // 3) :]
+    if (end := head.rfind("\n")) > len(head) * 3 // 4:
+        head = head[:end]
+    if 0 <= (end := tail.find("\n")) < len(tail) // 4:
+        tail = tail[end + 1 :]
+    return f"{notice}{head}\n[… {len(text) - len(head) - len(tail):,} characters left out …]\n{tail}", True
 
 
 class HeadTail:
@@ -49,7 +57,7 @@ class HeadTail:
             self._excess -= len(self._tail.popleft())
 
     def text(self) -> str:
-        """What was collected, with a mark where the middle is missing."""
+        """Return the collected text, with a mark where the middle is missing."""
         head, tail = "".join(self._head), "".join(self._tail)
         kept = tail[-self._limit :] if self._limit else ""
         left_out = self.size - len(head) - len(kept)
@@ -58,89 +66,179 @@ class HeadTail:
 
 
 def number_lines(lines: list[str], start: int, end: int | None, limit: int) -> tuple[list[str], int]:
-    """Numbered lines from line `start` (from 1) to `end`, at most `limit` letters of them; and the last line's number.
-    At least one line is given; lines over LINE_LIMIT letters are cut, with their length."""
+    """Return the lines from `start` to `end` (from 1, inclusive) with their numbers, and the number of the last one. At
+    least one line is returned, and at most `limit` characters of more; lines over LINE_LIMIT are truncated."""
     out: list[str] = []
     size, number = 0, start
     last = len(lines) if end is None else min(end, len(lines))
     while number <= last:
-        line = f"{number:>6}\t{truncate_line(lines[number - 1])}"
-        size += len(line) + 1
+        line = lines[number - 1]
+        if len(line) > LINE_LIMIT:
+            line = f"{line[:LINE_LIMIT]} [… line cut: {len(line):,} characters in all]"
+        row = f"{number:>6}\t{line}"
+        size += len(row) + 1
         if out and size > limit:
             break
-        out.append(line)
+        out.append(row)
         number += 1
     return out, number - 1
 
 
-def truncate_line(line: str) -> str:
-    """A line of at most about LINE_LIMIT letters."""
-    if len(line) <= LINE_LIMIT:
-        return line
-    return f"{line[:LINE_LIMIT]} [… line cut: {len(line):,} characters in all]"
-
-
 def wrap_lines(text: str) -> list[str]:
-    """Lines of a text, none over LINE_LIMIT letters: longer ones go on in the next, so that every letter is reached."""
+    """Split `text` into lines of at most LINE_LIMIT characters; nothing is dropped."""
     out: list[str] = []
     for line in text.split("\n"):
         out += [line[i : i + LINE_LIMIT] for i in range(0, len(line), LINE_LIMIT)] or [""]
     return out
 
 
-def _to_line_end(head: str) -> str:
-    cut = head.rfind("\n")
-    return head[:cut] if cut > len(head) * 3 // 4 else head
-
-
-def _from_line_start(tail: str) -> str:
-    cut = tail.find("\n")
-    return tail[cut + 1 :] if 0 <= cut < len(tail) // 4 else tail
-
-
-# Letters that take no room, or look like a space, yet are not in the categories below.
+# Characters without width, or blank, that are not in the categories below.
 _BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-_HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])")
+_HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp", "Zs"})
+_TERMINAL_CODES = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])"
+)
 
 
-def is_hidden(letter: str) -> bool:
-    """Whether a letter cannot be seen, or passes for a space: controls, bidi marks, zero-width and tag letters."""
-    if " " <= letter <= "~":
+def is_hidden(char: str) -> bool:
+    """Return whether a character is invisible or looks like a space: controls, bidi marks, zero width, tags."""
+    if " " <= char <= "~":
         return False
-    category = unicodedata.category(letter)
     return (
-        category in _HIDDEN_CATEGORIES
-        or category == "Zs"
-        or letter in _BLANK
-        or "\ufe00" <= letter <= "\ufe0e"
-        or "\U000e0100" <= letter <= "\U000e01ef"
+        unicodedata.category(char) in _HIDDEN_CATEGORIES
+        or char in _BLANK
+        or "\ufe00" <= char <= "\ufe0e"
+        or "\U000e0100" <= char <= "\U000e01ef"
     )
 
 
 def escape_hidden(text: str, keep: str = "\n\t") -> str:
-    """`text` with hidden letters as escapes (`\\x1b`, `\\u202e`), but those in `keep`, which stay."""
+    """Return `text` with hidden characters, except those in `keep`, as escapes (`\\x1b`, `\\u202e`)."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(letter if letter in keep or not is_hidden(letter) else _escape(letter) for letter in text)
+    return "".join(char if char in keep or not is_hidden(char) else _escape(char) for char in text)
+
+
+def _escape(char: str) -> str:
+    code = ord(char)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def escape_invalid_bytes(text: str) -> str:
+    """Return text decoded with `surrogateescape` with the undecodable bytes as `\\xNN`."""
+    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def one_line(text: str, limit: int = 160) -> str:
-    """`text` on one line of at most `limit` letters: line ends become ⏎, hidden letters are written out."""
+    """Return `text` on one line of at most `limit` characters: line ends become ⏎, hidden characters are escaped."""
     flat = escape_hidden(" ⏎ ".join(line.strip() for line in text.strip().split("\n")), keep="")
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"
 
 
 def strip_terminal_codes(output: str) -> str:
-    """Terminal output as plain lines: colours taken out, and of a line that was drawn over its last state kept."""
-    plain = _ESCAPES.sub("", output).replace("\r\n", "\n")
+    """Return terminal output as plain lines: without colours, and with the last state of a line that was redrawn."""
+    plain = _TERMINAL_CODES.sub("", output).replace("\r\n", "\n")
     if "\r" not in plain:
         return plain
     return "\n".join(next((s for s in reversed(line.split("\r")) if s), "") for line in plain.split("\n"))
 
 
-def _escape(letter: str) -> str:
-    code = ord(letter)
-    if code < 0x100:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+_MAX_CYCLE = 6  # calls
+_HINT_AFTER, _ASK_AFTER = 2, 3  # times in a row that a cycle was called, with equal results
+MAX_SAME_CALLS = 10  # times in a row that one call may be made, whatever its results, before the user is asked
+_READ_TOOLS = ("read_file", "list_files", "search_files")
+_MIN_DUPLICATE = 400  # characters; a shorter result is hardly longer than the notice that would replace it
+
+
+def fingerprint(call: ToolCall, result: str = "") -> str:
+    """Return a hash of the tool's name, its arguments in any order, and the result."""
+    parts = (call.name, _canonical(call.parameters), result)
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _canonical(parameters: object) -> str:
+    return json.dumps(parameters, ensure_ascii=False, sort_keys=True, default=str)
+
+
+def find_cycle(fingerprints: list[str], longest: int = _MAX_CYCLE) -> tuple[int, int]:
+    """Return the length of the cycle of 1 to `longest` calls at the end of the list and how many times in a row it
+    occurs; (1, 1) if nothing repeats."""
+    best = (1, 1)
+    for length in range(1, longest + 1):
+        cycle, count = fingerprints[-length:], 1
+        while cycle and fingerprints[-length * (count + 1) : -length * count] == cycle:
+            count += 1
+        if count > best[1]:
+            best = (length, count)
+    return best
+
+
+@dataclass(slots=True)
+class LoopGuard:
+    """Detects loops in the calls of one turn: the model gets a hint, then the user is asked, then the turn ends. The
+    guard has its own list of calls, so that a reduction of the request cannot hide a loop."""
+
+    fingerprints: list[str] = field(default_factory=list)
+    _calls: list[ToolCall] = field(default_factory=list)
+    _allowed: int = 0  # number of recorded calls when the user last allowed to continue
+    _asked_about_results: bool = False
+    _reply: set[str] = field(default_factory=set)
+
+    def begin_reply(self) -> None:
+        """Start another reply. Equal calls within one count once: the model has not seen their results yet."""
+        self._reply = set()
+
+    def record(self, call: ToolCall, result: str) -> str:
+        """Record a call. Return a hint to append to its result if it repeats earlier ones, otherwise ""."""
+        current = fingerprint(call, result)
+        if current in self._reply:
+            return ""
+        self._reply.add(current)
+        before = [known.id for known, made in zip(self._calls, self.fingerprints, strict=True) if made == current]
+        self.fingerprints.append(current)
+        self._calls.append(call)
+        if not before or find_cycle(self.fingerprints)[1] < _HINT_AFTER:
+            return ""
+        return (
+            f"[This is the result of call {before[-1]} again: the same call, the same outcome. Repeating it will not "
+            "change it. Use what you have, do something else, or say what is missing.]"
+        )
+
+    async def may_continue(self, ask: Ask) -> bool:
+        """Return whether the turn may continue; asks the user if it loops. A yes is valid until the loop has run as
+        often again; then a loop with equal results ends the turn."""
+        length, count = find_cycle(self.fingerprints[self._allowed :])
+        same = count >= _ASK_AFTER
+        if not same:
+            length, count = find_cycle([fingerprint(call) for call in self._calls[self._allowed :]], 1)
+            if count < MAX_SAME_CALLS:
+                return True
+        elif self._asked_about_results:
+            return False
+        call = self._calls[-1]
+        words = f"{call.name} was called {count} times in a row with the same {'result' if same else 'arguments'}"
+        if length > 1:
+            names = ", ".join(dict.fromkeys(one.name for one in self._calls[-length:]))
+            words = f"The same {length} calls ({names}) were made {count} times with the same results"
+        shown = Display(body=f"{words}. Continue?")
+        decision = await ask(AskRequest(call, "allow", f"Continue repeating {call.name}", shown))
+        self._allowed, self._asked_about_results = len(self.fingerprints), self._asked_about_results or same
+        return decision.allow
+
+
+def unchanged_notice(call: ToolCall, result: str, sent: Iterable[ApiMessage]) -> str:
+    """Return the notice that replaces a result which the request `sent` already contains in full, otherwise "". The
+    call has run all the same, so "unchanged" is a measured fact."""
+    if call.name not in _READ_TOOLS or len(result) < _MIN_DUPLICATE:
+        return ""
+    wanted, same_calls = _canonical(call.parameters), set[str]()
+    for message in sent:
+        for one in message.get("tool_calls") or ():
+            if one["function"]["name"] == call.name and _canonical(json.loads(one["function"]["arguments"])) == wanted:
+                same_calls.add(one["id"])
+        call_id = str(message.get("tool_call_id") or "")
+        if call_id in same_calls and message.get("content") == result:
+            return f"{UNCHANGED}this is exactly the result of call {call_id}, which you have above.]"
+    return ""

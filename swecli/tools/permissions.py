@@ -1,4 +1,4 @@
-"""May a call run? Rules, modes, and what the user allowed for longer."""
+"""Decide whether a call may run: permission rules, modes, and what the user allowed for a session or project."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from swecli.config.settings import Start
 from swecli.models.errors import ConfigError
 from swecli.models.message import Mode
 from swecli.tools.base import READ, Tool, ToolContext, ToolPlan
+from swecli.tools.files import is_sensitive
 from swecli.tools.limits import one_line
-from swecli.tools.paths import is_sensitive
 
 _RULE = re.compile(r"\s*([A-Za-z_][\w-]*)\s*(?:\((.*)\))?\s*", re.DOTALL)
 _PLAN_REFUSAL = (
@@ -26,8 +26,8 @@ _PLAN_REFUSAL = (
 
 @dataclass(frozen=True, slots=True)
 class PermissionRule:
-    """`run(git status*)`: a kind (run, edit, read) or a tool's name, and what it covers (None: everything of it).
-    `text` is the rule as it was written, also in the words of another tool."""
+    """A rule like `run(git status*)`: a permission kind or a tool's name, and a pattern (None matches everything).
+    `text` is the rule as written, possibly in the syntax of Claude Code."""
 
     kind: str
     pattern: str | None
@@ -35,45 +35,46 @@ class PermissionRule:
 
     @classmethod
     def parse(cls, text: str) -> PermissionRule:
-        """Raises ConfigError for what is not a rule."""
+        """Parse a rule. Raises ConfigError."""
         match = _RULE.fullmatch(text)
         pattern = match and match.group(2)
-        # a path pattern that begins with ! would mean everything else: too easily read wrong
+        # a path pattern that begins with ! would match everything else, which is easily misread
         if match is None or pattern == "" or (match.group(1) != "run" and (pattern or "").startswith("!")):
             raise ConfigError(
-                f"{one_line(text)!r} is not a permission rule.",
+                f"Invalid permission rule {one_line(text)!r}.",
                 "Write it like run(git status*), edit(src/**), read(docs/**) or run.",
             )
-        return cls(*_in_own_words(match.group(1), pattern), text.strip())
+        return cls(*_translate(match.group(1), pattern), text.strip())
 
 
 _FOREIGN = {"Bash": "run", "Read": "read", "Edit": "edit", "Write": "edit", "MultiEdit": "edit", "WebFetch": "fetch"}
 
 
-def _in_own_words(kind: str, pattern: str | None) -> tuple[str, str | None]:
-    """A rule's kind and pattern, where they are written as Claude Code's in our words. Raises ConfigError for what
-    would mean something else here."""
+def _translate(kind: str, pattern: str | None) -> tuple[str, str | None]:
+    """Return kind and pattern of a rule in swecli's syntax, translated from Claude Code's if necessary. Raises
+    ConfigError for a foreign rule that would mean something else here."""
     own = _FOREIGN.get(kind)
     if own is None or pattern in (None, "*", ":*"):
         return own or kind, None if own else pattern
     assert pattern is not None
     words, host = pattern.removesuffix(":*"), pattern.removeprefix("domain:")
     if own == "run" and ":*" not in words:
-        words = re.sub(r"[?\[]", r"[\g<0>]", words)  # these stand for themselves there
+        words = re.sub(r"[?\[]", r"[\g<0>]", words)  # plain characters in that syntax
         return own, words if pattern[-2:] != ":*" else f"{words} *"
     if own == "fetch" and host != pattern:
         return own, host
     if own in ("read", "edit") and not pattern.startswith(("/", "~", "!", "../")):
         return own, f"/{pattern[2:]}" if pattern.startswith("./") else pattern
     hint = {
-        "run": "`:*` can only end it: write run(git push *), with * where anything may stand.",
+        "run": "`:*` is only valid at the end: write run(git push *), with * for any text.",
         "fetch": "It names no host: write fetch(docs.python.org).",
-    }.get(own, f"Paths start in the folder swecli works in and do not leave it: write {own}(src/**).")
-    raise ConfigError(f"{one_line(f'{kind}({pattern})')!r} has more than one meaning here.", hint)
+    }.get(own, f"Paths are relative to the working folder and stay inside it: write {own}(src/**).")
+    raise ConfigError(f"Ambiguous permission rule {one_line(f'{kind}({pattern})')!r}.", hint)
 
 
 class PermissionVerdict(NamedTuple):
-    """What `decide` says. `why` is for the user and the model; `narrow` means a yes may only cover this very thing."""
+    """The decision on a call. `why` is for user and model; `narrow`: a lasting yes may cover only this exact
+    subject."""
 
     outcome: Literal["allow", "ask", "deny"]
     by: Literal["rule", "mode", "session"]
@@ -82,10 +83,10 @@ class PermissionVerdict(NamedTuple):
 
 
 class Permissions:
-    """The permission rules in force: deny wins, then ask, then allow, then the mode. `mode` may be set at any time.
-    `project` holds the rules the user saved for this folder. What is not a rule is not in force: `broken` has its list
-    ("allow", "ask", "deny"), its text and what to do about it; while one of ask or deny is broken, no mode lets run
-    what it may have meant. `last` says what became of the last call that was to change or run something, and why."""
+    """The active permission rules: deny wins, then ask, then allow, then the mode, which may be set at any time.
+    `project` are the rules that the user saved for this folder, `session` those of this session. `broken` has (list,
+    text, hint) of each invalid rule; while an ask or deny rule is broken, every mode asks. `last` describes the
+    decision on the last call that was not a plain read."""
 
     def __init__(
         self,
@@ -98,14 +99,14 @@ class Permissions:
         self.mode: Mode = mode
         self.broken: list[tuple[str, str, str]] = []
         self.allow, self.ask, self.deny = (
-            self._parsed(name, texts) for name, texts in (("allow", allow), ("ask", ask), ("deny", deny))
+            self._parse(name, texts) for name, texts in (("allow", allow), ("ask", ask), ("deny", deny))
         )
         self.saved = project
-        self.project = self._parsed("allow", project.rules if project else ())
+        self.project = self._parse("allow", project.rules if project else ())
         self.session: list[PermissionRule] = []
         self.last = ""
 
-    def _parsed(self, name: str, texts: Iterable[str]) -> list[PermissionRule]:
+    def _parse(self, name: str, texts: Iterable[str]) -> list[PermissionRule]:
         rules = []
         for text in texts:
             try:
@@ -115,53 +116,53 @@ class Permissions:
         return rules
 
     def allow_for_session(self, rule: str) -> PermissionRule:
-        """Add what the user allowed until the program ends. Raises ConfigError for what is not a rule."""
+        """Add a rule until the program ends. Raises ConfigError if it is invalid."""
         parsed = PermissionRule.parse(rule)
         if parsed not in self.session:
             self.session.append(parsed)
         return parsed
 
     def allow_for_project(self, rule: str) -> None:
-        """Add what the user allowed in this folder and save it. Raises ConfigError: no rule, or it cannot be saved;
-        then it holds for the session."""
+        """Add a rule and save it for this folder. Raises ConfigError if it is invalid, or cannot be saved; then it
+        applies to the session."""
         self.allow_for_session(rule)
         if self.saved is not None:
             self.saved.add(rule)
             self.project.append(PermissionRule.parse(rule))
 
     def remove(self, rule: PermissionRule) -> None:
-        """Take back what was allowed for the session or the project. Raises ConfigError: the file cannot be written."""
+        """Remove a rule of the session or project. Raises ConfigError if the file cannot be written."""
         if rule in self.project and self.saved is not None:
             self.saved.remove(rule.text)
         self.session = [one for one in self.session if one != rule]
         self.project = [one for one in self.project if one != rule]
 
     def unusable_rules(self, tools: Iterable[Tool]) -> list[str]:
-        """Rules that can never apply: they name none of the tools and no kind of theirs."""
+        """Return the rules that can never apply: they name none of the tools nor their kinds."""
         known = {word for tool in tools for word in (tool.name, tool.kind.name)}
         return [rule.text for rule in (*self.allow, *self.ask, *self.deny, *self.session) if rule.kind not in known]
 
     def decide(self, tool: Tool, plan: ToolPlan, ctx: ToolContext) -> PermissionVerdict:
-        """Whether the planned call may run, must be asked for, or may not run; by what, and why."""
-        if rule := _touching(self.deny, tool, plan):
+        """Return whether the planned call is allowed, needs approval or is denied."""
+        if rule := _find_applying(self.deny, tool, plan):
             return PermissionVerdict("deny", "rule", f"The rule {one_line(rule.text)} forbids it.")
-        asking = _touching(self.ask, tool, plan)
+        asking = _find_applying(self.ask, tool, plan)
         if self.mode == "plan" and "plan" not in tool.kind.unasked_in:
             reads = not asking and tool.kind.objection((), plan.subject, ctx) is None
             reads_only = PermissionVerdict("allow", "mode", "read-only")
             return reads_only if reads else PermissionVerdict("deny", "mode", _PLAN_REFUSAL)
-        if rule := _exact([*self.session, *self.project], tool, plan):
+        if rule := _find_exact([*self.session, *self.project], tool, plan):
             return PermissionVerdict("allow", "session", f"you allowed {one_line(rule.text)}")
         if asking:
             return PermissionVerdict("ask", "rule", f"The rule {one_line(asking.text)} asks for approval.", narrow=True)
         if plan.guard:
-            if rule := _exact(self.allow, tool, plan):
+            if rule := _find_exact(self.allow, tool, plan):
                 return PermissionVerdict("allow", "rule", f"the rule {one_line(rule.text)} allows it")
             return PermissionVerdict("ask", "rule", plan.guard, narrow=True)
-        return self._unopposed(tool, plan, ctx)
+        return self._decide_by_mode(tool, plan, ctx)
 
-    def _unopposed(self, tool: Tool, plan: ToolPlan, ctx: ToolContext) -> PermissionVerdict:
-        """What the mode and allow rules say, where nothing is against it."""
+    def _decide_by_mode(self, tool: Tool, plan: ToolPlan, ctx: ToolContext) -> PermissionVerdict:
+        """Return the decision of mode and allow rules for a call that no rule denies or asks for."""
         kind = tool.kind
         broken = [text for name, text, _ in self.broken if name != "allow"]
         mode: Mode = "ask" if broken and self.mode != "plan" else self.mode
@@ -174,42 +175,42 @@ class Permissions:
             ("session", [*self.session, *self.project]), ("rule", self.allow)
         )  # fmt: skip
         for by, more in sources:
-            rules += (rule for rule in more if _is_about(rule, tool))
+            rules += (rule for rule in more if _is_for(rule, tool))
             why = kind.objection(["*" if r.pattern is None else r.pattern for r in rules], plan.subject, ctx)
             if why is None:
-                names = [one_line(rule.text) for rule in rules if _covers(rule, tool, plan)]
+                names = [one_line(rule.text) for rule in rules if _applies(rule, tool, plan)]
                 return PermissionVerdict("allow", by, f"allowed by {', '.join(names)}")
         if self.mode in kind.unasked_in:
-            why = f"{one_line(broken[0])!r} is not a permission rule; until it is corrected, you are asked"
+            why = f"the invalid rule {one_line(broken[0])!r} must be corrected first"
         return PermissionVerdict("ask", "mode", why)
 
     def may_read(self, path: str) -> bool:
-        """Whether a search may show what is in the file at this workspace-relative path without asking."""
+        """Return whether a search may show the contents of this workspace-relative path without asking."""
         barred = (rule for rule in (*self.deny, *self.ask) if rule.kind == READ.name)
         return not is_sensitive(path) and not any(r.pattern is None or READ.touches(r.pattern, path) for r in barred)
 
 
 def load_permissions(start: Start, root: Path, tools: Iterable[Tool]) -> tuple[Permissions, list[str]]:
-    """The rules in force, and what the user should see of those that are not."""
+    """Return the permissions and the notices about rules that are not active."""
     settings, notices = start.settings, []
     try:
         saved = ProjectRules(start.paths.permissions, root)
     except ConfigError as error:
-        saved, notices = None, [f"what you allowed in this folder is not in force: {error}"]
+        saved, notices = None, [f"rules saved for this folder are ignored: {error}"]
     permissions = Permissions(settings.mode, settings.allow, settings.ask, settings.deny, saved)
     for name, text, hint in permissions.broken:
         layer = settings.origins.get(
             f"{name}: {text}", str(saved.file) if saved and text in saved.rules else "settings"
         )
-        line = f"{layer}: the {name} rule {text!r} is not a permission rule and NOT in force. {hint}"
+        line = f"{layer}: invalid {name} rule {text!r} is IGNORED. {hint}"
         notices.append(line if name == "allow" else f"{line} Until it is corrected, every mode asks")
     idle = [f"the permission rule {rule} can never apply" for rule in permissions.unusable_rules(tools)]
     return permissions, [*notices, *idle]
 
 
 def suggest_rule(tool: Tool, plan: ToolPlan, ctx: ToolContext, *, narrow: bool) -> tuple[str, str]:
-    """The rule that a longer yes to this call adds, and what it covers in words; ("", "") where there is none.
-    `narrow`: only this very thing, not what is like it."""
+    """Return the rule that a lasting yes adds, and its label for the question; ("", "") if there is none. `narrow`: the
+    rule covers only this exact subject."""
     if not narrow and plan.session_rule:
         return plan.session_rule, plan.session_label
     if not plan.subject:
@@ -218,25 +219,25 @@ def suggest_rule(tool: Tool, plan: ToolPlan, ctx: ToolContext, *, narrow: bool) 
     return f"{tool.kind.name}({pattern or tool.kind.escape(plan.subject)})", one_line(pattern or plan.subject, 60)
 
 
-def _is_about(rule: PermissionRule, tool: Tool) -> bool:
+def _is_for(rule: PermissionRule, tool: Tool) -> bool:
     return rule.kind in (tool.name, tool.kind.name)
 
 
-def _touching(rules: Iterable[PermissionRule], tool: Tool, plan: ToolPlan) -> PermissionRule | None:
-    """The first deny or ask rule that is about the call, read generously."""
-    return next((rule for rule in rules if _covers(rule, tool, plan)), None)
+def _find_applying(rules: Iterable[PermissionRule], tool: Tool, plan: ToolPlan) -> PermissionRule | None:
+    """Return the first deny or ask rule that applies to the call."""
+    return next((rule for rule in rules if _applies(rule, tool, plan)), None)
 
 
-def _covers(rule: PermissionRule, tool: Tool, plan: ToolPlan) -> bool:
-    if not _is_about(rule, tool):
+def _applies(rule: PermissionRule, tool: Tool, plan: ToolPlan) -> bool:
+    if not _is_for(rule, tool):
         return False
     if not plan.subject:
-        # a tool without a subject (the to-do list) is meant only by its name, or by the whole of a kind that acts
+        # without a subject (the to-do list) only a tool's name matches, or a whole kind that is not read-only
         return rule.pattern is None and (rule.kind == tool.name or not tool.kind.is_read_only)
     return rule.pattern is None or tool.kind.touches(rule.pattern, plan.subject)
 
 
-def _exact(rules: Iterable[PermissionRule], tool: Tool, plan: ToolPlan) -> PermissionRule | None:
-    """The first rule that names this very thing."""
-    about = (rule for rule in rules if rule.pattern is not None and plan.subject and _is_about(rule, tool))
+def _find_exact(rules: Iterable[PermissionRule], tool: Tool, plan: ToolPlan) -> PermissionRule | None:
+    """Return the first rule that matches exactly this subject."""
+    about = (rule for rule in rules if rule.pattern is not None and plan.subject and _is_for(rule, tool))
     return next((rule for rule in about if tool.kind.exact(rule.pattern or "", plan.subject)), None)

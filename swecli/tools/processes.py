@@ -1,4 +1,4 @@
-"""Running a program in a process group of its own: output as it comes, a time limit, and nothing left behind."""
+"""Run a program in its own process group: stream its output, enforce a timeout, and leave no process behind."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-_PIECE = 65_536
-_GRACE_ON_TIMEOUT = 2.0
+_READ_SIZE = 65_536
+_GRACE_ON_TIMEOUT = 2.0  # seconds, as all of these
 _GRACE_ON_CANCEL = 0.3
-_DRAIN = 0.25
-_LAST_WORDS = 0.05
+_DRAIN = 0.25  # for what is in the pipe when the program has ended
+_FINAL_OUTPUT = 0.05  # for what is in the pipe when the group was killed
 
-# What the providers' own tools and litellm read their keys from.
+# Variables from which the providers' own tools and litellm read keys.
 _PROVIDER_KEY = re.compile(
     r"(?:(?:AZURE_)?OPENAI|ANTHROPIC|GEMINI|GOOGLE(?:_AI|_GENAI)?|AZURE(?:_AI)?|MISTRAL|CODESTRAL|COHERE|CO|GROQ|XAI|"
     r"DEEPSEEK|OPENROUTER|TOGETHER(?:_?AI)?|FIREWORKS(?:_AI)?|PERPLEXITY(?:AI)?|REPLICATE|HUGGINGFACE|HF|CEREBRAS|"
@@ -47,23 +47,23 @@ _StopReason = Literal["exit", "timeout", "stopped"]
 
 @dataclass(frozen=True, slots=True)
 class ProcessExit:
-    """How a program ended. `code` is as a shell says it (128 + n for signal n); `how` says why it stopped. "stopped"
-    means the reader had enough. `left` is set when it had left others running, which were ended."""
+    """How a program ended. `code` is the shell's (128 + n for signal n). `reason` is "stopped" if `on_output` returned
+    True. `left_running`: it left processes in the background, which were killed."""
 
     code: int
-    how: _StopReason = "exit"
-    left: bool = False
+    reason: _StopReason = "exit"
+    left_running: bool = False
 
 
 def child_environment(environ: Mapping[str, str] | None) -> dict[str, str]:
-    """What a started program finds: the given environment (None: ours) without model keys, without pagers."""
-    # reads the environment: a program started without one finds ours, as any child does
+    """Return the environment for a child process: `environ` (None: this process's) without model keys and pagers."""
+    # reads the environment: the default, as for any child process
     given = os.environ if environ is None else environ
     return {name: value for name, value in given.items() if not _PROVIDER_KEY.fullmatch(name)} | _QUIET
 
 
 def find_program(name: str, environ: Mapping[str, str] | None, root: Path) -> str | None:
-    """A program on the PATH, but never one that lies in the workspace: nothing there runs unasked."""
+    """Return the path of a program on the PATH that is not in the workspace, where nothing runs without approval."""
     given = os.environ if environ is None else environ
     folders = [f for f in given.get("PATH", os.defpath).split(os.pathsep) if f.startswith("/")]
     top = root.resolve()
@@ -75,7 +75,7 @@ def find_program(name: str, environ: Mapping[str, str] | None, root: Path) -> st
 
 
 def find_ripgrep(environ: Mapping[str, str] | None, root: Path) -> str | None:
-    """ripgrep as it was installed with this program, else the one on the PATH."""
+    """Return the path of ripgrep: the one installed with swecli, else the one on the PATH."""
     beside = Path(sysconfig.get_path("scripts"), "rg")
     return str(beside) if beside.exists() else find_program("rg", environ, root)
 
@@ -89,12 +89,12 @@ async def run_group(
     on_output: Callable[[bytes], bool | None],
     errors_too: bool = True,
 ) -> ProcessExit:
-    """Run a program with nothing on its standard input and hand over its output, piece by piece, until it ends.
-    `on_output` may return True to end it. `errors_too` mixes standard error in; else that is thrown away. When the
-    program ends, whatever it left running in its group is ended too; so is the whole group on a time-out (seconds;
-    None: no limit) and on cancellation, which is passed on. Raises OSError: the program cannot be started."""
+    """Run a program without standard input and pass its output to `on_output` in pieces, until the program ends or
+    `on_output` returns True. `errors_too` mixes in standard error, which is discarded otherwise. Kills the process
+    group at the end, after `timeout` seconds (None: no limit) and on cancellation. Raises OSError if the program cannot
+    be started, and CancelledError."""
     loop, stream = asyncio.get_running_loop(), asyncio.StreamReader()
-    # a pipe of our own: asyncio's is waited for while anybody in the background holds it open
+    # our own pipe: asyncio waits for its pipe as long as a background process holds it open
     reading, writing = os.pipe()
     protocol = asyncio.StreamReaderProtocol(stream)
     pipe, _ = await loop.connect_read_pipe(lambda: protocol, os.fdopen(reading, "rb", 0))
@@ -111,30 +111,30 @@ async def run_group(
             )
         finally:
             os.close(writing)
-        return await _attend(process, _read(stream, on_output), timeout)
+        return await _wait(process, _read(stream, on_output), timeout)
     finally:
         pipe.close()
 
 
-async def _attend(
+async def _wait(
     process: asyncio.subprocess.Process, reading: Coroutine[Any, Any, bool], timeout: float | None
 ) -> ProcessExit:
     reader = asyncio.ensure_future(reading)
     exited = asyncio.ensure_future(process.wait())
     try:
-        how = await _until_over(reader, exited, timeout)
+        reason = await _wait_end(reader, exited, timeout)
     except asyncio.CancelledError:
         await _finish(process, exited, reader, _GRACE_ON_CANCEL)
         raise
-    left = how == "exit" and _alive(process.pid)
-    await _finish(process, exited, reader, _GRACE_ON_TIMEOUT if how == "timeout" else _GRACE_ON_CANCEL)
+    left_running = reason == "exit" and _is_alive(process.pid)
+    await _finish(process, exited, reader, _GRACE_ON_TIMEOUT if reason == "timeout" else _GRACE_ON_CANCEL)
     if not reader.cancelled() and (failure := reader.exception()):
         raise failure
     code = -signal.SIGKILL if process.returncode is None else process.returncode
-    return ProcessExit(128 - code if code < 0 else code, how, left)
+    return ProcessExit(128 - code if code < 0 else code, reason, left_running)
 
 
-async def _until_over(reader: asyncio.Future[bool], exited: asyncio.Future[int], timeout: float | None) -> _StopReason:
+async def _wait_end(reader: asyncio.Future[bool], exited: asyncio.Future[int], timeout: float | None) -> _StopReason:
     try:
         async with asyncio.timeout(timeout):
             both: set[asyncio.Future[Any]] = {reader, exited}
@@ -142,10 +142,10 @@ async def _until_over(reader: asyncio.Future[bool], exited: asyncio.Future[int],
             if not exited.done():
                 if reader.exception() or reader.result():
                     return "stopped"
-                await asyncio.wait({exited})  # it closed its output and runs on
+                await asyncio.wait({exited})  # it closed its output and is still running
     except TimeoutError:
         return "timeout"
-    # what is in the pipe is still read; somebody in the background who holds it open is not waited for
+    # read what is in the pipe, but do not wait for a background process that holds it open
     await asyncio.wait({reader}, timeout=_DRAIN)
     return "exit"
 
@@ -153,10 +153,10 @@ async def _until_over(reader: asyncio.Future[bool], exited: asyncio.Future[int],
 async def _finish(
     process: asyncio.subprocess.Process, exited: asyncio.Future[int], reader: asyncio.Future[bool], grace: float
 ) -> None:
-    """End the whole group: ask, wait `grace` seconds, then kill; cancelled once more, kill at once."""
+    """Terminate the process group and kill it after `grace` seconds, or at once if cancelled again."""
     try:
         await _end_group(process.pid, exited, grace)
-        await asyncio.wait({reader}, timeout=_LAST_WORDS)
+        await asyncio.wait({reader}, timeout=_FINAL_OUTPUT)
     finally:
         reader.cancel()
     await asyncio.wait({reader})
@@ -164,46 +164,46 @@ async def _finish(
 
 async def _end_group(group: int, exited: asyncio.Future[int], grace: float) -> None:
     loop = asyncio.get_running_loop()
-    if not _alive(group) and exited.done():
+    if not _is_alive(group) and exited.done():
         return
     _signal(group, signal.SIGTERM)
-    _signal(group, signal.SIGCONT)  # a stopped process takes the other signal only when it goes on
+    _signal(group, signal.SIGCONT)  # a stopped process handles SIGTERM only once it continues
     deadline = loop.time() + grace
     try:
-        while (_alive(group) or not exited.done()) and loop.time() < deadline:
+        while (_is_alive(group) or not exited.done()) and loop.time() < deadline:
             await asyncio.sleep(0.01)
-    finally:  # also where the loop ends, and waits for nobody
-        if _alive(group):
+    finally:  # also when the event loop is shutting down
+        if _is_alive(group):
             _signal(group, signal.SIGKILL)
     await asyncio.wait({exited}, timeout=5)
 
 
 async def _read(stream: asyncio.StreamReader, on_output: Callable[[bytes], bool | None]) -> bool:
-    """Hand over what comes until the end of the pipe; True when the taker had enough."""
-    while data := await stream.read(_PIECE):
+    """Pass output to `on_output` until the end of the pipe. Return True if `on_output` stopped it."""
+    while data := await stream.read(_READ_SIZE):
         if on_output(data):
             return True
-        await asyncio.sleep(0)  # a program that never stops talking must not keep everybody else from running
+        await asyncio.sleep(0)  # a program that prints without pause must not block other tasks
     return False
 
 
-def _alive(group: int) -> bool:
-    """Whether anybody of the group is left. A dead process nobody has asked about yet does not count."""
+def _is_alive(group: int) -> bool:
+    """Return whether a process of the group is running; zombies do not count."""
     try:
         os.killpg(group, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
         return True
-    return not sys.platform.startswith("linux") or _living_member(group)
+    return not sys.platform.startswith("linux") or _has_running_member(group)
 
 
-def _living_member(group: int) -> bool:
+def _has_running_member(group: int) -> bool:
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
         with suppress(OSError, IndexError, ValueError):
-            # fields after the name in brackets: state, parent, group
+            # fields after the name in parentheses: state, parent, group
             fields = (entry / "stat").read_bytes().rsplit(b")", 1)[1].split()
             if int(fields[2]) == group and fields[0] not in (b"Z", b"X"):
                 return True
@@ -215,35 +215,35 @@ def _signal(group: int, number: signal.Signals) -> None:
         os.killpg(group, number)
 
 
-_PACE = 0.05
-_MOST = 16_000
+_INTERVAL = 0.05  # seconds
+_MAX_PENDING = 16_000  # characters
 
 
 class OutputThrottle:
-    """Hands text on at most twenty times a second; of a flood only the newest part of each piece."""
+    """Throttles output to twenty reports a second; of a flood only the newest part is reported."""
 
     def __init__(self, report: Callable[[str], None]) -> None:
         self._report = report
-        self._waiting = ""
+        self._pending = ""
         self._last = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
     def add(self, text: str) -> None:
-        """Take the next piece of output. Must run inside the event loop."""
-        waiting = self._waiting + text
-        self._waiting = waiting if len(waiting) <= _MOST else "[…]\n" + waiting[-_MOST:]
+        """Add output. Must run inside the event loop."""
+        pending = self._pending + text
+        self._pending = pending if len(pending) <= _MAX_PENDING else "[…]\n" + pending[-_MAX_PENDING:]
         loop = asyncio.get_running_loop()
-        if loop.time() >= self._last + _PACE:
+        if loop.time() >= self._last + _INTERVAL:
             self.flush()
         elif self._timer is None:
-            # what came in between is not kept back until more comes
-            self._timer = loop.call_at(self._last + _PACE, self.flush)
+            # report the rest without waiting for more output
+            self._timer = loop.call_at(self._last + _INTERVAL, self.flush)
 
     def flush(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         self._last = asyncio.get_running_loop().time()
-        if self._waiting:
-            text, self._waiting = self._waiting, ""
+        if self._pending:
+            text, self._pending = self._pending, ""
             self._report(text)

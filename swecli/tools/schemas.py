@@ -1,4 +1,4 @@
-"""What models read of the built-in tools, as a file: a first request goes out before the tools are loaded."""
+"""Specifications of the built-in tools from a file: the first request is sent before the tools are loaded."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import Any
 from swecli.models.message import ToolSpec
 
 _LEAN = ("edit_file", "read_file", "run_command", "search_files", "write_file")
-_NOT_LEAN = "background"  # a parameter: what runs in the background is read with a tool that is not among them
+_NOT_LEAN = "background"  # a parameter: output of background commands is read with a tool that is not lean
 _ENTRIES = "*.dist-info/entry_points.txt"
 _SCHEMAS = Path(__file__).with_name("schemas.json")
 
 
 def lean_specs(specs: Iterable[ToolSpec]) -> list[ToolSpec]:
-    """What a model with a small window gets of them: the few without which nothing can be done, in a sentence each."""
+    """Return what a model with a small window gets: the essential tools, each described in one sentence."""
     return [
         ToolSpec(spec.name, _sentence(spec.description), _bare(spec.parameters)) for spec in specs if spec.name in _LEAN
     ]
 
 
 def usable_specs(specs: Iterable[ToolSpec], *, more: bool, skills: Collection[str]) -> list[ToolSpec]:
-    """Those that can find something: there are `more` strategies than the prompt has, or `skills`."""
+    """Drop `recall` unless there are `more` strategies than the prompt has, and `skill` if there are no `skills`."""
     return [spec for spec in specs if (more or spec.name != "recall") and (skills or spec.name != "skill")]
 
 
@@ -33,7 +33,7 @@ def _sentence(text: str) -> str:
 
 
 def _bare(schema: Any) -> Any:
-    """A schema without its descriptions, and without what needs another tool."""
+    """Return a schema without descriptions and without `background`."""
     if isinstance(schema, list):
         return [_bare(part) for part in schema]
     if not isinstance(schema, dict):
@@ -43,7 +43,7 @@ def _bare(schema: Any) -> Any:
 
 
 def bundled_specs() -> list[ToolSpec] | None:
-    """The specifications, sorted by name; None where an installed package may bring more tools."""
+    """Return the specifications, sorted by name; None if an installed package may add tools."""
     if any(b"swecli.tools" in file.read_bytes() for folder in sys.path for file in Path(folder or ".").glob(_ENTRIES)):
         return None
     functions = [spec["function"] for spec in json.loads(_SCHEMAS.read_bytes())]

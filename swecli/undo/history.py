@@ -18,7 +18,8 @@ from swecli.store.session_manager import SessionManager
 from swecli.tools.base import ToolContext
 from swecli.tools.commands.rules import objection
 from swecli.tools.diffs import unified_diff
-from swecli.tools.files import decode, escape_invalid_bytes
+from swecli.tools.files import decode
+from swecli.tools.limits import escape_invalid_bytes
 from swecli.tools.processes import child_environment
 from swecli.undo.versions import NOT_STORED, FileVersions, replace_file
 

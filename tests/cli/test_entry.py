@@ -171,7 +171,7 @@ def test_a_rule_that_cannot_be_read_is_named_and_the_run_goes_on(run: Run) -> No
     find_paths(os.environ).config_file.write_text('deny = ["rm *"]')
     done = run("-p", "x", "-m", "demo")
     assert done.code == 0
-    assert "config.toml: the deny rule 'rm *' is not a permission rule and NOT in force" in done.complaint
+    assert "config.toml: invalid deny rule 'rm *' is IGNORED" in done.complaint
 
 
 def test_a_home_that_is_no_folder_is_reported(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

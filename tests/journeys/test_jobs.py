@@ -83,7 +83,7 @@ async def test_without_a_screen_they_end_with_the_turn() -> None:
         "-p", "go", "--mode", "auto", "-m", script("s.json", {"calls": [{"name": name, "arguments": arguments}]}, "ok")
     )
     assert (done.code, done.out) == (0, "ok\n")
-    assert "ended in the background: job 1 (trap" in done.err
+    assert "stopped in the background: job 1 (trap" in done.err
     assert await gone(int(Path("pid").read_text()))
 
 
@@ -112,7 +112,7 @@ async def test_an_exit_ends_what_runs() -> None:
         terminal.wait("in / 10 out")  # the turn is over
         terminal.wait("^>$")
         terminal.keys("\x04")
-        terminal.wait(r"ended in the background: job 1 \(trap")
+        terminal.wait(r"stopped in the background: job 1 \(trap")
         assert terminal.ends() == 0
         assert await gone(int(Path("pid").read_text()))
 

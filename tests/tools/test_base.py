@@ -9,7 +9,7 @@ from swecli.tools.builtin import read as module
 
 
 def test_the_decorated_function_is_a_tool_described_by_the_text_beside_it() -> None:
-    tool = module.read_file
+    tool = module._read_file
     assert (tool.name, tool.kind) == ("read_file", READ)
     assert tool.description == Path(module.__file__).with_name("read_file.md").read_text(encoding="utf-8").strip()
 

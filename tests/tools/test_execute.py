@@ -13,7 +13,7 @@ import pytest
 from swecli.config.paths import ProjectRules
 from swecli.models.message import AskRequest, Decision, ToolCall, ToolResult
 from swecli.tools.base import Params, Tool, ToolContext, ToolError, ToolPlan
-from swecli.tools.builtin.run_command import RUN
+from swecli.tools.commands.rules import RUN
 from swecli.tools.execute import ToolRegistry, execute
 from swecli.tools.permissions import Permissions
 

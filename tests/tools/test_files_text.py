@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.tools.base import ToolError
-from swecli.tools.files import TextFile, decode, encode_like, escape_invalid_bytes, split_lines
+from swecli.tools.files import TextFile, decode, split_lines
+from swecli.tools.limits import escape_invalid_bytes
 
 
 @given(st.binary(max_size=200))
@@ -33,7 +34,7 @@ def test_binary_is_seen() -> None:
 def test_bytes_that_are_no_text_survive_and_are_written_out() -> None:
     file = decode(b"caf\xe9\n")
     assert file is not None
-    assert not file.clean
+    assert not file.is_valid
     assert escape_invalid_bytes(file.text) == "caf\\xe9\n"
     assert file.encode(file.text + "ü") == b"caf\xe9\n\xc3\xbc"
 
@@ -49,13 +50,6 @@ def test_only_line_ends_end_lines() -> None:
     assert split_lines("a\r\nb\x0bc\u2028d\n\n") == ["a", "b\x0bc\u2028d", ""]
     assert split_lines("a\nb") == ["a", "b"]
     assert split_lines("") == []
-
-
-def test_new_content_takes_over_the_style_of_the_file() -> None:
-    old = decode(b"\xef\xbb\xbfa\r\nb\r\n")
-    assert old is not None
-    assert encode_like(old, "x\ny\n") == b"\xef\xbb\xbfx\r\ny\r\n"
-    assert encode_like(old, "x\r\ny\n") == b"\xef\xbb\xbfx\r\ny\n"
 
 
 def test_letters_no_file_can_hold_are_reported() -> None:

@@ -338,7 +338,7 @@ def test_a_repository_of_another_user_is_named_as_that() -> None:
 
 
 def test_an_answer_has_an_end_in_time_and_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(of_git, "_LARGEST", 100)
+    monkeypatch.setattr(of_git, "_MAX_OUTPUT", 100)
     root = make_project(Path("shop").resolve())
     with pytest.raises(BadInput, match="longer than 100 bytes"):
         run_git(root, "show", "HEAD")
@@ -350,7 +350,7 @@ def test_an_answer_has_an_end_in_time_and_bytes(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_only_what_reads_can_be_asked() -> None:
-    with pytest.raises(ValueError, match="git fetch is none of"):
+    with pytest.raises(ValueError, match="git fetch is not one of"):
         run_git(Path.cwd(), "fetch")
 
 

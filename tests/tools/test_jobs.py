@@ -57,7 +57,7 @@ async def test_one_that_ignores_being_asked_is_killed_with_what_it_started(run: 
     pids = [int(word) for word in result.for_model.split() if word.isdecimal()]
     assert len(pids) >= 2
     line = await ctx.jobs.close()
-    assert line.startswith("ended in the background: job 1 (trap")
+    assert line.startswith("stopped in the background: job 1 (trap")
     assert [await gone(pid) for pid in pids[-2:]] == [True, True]
     assert await ctx.jobs.close() == ""
 

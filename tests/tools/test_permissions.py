@@ -119,7 +119,7 @@ def test_searches_show_no_file_that_may_not_be_read_unasked() -> None:
 
 @pytest.mark.parametrize("text", ["", "run(", "run()", "(x)", "run x", "edit(!a)", "git status"])
 def test_what_is_no_rule_is_named_and_not_in_force(text: str) -> None:
-    with pytest.raises(ConfigError, match="not a permission rule"):
+    with pytest.raises(ConfigError, match="Invalid permission rule"):
         PermissionRule.parse(text)
     permissions = Permissions(allow=[text, "run(make)"])
     assert [(name, broken) for name, broken, _ in permissions.broken] == [("allow", text)]
@@ -161,14 +161,14 @@ def test_a_rule_of_claude_code_is_judged_as_ours_would_be() -> None:
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        ("Bash(git:* --force)", "`:\\*` can only end it"),
+        ("Bash(git:* --force)", "`:\\*` is only valid at the end"),
         ("Read(/src/**)", r"write read\(src"),
         ("Edit(~/.zshrc)", r"write edit\(src"),
         ("WebFetch(https://example.org)", r"write fetch\(docs"),
     ],
 )
 def test_what_another_tool_would_read_otherwise_is_not_guessed(text: str, hint: str) -> None:
-    with pytest.raises(ConfigError, match="more than one meaning") as caught:
+    with pytest.raises(ConfigError, match="Ambiguous permission rule") as caught:
         PermissionRule.parse(text)
     assert re.search(hint, caught.value.hint)
 
@@ -178,10 +178,7 @@ def test_while_a_deny_rule_cannot_be_read_no_mode_lets_run_what_it_may_have_mean
     permissions = Permissions(mode, allow=["run(make)"], deny=["rm *", "run(git push*)"])
     assert decide(permissions, "run_command", "rm x").outcome == "ask"
     assert decide(permissions, "edit_file", "a.py").outcome == "ask"
-    assert (
-        decide(permissions, "edit_file", "a.py").why
-        == "'rm *' is not a permission rule; until it is corrected, you are asked"
-    )
+    assert decide(permissions, "edit_file", "a.py").why == "the invalid rule 'rm *' must be corrected first"
     assert decide(permissions, "run_command", "git push x").outcome == "deny"
     assert decide(permissions, "run_command", "make").outcome == "allow"
 

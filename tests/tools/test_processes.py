@@ -77,7 +77,7 @@ async def test_a_signal_is_reported_as_a_shell_does(root: Path) -> None:
 async def test_a_time_out_ends_the_whole_group(root: Path) -> None:
     output = Output()
     ended = await sh(root, "sleep 300 & echo $!; echo $$; wait", output, timeout=0.3)
-    assert ended.how == "timeout"
+    assert ended.reason == "timeout"
     for pid in output.data.split():
         assert await gone(int(pid))
 
@@ -87,7 +87,7 @@ async def test_who_ignores_the_polite_signal_is_killed(root: Path) -> None:
     output = Output()
     command = "trap '' TERM; echo $$; while true; do sleep 0.1; done"
     ended = await sh(root, command, output, timeout=0.3)
-    assert ended.how == "timeout"
+    assert ended.reason == "timeout"
     assert await gone(int(output.data.split()[0]))
 
 
@@ -125,7 +125,7 @@ async def test_being_cancelled_twice_still_ends_the_group(root: Path) -> None:
 async def test_somebody_in_the_background_who_holds_the_pipe_is_not_waited_for(root: Path) -> None:
     output = Output()
     ended = await sh(root, "sleep 300 & echo $!", output, timeout=200)
-    assert ended == ProcessExit(0, "exit", left=True)
+    assert ended == ProcessExit(0, "exit", left_running=True)
     assert await gone(int(output.data))
 
 
@@ -137,7 +137,7 @@ async def test_somebody_who_left_the_group_does_not_hang_it_either(root: Path) -
     pid, said = output.data.split()
     os.kill(int(pid), signal.SIGKILL)
     assert said == b"done"
-    assert ended.how == "exit"
+    assert ended.reason == "exit"
 
 
 async def test_a_program_that_closes_its_output_is_waited_for(root: Path) -> None:
@@ -147,7 +147,7 @@ async def test_a_program_that_closes_its_output_is_waited_for(root: Path) -> Non
 async def test_the_reader_may_have_enough(root: Path) -> None:
     output = Output(stop_at=b"5\n")
     ended = await sh(root, "seq 1 5; sleep 300", output)
-    assert ended.how == "stopped"
+    assert ended.reason == "stopped"
 
 
 async def test_a_flood_leaves_room_for_others(root: Path) -> None:

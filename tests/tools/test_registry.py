@@ -58,13 +58,6 @@ def test_every_provider_takes_the_specifications() -> None:
         assert all("description" in prop for prop in spec.parameters["properties"].values())
 
 
-def test_unknown_names_find_their_neighbours() -> None:
-    registry = ToolRegistry.discover()
-    assert registry.get("read") is None
-    assert registry.nearest("ReadFile")[0] == "read_file"
-    assert registry.nearest("zzzz") == []
-
-
 def test_two_tools_of_one_name_clash() -> None:
     one = ToolRegistry.discover().get("todo")
     other = ToolRegistry.discover().get("read_file")

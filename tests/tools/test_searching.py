@@ -48,7 +48,7 @@ def test_files_that_are_not_to_be_seen_do_not_count() -> None:
     found = matches(2, may_read=lambda path: path != "secret")
     assert not found.feed(match("secret", 1) * 5 + match("a", 1) + match("a", 2))
     assert found.feed(match("a", 3))
-    assert ([m.line for m in found.found], found.more) == ([1, 2], True)
+    assert ([m.line for m in found.found], found.has_more) == ([1, 2], True)
 
 
 def test_a_long_line_is_cut_around_the_match() -> None:

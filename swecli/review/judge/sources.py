@@ -15,8 +15,7 @@ from tempfile import TemporaryDirectory
 
 from swecli.config.paths import project_root
 from swecli.tools.base import ToolError
-from swecli.tools.files import decode, digest, read_bytes, split_lines
-from swecli.tools.paths import relative_path, resolve_path
+from swecli.tools.files import decode, digest, read_bytes, relative_path, resolve_path, split_lines
 
 LARGEST = 5_000_000  # bytes of a file that is looked into
 _LARGEST_TREE = 1_000_000  # letters of a file that is parsed

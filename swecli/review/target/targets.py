@@ -12,8 +12,8 @@ from swecli.models.errors import BadInput, UsageError
 from swecli.models.review_events import SkippedFile
 from swecli.review.target.diffs import ATTRIBUTES, FileDiff, format_skips, parse_diff, parse_hunks, skip_rule_for_path
 from swecli.review.target.github import GitHub, GitHubError, PullState, connect, load_state
+from swecli.tools.files import is_sensitive
 from swecli.tools.git import SECONDS, GitFailed, find_repository, read_attributes, run_git
-from swecli.tools.paths import is_sensitive
 from swecli.tools.searching import files_below
 
 _NO_FILES = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # the empty tree, which git knows without storing it

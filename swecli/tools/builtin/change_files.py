@@ -1,5 +1,5 @@
-"""Changes to files: exact replacements, and a whole file, new or replaced; planned, shown, and made only if the file is
-still what it was."""
+"""Change files: exact replacements, or a whole file. The planned diff is shown, and written only if the file is still
+the one that was read."""
 
 from __future__ import annotations
 
@@ -14,13 +14,22 @@ from pydantic import Field
 from swecli.models.message import Display, ToolResult
 from swecli.tools.base import EDIT, Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.diffs import Diff, explain_mismatch, unified_diff
-from swecli.tools.files import TextFile, decode, digest, encode_like, escape_invalid_bytes, read_bytes, write_atomic
-from swecli.tools.limits import escape_hidden
-from swecli.tools.paths import display_path, relative_path, resolve_path, write_guard
+from swecli.tools.files import (
+    TextFile,
+    decode,
+    digest,
+    display_path,
+    read_bytes,
+    relative_path,
+    resolve_path,
+    write_atomic,
+    write_guard,
+)
+from swecli.tools.limits import escape_hidden, escape_invalid_bytes
 
 
 class Edit(Params):
-    """One replacement; the texts' line ends do not matter, those of the file are kept."""
+    """One replacement. Line ends of both texts are normalized; the file keeps its own."""
 
     old_text: str = Field(description="The exact text to replace, white space included, without line numbers.")
     new_text: str = Field(description="What stands there afterwards.")
@@ -28,9 +37,8 @@ class Edit(Params):
 
 
 def apply_edits(file: TextFile, edits: Sequence[Edit], *, hints: bool = True) -> str:
-    """The file's text after the edits, in order, all of them or none; the rest stays byte for byte, mixed line ends
-    included. Without `hints` a failure shows nothing of the file. Raises ToolError: an edit does not match, or more
-    than once."""
+    """Return the file's text after all edits, applied in order; everything else stays byte for byte. Raises ToolError
+    if an edit does not match, or more than once; without `hints` the message quotes nothing of the file."""
     text = file.text
     for number, edit in enumerate(edits, start=1):
         which = f"Edit {number} of {len(edits)}: " if len(edits) > 1 else ""
@@ -43,27 +51,27 @@ def apply_edits(file: TextFile, edits: Sequence[Edit], *, hints: bool = True) ->
 
 
 def _apply(text: str, edit: Edit, newline: str, hints: bool) -> str:
-    old, new = _unix(edit.old_text), _unix(edit.new_text)
+    old, new = _normalize_newlines(edit.old_text), _normalize_newlines(edit.new_text)
     if not old:
         raise ToolError("old_text is empty. Give the text to replace, or use write_file for the whole file.")
     if old == new:
         raise ToolError("old_text and new_text are the same.")
-    plain = _unix(text)
-    starts = _starts(plain, old, overlapping=not edit.replace_all)
+    plain = _normalize_newlines(text)
+    starts = _find_all(plain, old, overlapping=not edit.replace_all)
     if not starts:
         raise ToolError(explain_mismatch(plain, old, new) if hints else "old_text is not in the file.")
     if len(starts) > 1 and not edit.replace_all:
         lines = [plain.count("\n", 0, start) + 1 for start in starts]
         raise ToolError(
-            f"old_text is there {len(starts)} times, at lines {_listed(lines)}. "
+            f"old_text is there {len(starts)} times, at lines {_join_numbers(lines)}. "
             "Add the lines around it until it is unique, or set replace_all."
         )
     return _replace(text, starts, len(old), edit.new_text if not newline else new.replace("\n", newline))
 
 
 def _replace(text: str, starts: list[int], length: int, new: str) -> str:
-    """Replace stretches given in positions of the text with plain line ends."""
-    # where, in that text, line ends stand that are two letters here: each one before a position moves it by one
+    """Replace `length` characters at each of `starts`, which are positions in the text with normalized line ends."""
+    # positions of the line ends that have two characters in `text`: each one before a position moves it by one
     pairs = [match.start() - index for index, match in enumerate(re.finditer("\r\n", text))]
     pieces, done = [], 0
     for start in starts:
@@ -72,7 +80,7 @@ def _replace(text: str, starts: list[int], length: int, new: str) -> str:
     return "".join([*pieces, text[done:]])
 
 
-def _starts(text: str, old: str, *, overlapping: bool) -> list[int]:
+def _find_all(text: str, old: str, *, overlapping: bool) -> list[int]:
     found, at = [], text.find(old)
     while at >= 0:
         found.append(at)
@@ -80,18 +88,18 @@ def _starts(text: str, old: str, *, overlapping: bool) -> list[int]:
     return found
 
 
-def _unix(text: str) -> str:
+def _normalize_newlines(text: str) -> str:
     return text.replace("\r\n", "\n")
 
 
-def _listed(lines: list[int], most: int = 10) -> str:
-    first = ", ".join(str(line) for line in lines[:most])
-    return first if len(lines) <= most else f"{first} and {len(lines) - most} more"
+def _join_numbers(numbers: list[int], most: int = 10) -> str:
+    first = ", ".join(map(str, numbers[:most]))
+    return first if len(numbers) <= most else f"{first} and {len(numbers) - most} more"
 
 
 @dataclass(frozen=True, slots=True)
 class _FileChange:
-    """The bytes a file is to get, and the digest of those it had when this was shown (None: there was no file)."""
+    """A planned change. `base` is the digest of the present content (None for a new file), `data` the new content."""
 
     path: Path
     display_path: str
@@ -101,8 +109,8 @@ class _FileChange:
 
 
 def read_base(ctx: ToolContext, path: Path, *, must_be_seen: bool) -> tuple[TextFile, str]:
-    """The text of the file to change and its digest. Raises ToolError: it changed since it was read, was never read
-    though it must be, or is not text."""
+    """Return the text of a file to change and its digest. Raises ToolError: the file is binary, changed since it was
+    read, or was never read though `must_be_seen`."""
     data = read_bytes(ctx.root, path)
     name = display_path(ctx.root, path)
     base = digest(data)
@@ -120,14 +128,14 @@ def read_base(ctx: ToolContext, path: Path, *, must_be_seen: bool) -> tuple[Text
 def plan_change(
     ctx: ToolContext, path: Path, old: TextFile | None, base: str | None, data: bytes, verb: str
 ) -> ToolPlan:
-    """The plan that shows the whole change as a diff and holds what will be written."""
+    """Return a plan with the change as a diff and the bytes to write. Raises ToolError for binary content."""
     subject, name = relative_path(ctx.root, path), display_path(ctx.root, path)
     new = decode(data)
     if new is None:
         raise ToolError("The content holds NUL characters: this would be a binary file. Nothing was written.")
     before, after = (old.text if old else None), new.text
     if old is not None and old.newline == new.newline == "\r\n":
-        # line ends that stay as they are would only be noise at every line
+        # unchanged line ends would only be noise in every line of the diff
         before, after = old.text.replace("\r\n", "\n"), new.text.replace("\r\n", "\n")
     diff = unified_diff(name, before, after)
     preview = Display(title=name, body=escape_hidden(escape_invalid_bytes(diff.text)), kind="diff")
@@ -143,7 +151,7 @@ def plan_change(
 
 
 def make_change(ctx: ToolContext, plan: ToolPlan, done: str) -> ToolResult:
-    """Write what was shown, record it as seen, and report it to both readers. Raises ToolError if the file changed."""
+    """Write the planned bytes. Raises ToolError if the file changed since the plan."""
     change: _FileChange = plan.state
     write_atomic(ctx.root, change.path, change.data, change.base)
     ctx.seen[change.path] = digest(change.data)
@@ -161,7 +169,7 @@ class _EditFileParams(Params):
 def _plan_edit_file(params: _EditFileParams, ctx: ToolContext) -> ToolPlan:
     path = resolve_path(ctx.root, params.path)
     old, base = read_base(ctx, path, must_be_seen=False)
-    # what is near is shown only of files that may be read unasked, or were read
+    # a failed match quotes the file only if it was read, or may be read without asking
     hints = path in ctx.seen or ctx.may_read(relative_path(ctx.root, path))
     data = old.encode(apply_edits(old, params.edits, hints=hints))
     if data == old.encode(old.text):
@@ -170,7 +178,7 @@ def _plan_edit_file(params: _EditFileParams, ctx: ToolContext) -> ToolPlan:
 
 
 @tool(EDIT, _EditFileParams, _plan_edit_file)
-async def edit_file(params: _EditFileParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+async def _edit_file(params: _EditFileParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     count = len(params.edits)
     return make_change(ctx, plan, "Edited" if count == 1 else f"Made {count} edits in")
 
@@ -187,12 +195,13 @@ def _plan_write_file(params: _WriteFileParams, ctx: ToolContext) -> ToolPlan:
     if not path.exists():
         return plan_change(ctx, path, None, None, TextFile("").encode(params.content), "Create")
     old, base = read_base(ctx, path, must_be_seen=True)
-    data = encode_like(old, params.content)
+    own_newlines = old.newline != "\r\n" or "\r\n" in params.content
+    data = old.encode(params.content if own_newlines else params.content.replace("\n", "\r\n"))
     if data == old.encode(old.text):
         raise ToolError("The file already has exactly this content. Nothing was written.")
     return plan_change(ctx, path, old, base, data, "Write")
 
 
 @tool(EDIT, _WriteFileParams, _plan_write_file)
-async def write_file(params: _WriteFileParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+async def _write_file(params: _WriteFileParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     return make_change(ctx, plan, "Wrote")

@@ -1,9 +1,10 @@
-"""What is in a folder, and lines that match a regular expression across the workspace."""
+"""List the files of a folder, and search files for lines that match a regular expression."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,13 +12,12 @@ from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
 from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.files import not_found_error, read_guard, relative_path, resolve_path
 from swecli.tools.limits import escape_hidden
-from swecli.tools.paths import not_found_error, read_guard, relative_path, resolve_path
 from swecli.tools.searching import Glob, Match, Matches, files_below, search
 
-_MOST_SHOWN = 500
-_DEPTH = 2
-_DEEPEST = 10_000
+_MAX_ENTRIES = 500
+_DEFAULT_DEPTH = 2
 
 
 class _ListFilesParams(Params):
@@ -31,39 +31,39 @@ class _ListFilesParams(Params):
 def _plan_list_files(params: _ListFilesParams, ctx: ToolContext) -> ToolPlan:
     folder = resolve_path(ctx.root, params.path)
     subject = relative_path(ctx.root, folder)
-    wish = f" ({params.pattern})" if params.pattern else ""
-    return ToolPlan(f"List {'.' if subject == '.' else subject + '/'}{wish}", state=folder, subject=subject)
+    only = f" ({params.pattern})" if params.pattern else ""
+    return ToolPlan(f"List {'.' if subject == '.' else subject + '/'}{only}", state=folder, subject=subject)
 
 
 @tool(READ, _ListFilesParams, _plan_list_files)
-async def list_files(params: _ListFilesParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+async def _list_files(params: _ListFilesParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     folder: Path = plan.state
     if not folder.exists():
         raise not_found_error(ctx.root, folder)
     if not folder.is_dir():
         raise ToolError(f"{escape_hidden(plan.subject, keep='')} is a file, not a folder. Use read_file to read it.")
     glob = None if params.pattern in (None, "", "*") else Glob(params.pattern or "")
-    depth = params.depth or (None if glob else _DEPTH)
-    # in a thread: a large tree takes a while, and the screen must not stand still
+    depth = params.depth or (None if glob else _DEFAULT_DEPTH)
+    # in a thread: listing a large tree must not block the screen
     entries = await asyncio.to_thread(_entries, ctx, plan.subject, depth, glob)
     folders = sum(entry.endswith("/") for entry in entries)
     head = _count(len(entries) - folders, "file") + (f", {_count(folders, 'folder')}" if folders else "")
-    lines = [escape_hidden(entry, keep="") for entry in entries[:_MOST_SHOWN]]
-    if len(entries) > _MOST_SHOWN:
-        lines.append(f"[… {len(entries) - _MOST_SHOWN} more not shown: name a folder, a pattern or a smaller depth]")
-    name = "." if plan.subject == "." else escape_hidden(plan.subject, keep="")
+    lines = [escape_hidden(entry, keep="") for entry in entries[:_MAX_ENTRIES]]
+    if len(entries) > _MAX_ENTRIES:
+        lines.append(f"[… {len(entries) - _MAX_ENTRIES} more not shown: name a folder, a pattern or a smaller depth]")
+    name = escape_hidden(plan.subject, keep="")
     return ToolResult(True, "\n".join([f"{name}: {head}", *lines]), Display(title=name, body=head))
 
 
 def _entries(ctx: ToolContext, start: str, depth: int | None, glob: Glob | None) -> list[str]:
-    """Files with their folders, and the links in these; only files where there is a glob."""
+    """Return the matching files at most `depth` levels below `start`; without a glob also their folders and links."""
     above = 0 if start == "." else start.count("/") + 1
-    below = (path.split("/") for path in files_below(ctx.root, start, ctx.environ, ctx.timeout))
-    deepest = above + (depth or _DEEPEST)
+    deepest = above + (depth or sys.maxsize)
     found, folders = set[str](), {start}
-    for parts in below:
-        if len(parts) <= deepest and (glob is None or glob.matches("/".join(parts))):
-            found.add("/".join(parts))
+    for path in files_below(ctx.root, start, ctx.environ, ctx.timeout):
+        parts = path.split("/")
+        if len(parts) <= deepest and (glob is None or glob.matches(path)):
+            found.add(path)
         folders.update("/".join(parts[:count]) for count in range(above + 1, min(len(parts), deepest + 1)))
     if glob is None:
         for folder in folders:
@@ -92,13 +92,13 @@ def _plan_search_files(params: _SearchFilesParams, ctx: ToolContext) -> ToolPlan
     subject = relative_path(ctx.root, path)
     where = "" if subject == "." else f" in {subject}"
     only = f" ({params.glob})" if params.glob else ""
-    # a folder may be named like a file of secrets (.ssh): its files are asked for one by one, by name
+    # a folder may have the name of a sensitive file: its files are checked one by one
     guard = "" if path.is_dir() else read_guard(subject)
     return ToolPlan(f"Search {params.pattern!r}{where}{only}", state=path, subject=subject, guard=guard)
 
 
 @tool(READ, _SearchFilesParams, _plan_search_files)
-async def search_files(params: _SearchFilesParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+async def _search_files(params: _SearchFilesParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     path: Path = plan.state
     if "\n" in params.pattern:
         raise ToolError(
@@ -109,11 +109,11 @@ async def search_files(params: _SearchFilesParams, ctx: ToolContext, plan: ToolP
     if not path.is_dir() and not path.is_file():
         raise ToolError(f"{escape_hidden(plan.subject, keep='')} is not a regular file. It is not searched.")
     found = Matches(ctx, plan.subject, params.glob, params.max_results)
-    ended = await search(ctx, params.pattern, plan.subject, found, ignore_case=params.ignore_case)
+    end = await search(ctx, params.pattern, plan.subject, found, ignore_case=params.ignore_case)
     notes = []
-    if ended.how == "timeout":
+    if end.reason == "timeout":
         notes.append(f"[stopped after {ctx.timeout:g} s: not everything was searched. Name a folder or a glob.]")
-    return _result(params, found.found, notes, ctx.page_limit, more=found.more)
+    return _result(params, found.found, notes, ctx.page_limit, more=found.has_more)
 
 
 def _result(

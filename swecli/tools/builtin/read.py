@@ -1,4 +1,4 @@
-"""Reading: the lines of a text file, more of an earlier call's stored result, a skill with its files."""
+"""Read the lines of a text file, the rest of an earlier call's stored result, or a skill with its files."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
 from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
-from swecli.tools.files import decode, digest, escape_invalid_bytes, read_bytes, split_lines
-from swecli.tools.limits import escape_hidden, number_lines, one_line, wrap_lines
-from swecli.tools.paths import read_guard, relative_path, resolve_path
+from swecli.tools.files import decode, digest, read_bytes, read_guard, relative_path, resolve_path, split_lines
+from swecli.tools.limits import escape_hidden, escape_invalid_bytes, number_lines, one_line, wrap_lines
 
 _FIRST = "First line, counted from 1."
 _LAST = "Last line, itself included. Without it: as much as fits."
-_LARGEST = 1_000_000  # bytes of a skill's file
-_LISTED, _LOOKED_AT = 50, 1_000  # files beside it
+_MAX_SKILL_BYTES = 1_000_000
+_MAX_LISTED, _MAX_SCANNED = 50, 1_000  # files of a skill
 
 
 class _ReadFileParams(Params):
@@ -41,7 +40,7 @@ def _check_lines(params: _Lines) -> None:
 
 
 def _page(lines: list[str], params: _Lines, name: str, limit: int) -> tuple[list[str], str, str]:
-    """The lines that are asked for, as far as they fit: with their numbers; which they are; and how to read on."""
+    """Return the requested lines that fit, numbered; their range; and a hint how to read on. Raises ToolError."""
     if params.start_line > len(lines):
         raise ToolError(f"{name} has {len(lines)} lines: line {params.start_line} is past its end.")
     rows, last = number_lines(lines, params.start_line, params.end_line, limit)
@@ -58,7 +57,7 @@ def _plan_file(params: _ReadFileParams, ctx: ToolContext) -> ToolPlan:
 
 
 @tool(READ, _ReadFileParams, _plan_file)
-async def read_file(params: _ReadFileParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+async def _read_file(params: _ReadFileParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     path: Path = plan.state
     shown = escape_hidden(plan.subject, keep="")
     data = read_bytes(ctx.root, path)
@@ -73,7 +72,7 @@ async def read_file(params: _ReadFileParams, ctx: ToolContext, plan: ToolPlan) -
     rows, span, read_on = _page(lines, params, shown, ctx.page_limit)
     whole = len(rows) == len(lines)
     notes = [] if whole else [f"[{span} in {shown}{read_on}]"]
-    if not file.clean:
+    if not file.is_valid:
         notes.append(r"[not UTF-8: bytes that are not text are written \xNN here; edit_file leaves them as they are]")
     count = span if not whole else "1 line" if len(lines) == 1 else f"{len(lines)} lines"
     return ToolResult(True, "\n".join([*rows, *notes]), Display(title=shown, body=count))
@@ -85,7 +84,7 @@ def _plan_result(params: _ReadResultParams, ctx: ToolContext) -> ToolPlan:
 
 
 @tool(READ, _ReadResultParams, _plan_result)
-async def read_result(params: _ReadResultParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+async def _read_result(params: _ReadResultParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     job = ctx.jobs.find(params.call_id)
     stored = ctx.results.read_result(params.call_id) if ctx.results is not None else None
     text = f"{job}: {job.state}\n{job.text}".rstrip("\n") if job is not None else stored
@@ -108,7 +107,7 @@ def _plan_skill(params: _SkillParams, ctx: ToolContext) -> ToolPlan:
 
 
 @tool(READ, _SkillParams, _plan_skill)
-async def skill(params: _SkillParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+async def _skill(params: _SkillParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     known: Path = plan.state
     folder = known.resolve().parent
     try:
@@ -116,13 +115,15 @@ async def skill(params: _SkillParams, ctx: ToolContext, plan: ToolPlan) -> ToolR
         if not file.is_relative_to(folder):
             raise ToolError(f"{one_line(params.file)} is outside the skill's folder.")
         with file.open("rb") as opened:
-            data = opened.read(_LARGEST + 1)
-        near = islice(folder.rglob("*"), _LOOKED_AT)
-        beside = sorted(str(one.relative_to(folder)) for one in near if one.is_file() and one != file)
+            data = opened.read(_MAX_SKILL_BYTES + 1)
+        near = islice(folder.rglob("*"), _MAX_SCANNED)
+        siblings = sorted(str(one.relative_to(folder)) for one in near if one.is_file() and one != file)
     except (OSError, RuntimeError, ValueError) as error:
         raise ToolError(f"{one_line(params.file)}: {getattr(error, 'strerror', None) or error}.") from error
-    if len(data) > _LARGEST or b"\0" in data:
-        raise ToolError(f"{one_line(params.file)} is not text of at most {_LARGEST:,} bytes.")
-    listed = ", ".join(beside[:_LISTED]) + (f" and {len(beside) - _LISTED} more" if len(beside) > _LISTED else "")
+    if len(data) > _MAX_SKILL_BYTES or b"\0" in data:
+        raise ToolError(f"{one_line(params.file)} is not text of at most {_MAX_SKILL_BYTES:,} bytes.")
+    listed = ", ".join(siblings[:_MAX_LISTED]) + (
+        f" and {len(siblings) - _MAX_LISTED} more" if len(siblings) > _MAX_LISTED else ""
+    )
     head = f"[{folder}/{file.relative_to(folder)}{f'; beside it: {listed}' if listed else ''}]"
     return ToolResult(True, f"{head}\n{data.decode('utf-8', 'replace')}", Display(title=str(file)))

@@ -1,4 +1,4 @@
-"""What the session itself has: its to-do list, earlier turns, what is remembered, and tasks of its own."""
+"""Tools on the session itself: its to-do list, earlier turns, the playbook, and tasks in child sessions."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def _plan_todo(params: _TodoParams, ctx: ToolContext) -> ToolPlan:
 
 
 @tool(READ, _TodoParams, _plan_todo)
-async def todo(params: _TodoParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-    # in place: the list is the session's, and others hold on to it
+async def _todo(params: _TodoParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+    # in place: the list belongs to the session
     ctx.todos[:] = [{"text": item.text, "status": item.status} for item in params.items]
     lines = [f"{_SIGNS[item.status]} {item.text}" for item in params.items]
     text = "\n".join(lines) or "The to-do list is empty."
@@ -44,7 +44,7 @@ def _plan_search_session(params: _SearchSessionParams, ctx: ToolContext) -> Tool
 
 
 @tool(READ, _SearchSessionParams, _plan_search_session)
-async def search_session(params: _SearchSessionParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+async def _search_session(params: _SearchSessionParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     if ctx.results is None:
         raise ToolError("There is no session in this run.")
     lines = [place.quotation for one in ctx.results.search_earlier(params.query) for place in one.excerpts]
@@ -61,7 +61,7 @@ def _plan_recall(params: _RecallParams, ctx: ToolContext) -> ToolPlan:
 
 
 @tool(READ, _RecallParams, _plan_recall)
-async def recall(params: _RecallParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+async def _recall(params: _RecallParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     if ctx.memory is None:
         raise ToolError("There is no playbook in this run.")
     text = ctx.memory.recall(params.query) or "No strategy matches."
@@ -89,7 +89,7 @@ def _plan_remember(params: _RememberParams, ctx: ToolContext) -> ToolPlan:
 
 
 @tool(READ, _RememberParams, _plan_remember)
-async def remember(params: _RememberParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+async def _remember(params: _RememberParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     if ctx.memory is None:
         raise ToolError("There is no playbook in this run.")
     line = ctx.memory.remember(params.text, params.quote, params.when, params.scope, params.replaces)
@@ -97,8 +97,6 @@ async def remember(params: _RememberParams, ctx: ToolContext, plan: ToolPlan) ->
 
 
 class _TaskParams(Params):
-    """Parameters of task."""
-
     title: str = Field(min_length=1, max_length=80, description="What it is, in three to eight words.")
     prompt: str = Field(min_length=1, description="The whole task, with all that is needed to know for it.")
     tools: list[Literal["edit_file", "write_file", "run_command", "fetch"]] = Field(
@@ -111,8 +109,7 @@ def _plan_task(params: _TaskParams, ctx: ToolContext) -> ToolPlan:
 
 
 @tool(READ, _TaskParams, _plan_task)
-async def task(params: _TaskParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-    """Have a task done."""
+async def _task(params: _TaskParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     if ctx.tasks is None:
         raise ToolError("There is nobody to do a task in this run.")
     return await ctx.tasks.do_task(params.title, params.prompt, params.tools, ctx)

@@ -1,4 +1,5 @@
-"""Does a simple command do more than read? Its options and operands against what is known of the program."""
+"""Check whether a simple command is read-only, or covered by a rule, by the options and operands known of its
+program."""
 
 from __future__ import annotations
 
@@ -21,91 +22,96 @@ _BRANCH = re.compile(r"[\w.@{}^][\w./@{}~^-]*")
 _NUMBER = re.compile(r"-\d+")
 
 
-def check_read_only(part: SimpleCommand, place: CommandScope) -> None:
-    """Raises ToolError where the command may do more than read inside the workspace."""
+def check_read_only(part: SimpleCommand, scope: CommandScope) -> None:
+    """Raise ToolError if the command may do more than read inside the workspace."""
     name = part.words[0].text
     program = read_only_programs().get(name)
     if program is None:
         known = rule_programs().get(name)
         raise ToolError(f"{shorten(name)} {known and known.refused.get('*') or 'is not known to be read-only'}")
-    place.check_program(name)
-    _Check(program, name, part.words[1:], place).run()
+    scope.check_program(name)
+    _Check(program, name, part.words[1:], scope).run()
 
 
-def check_covered(part: SimpleCommand, literal: int, place: CommandScope) -> None:
-    """Raises ToolError where a rule's wildcard covers more than can be seen to be harmless. The first `literal` words
-    stand in the rule itself: they are what the user named, and are not judged."""
+def check_covered(part: SimpleCommand, literal: int, scope: CommandScope) -> None:
+    """Raise ToolError if a rule's wildcard covers words that are not known to be harmless. The first `literal` words
+    are named by the rule itself and not checked."""
     name = part.words[0].text.rsplit("/", 1)[-1]
     program = (rule_programs() if literal else read_only_programs()).get(name)
     if program is None and name in rule_programs():
         raise ToolError(f"no rule can allow {shorten(name)}")
     if program is not None:
-        _Check(program, name, part.words[1:], place, literal - 1).run()
+        _Check(program, name, part.words[1:], scope, literal - 1).run()
 
 
 @dataclass(slots=True)
 class _Check:
-    """One reading of a program's words, first to last; the first `literal` of them are not judged. `seen` maps each
-    option that stood there to its values. `beyond`: a rule names an option nothing is known of."""
+    """A pass over a program's words, of which the first `literal` are not checked. `seen` maps options to their values.
+    `has_unknown`: a rule names an unknown option."""
 
     program: Program
     name: str
     words: Sequence[Word]
-    place: CommandScope
+    scope: CommandScope
     literal: int = 0
-    operands: list[tuple[Word, bool]] = field(default_factory=list)  # the word, and whether it is judged
+    operands: list[tuple[Word, bool]] = field(default_factory=list)  # the word, and whether it is checked
     seen: dict[str, list[str]] = field(default_factory=dict)
-    at: int = 0
-    beyond: bool = False
+    index: int = 0
+    has_unknown: bool = False
 
     def run(self) -> None:
         program = self.program
         if why := program.refused.get("*"):
             raise ToolError(f"{shorten(self.name)} {why}")
         ended = False
-        while self.at < len(self.words):
-            word = self.words[self.at]
-            self.at += 1
-            self._wildcards(word, strict=program.strict)
+        while self.index < len(self.words):
+            word = self.words[self.index]
+            self.index += 1
+            self._check_wildcards(word, strict=program.strict)
             option = not ended and word.text != "-" and (word.text.startswith("-") or word.text in program.options)
-            if program.subs and not self.operands and (not option or word.text in program.subs) and self._sub(word):
+            if (
+                program.subs
+                and not self.operands
+                and (not option or word.text in program.subs)
+                and self._check_subcommand(word)
+            ):
                 return
             if not option:
-                self.operands.append((word, self._judged))
+                self.operands.append((word, self._is_checked))
                 if program.operands == "first":
                     break
             elif word.text == "--":
                 ended = True
                 self.seen["--"] = []
-            elif self._option(word.text):
+            elif self._check_option(word.text):
                 return
         self._finish()
 
     @property
-    def _judged(self) -> bool:
-        return self.at > self.literal
+    def _is_checked(self) -> bool:
+        return self.index > self.literal
 
-    def _wildcards(self, word: Word, *, strict: bool) -> None:
-        if word.glob and self._judged:
-            self.place.check_expansion(word, strict=strict)
+    def _check_wildcards(self, word: Word, *, strict: bool) -> None:
+        if word.glob and self._is_checked:
+            self.scope.check_expansion(word, strict=strict)
 
-    def _sub(self, word: Word) -> bool:
-        """Judge the rest by the subcommand's own entry; False where the word is none."""
-        # what changes things counts only where the rule names it
-        subs = (read_only_programs().get(self.name, self.program) if self._judged else self.program).subs
+    def _check_subcommand(self, word: Word) -> bool:
+        """Check the rest by the subcommand's entry. Return False if the word is not a subcommand."""
+        # subcommands that change things count only if the rule names them
+        subs = (read_only_programs().get(self.name, self.program) if self._is_checked else self.program).subs
         name = f"{self.name} {word.text}"
         if (program := subs.get(word.text)) is None:
-            if self.program.operands == "none" and self._judged:
+            if self.program.operands == "none" and self._is_checked:
                 raise ToolError(f"{shorten(name)} is not known to be read-only")
-            return not self._judged
-        place = self.place
+            return not self._is_checked
+        scope = self.scope
         for folder in self.seen.get("-C", []):
-            place = replace(place, base=place.located(folder))
-        _Check(program, name, self.words[self.at :], place, self.literal - self.at).run()
+            scope = replace(scope, base=scope.resolve(folder))
+        _Check(program, name, self.words[self.index :], scope, self.literal - self.index).run()
         return True
 
-    def _option(self, text: str) -> bool:
-        """Take an option and its value. True where all that follows belongs to another program."""
+    def _check_option(self, text: str) -> bool:
+        """Check an option and its value. Return True if all further words belong to another program."""
         options = self.program.options
         if _NUMBER.fullmatch(text) and "-#" in options:
             return False
@@ -113,103 +119,103 @@ class _Check:
         if text.startswith("--") or self.program.dashed or text in options:
             kind = options.get(text if self.program.dashed else name)
             if kind is None or (sign and not kind and not self.program.dashed):
-                return self._unknown(name)
-            return self._value(name, kind, value if sign and not self.program.dashed else None)
+                return self._reject_unknown(name)
+            return self._check_value(name, kind, value if sign and not self.program.dashed else None)
         for index, letter in enumerate(text[1:], 2):
             kind = options.get(f"-{letter}")
             if kind is None:
-                return self._unknown(f"-{letter}")
+                return self._reject_unknown(f"-{letter}")
             if kind:
-                return self._value(f"-{letter}", kind, text[index:] or None)
+                return self._check_value(f"-{letter}", kind, text[index:] or None)
             self.seen.setdefault(f"-{letter}", [])
         return False
 
-    def _value(self, name: str, kind: str, value: str | None) -> bool:
+    def _check_value(self, name: str, kind: str, value: str | None) -> bool:
         values = self.seen.setdefault(name, [])
         if kind in ("", "?"):
             return False
         if kind == "$":
             return True
         if value is None:
-            if self.at == len(self.words):
+            if self.index == len(self.words):
                 return False
-            word = self.words[self.at]
-            self.at += 1
+            word = self.words[self.index]
+            self.index += 1
             value = word.text
-            self._wildcards(word, strict=True)
+            self._check_wildcards(word, strict=True)
             if value.startswith("-") and not _NUMBER.fullmatch(value):
                 raise ToolError(f"{shorten(value)} behind {name} may be an option")
         values.append(value)
-        if not self._judged:
+        if not self._is_checked:
             return False
         if kind == "@":
-            self.place.check_read(value)
+            self.scope.check_read(value)
         if kind == "~" and not (self.program.text and self.program.text.fullmatch(value)):
             raise ToolError(f"{shorten(value)} is not known to be read-only")
         return False
 
-    def _unknown(self, name: str) -> bool:
-        if self._judged:
+    def _reject_unknown(self, name: str) -> bool:
+        if self._is_checked:
             raise ToolError(f"{shorten(name)} {self.program.refused.get(name, 'is not known to be read-only')}")
-        self.beyond = True
+        self.has_unknown = True
         return False
 
     def _finish(self) -> None:
-        """The operands, and what goes with the options that were there."""
+        """Check the operands, and what they and the options read."""
         program, count = self.program, len(self.operands)
         if why := program.refused.get(""):
             raise ToolError(f"{shorten(self.name)} {why}")
         if program.most is not None and (count > program.most or any(word.glob for word, _ in self.operands)):
             raise ToolError(f"{shorten(self.name)} may write to its last operand")
         paths = []
-        for (word, judged), kind in zip(self.operands, self._kinds(), strict=True):
-            if judged:
-                self._operand(word, kind)
+        for (word, checked), kind in zip(self.operands, self._operand_kinds(), strict=True):
+            if checked:
+                self._check_operand(word, kind)
             if kind == "paths":
                 paths.append(word.text)
         if program.walks & {"always", "shown", *self.seen}:
-            self._folders(paths)
+            self._check_folders(paths)
         git = read_only_programs()["git"].subs.get(self.name.split(" ")[1]) if self.name.startswith("git ") else None
         if git is not None:
             diffs = git.diffs and not {"--no-ext-diff", "--no-textconv"} <= self.seen.keys()
-            if why := find_program_risk(self.place.base, self.place.environ, diffs=diffs, works=git.works):
+            if why := find_program_risk(self.scope.base, self.scope.environ, diffs=diffs, works=git.works):
                 raise ToolError(why)
 
-    def _kinds(self) -> list[str]:
+    def _operand_kinds(self) -> list[str]:
         first, plus, others = self.program.operands.partition("+")
         given = bool(self.program.instead & self.seen.keys())
         if plus:
             return [others if given or index else first for index in range(len(self.operands))]
         if first == "listed":
             first = "text" if given else "none"
-        if self.beyond and first in ("none", "match"):
+        if self.has_unknown and first in ("none", "match"):
             first = "refs" if self.name.startswith("git ") else "paths"
         return [first] * len(self.operands)
 
-    def _operand(self, word: Word, kind: str) -> None:
-        place, text, branch = self.place, word.text, kind == "branch"
+    def _check_operand(self, word: Word, kind: str) -> None:
+        scope, text, branch = self.scope, word.text, kind == "branch"
         if kind == "paths":
-            place.check_read(text)
+            scope.check_read(text)
         elif kind == "refs":
-            place.check_revision(text)
+            scope.check_revision(text)
         elif kind == "write":
-            place.check_write(text)
+            scope.check_write(text)
         elif kind != "text":
             matches = self.program.text and self.program.text.fullmatch(text)
             odd = branch and ("--" in self.seen or not _BRANCH.fullmatch(text))
             if word.glob or odd or (kind == "match" and not matches):
                 raise ToolError(f"{shorten(text)} is not known to be read-only")
-            if branch and place.located(text).exists():
+            if branch and scope.resolve(text).exists():
                 raise ToolError(f"{shorten(text)} is a file: it would be overwritten")
             if kind == "first":
-                place.check_read(text)
+                scope.check_read(text)
             elif not branch and kind != "match":
                 raise ToolError(f"{shorten(self.name)} with {shorten(text)} is not known to be read-only")
 
-    def _folders(self, paths: list[str]) -> None:
+    def _check_folders(self, paths: list[str]) -> None:
         include = [value for name in self.program.include.split() for value in self.seen.get(name, [])]
         hidden = "shown" not in self.program.walks
         for path in paths or ["."]:
-            folder = path not in ("-", "/dev/null") and self.place.located(path).is_dir()
+            folder = path not in ("-", "/dev/null") and self.scope.resolve(path).is_dir()
             if folder:
-                self.place.check_folder(path, hidden=hidden, include=include)
+                self.scope.check_folder(path, hidden=hidden, include=include)

@@ -1,4 +1,4 @@
-"""What is known of programs and their options, the entries of programs.toml; and what their operands would touch."""
+"""Known programs and their options, from programs.toml, and checks of the files that a command would access."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from typing import Any
 
 from swecli.tools.base import ToolError
 from swecli.tools.commands.shell_words import Word
+from swecli.tools.files import is_inside, is_sensitive, read_guard, relative_path, resolve_path, write_guard
 from swecli.tools.limits import one_line
-from swecli.tools.paths import is_inside, is_sensitive, read_guard, relative_path, resolve_path, write_guard
 
 _KINDS = ":@~?$"
 _WORD = re.compile(r"[A-Za-z][\w:./-]*")  # a subcommand, a module, a script
@@ -25,7 +25,7 @@ _WORD = re.compile(r"[A-Za-z][\w:./-]*")  # a subcommand, a module, a script
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One entry; programs.toml says what its fields mean. `options` maps each option to what follows it."""
+    """An entry of programs.toml, which describes the fields. `options` maps each option to its kind of value."""
 
     options: Mapping[str, str] = field(default_factory=dict)
     operands: str = "none"
@@ -44,7 +44,7 @@ class Program:
 
 @cache
 def read_only_programs() -> dict[str, Program]:
-    """What runs unasked, by name."""
+    """Return the programs that run without approval, by name."""
     data = _data()
     tables = data["reads"] | {name: one["reads"] for one in data["many"] if "reads" in one for name in _names(one)}
     return {name: _program(table) for name, table in tables.items()}
@@ -52,7 +52,7 @@ def read_only_programs() -> dict[str, Program]:
 
 @cache
 def rule_programs() -> dict[str, Program]:
-    """What a rule that names the program covers, by name: with a wildcard, and where it is more than reading."""
+    """Return the programs by name, with what the wildcard of a rule may cover if the rule names the program."""
     data = _data()
     git = data["reads"]["git"]
     tables = {"git": git | {"subs": git["subs"] | data["named"]["git"]["subs"]}}
@@ -89,7 +89,7 @@ def _option(word: str) -> tuple[str, str]:
 
 
 def rule_words(words: list[str]) -> list[str]:
-    """The words of a command that a lasting rule would name; none where no such rule is to be offered."""
+    """Return the first words of a command, for a lasting rule; none if no rule should be offered."""
     known, name = _data()["lasting"], words[0].rsplit("/", 1)[-1]
     begin = [" ".join([name, *words[1:count]]) for count in range(1, 4)]
     program = rule_programs().get(name)
@@ -103,33 +103,32 @@ def rule_words(words: list[str]) -> list[str]:
     return [] if count == 3 or name in known["two"] else words[:1]
 
 
-# What the operands of a command would read or change: where paths lead, what wildcards and folders hold
-
-_MOST_MATCHES = 2_000
-_MOST_ENTRIES = 20_000
+_MAX_MATCHES = 2_000
+_MAX_ENTRIES = 20_000
 _SET = re.compile(r"\[[!^]?\w[\w-]*\]")
 
 
 def shorten(text: str) -> str:
-    """A word of a command for a reason."""
+    """Return a word of a command in at most 40 characters."""
     return one_line(text, 40)
 
 
 @dataclass(frozen=True, slots=True)
 class CommandScope:
-    """Where a command would run: `root` is the workspace, `base` the folder it stands in, both resolved."""
+    """Where a command would run: the workspace `root` and the working folder `base`, both resolved. The checks raise
+    ToolError."""
 
     root: Path
     base: Path
     environ: Mapping[str, str]
 
-    def located(self, text: str) -> Path:
-        """The real path a word stands for. Raises ToolError where it is outside the workspace."""
+    def resolve(self, text: str) -> Path:
+        """Return the real path of a word. Raises ToolError if it is outside the workspace."""
         below = relative_path(self.root, self.base)
         return resolve_path(self.root, text if text.startswith("/") or below == "." else f"{below}/{text}")
 
     def check_program(self, name: str) -> None:
-        """Raises ToolError where a program of the workspace stands before the system's on the PATH."""
+        """Refuse a program that the PATH finds in the workspace."""
         for folder in self.environ.get("PATH", os.defpath).split(os.pathsep):
             if not folder.startswith("/"):
                 raise ToolError("the PATH holds a relative folder")
@@ -140,18 +139,18 @@ class CommandScope:
                 return
 
     def check_read(self, word: str) -> None:
-        """Raises ToolError where this path may not be read unasked."""
-        if word not in ("-", "/dev/null") and (why := read_guard(relative_path(self.root, self.located(word)))):
+        """Refuse a path that may not be read without approval."""
+        if word not in ("-", "/dev/null") and (why := read_guard(relative_path(self.root, self.resolve(word)))):
             raise ToolError(why)
 
     def check_write(self, word: str) -> None:
-        """Raises ToolError where this path may not be changed unasked, though a rule names the program."""
-        path = relative_path(self.root, self.located(word))
+        """Refuse a path that may not be changed without approval, even if a rule names the program."""
+        path = relative_path(self.root, self.resolve(word))
         if why := "it changes the whole workspace" if path == "." else write_guard(path):
             raise ToolError(why)
 
     def check_revision(self, word: str) -> None:
-        """Raises ToolError where git may not read this revision, path or `revision:path` unasked."""
+        """Refuse a revision, path or `revision:path` that git may not read without approval."""
         pieces = word.split(":")
         if word.startswith(":"):  # pathspec magic
             pieces = [piece.lstrip("/!^") if index < 2 else piece for index, piece in enumerate(pieces)]
@@ -159,16 +158,16 @@ class CommandScope:
             self.check_read(piece)
 
     def check_expansion(self, word: Word, *, strict: bool) -> None:
-        """Raises ToolError where what the shell may make of a word's wildcards is not harmless. A set of letters
-        matches any one here. `strict`: none may become an option, whatever comes to be there."""
+        """Refuse wildcards that may expand to an option or to a path that may not be read. A character set is checked
+        as `?`. `strict`: refuse a leading wildcard, whatever it matches now."""
         text = _SET.sub("?", word.text)
         if "[" in text:
             raise ToolError("it contains a wildcard that cannot be checked")
         if strict and text[0] in "*?":
             raise ToolError(f"{shorten(word.raw)} could expand to an option")
-        self.check_read(word.text)  # before anything is listed: no folder on the way may be outside
-        found = sorted(islice(glob.iglob(text, root_dir=self.base), _MOST_MATCHES + 1))  # noqa: PTH207  as a shell, without dots
-        if len(found) > _MOST_MATCHES:
+        self.check_read(word.text)  # before listing: no folder on the way may be outside
+        found = sorted(islice(glob.iglob(text, root_dir=self.base), _MAX_MATCHES + 1))  # noqa: PTH207  as a shell, without dots
+        if len(found) > _MAX_MATCHES:
             raise ToolError(f"{shorten(word.raw)} matches too many files")
         for match in found:
             if match.startswith("-"):
@@ -176,14 +175,14 @@ class CommandScope:
             self.check_read(match)
 
     def check_folder(self, word: str, *, hidden: bool, include: list[str]) -> None:
-        """Raises ToolError where the contents of everything below this path may not be read unasked. `hidden`: files
-        that begin with a dot are read too. `include`: only names that match one of these, if there are any."""
-        top, count = self.located(word), 0
+        """Refuse a folder if a file below it may not be read without approval. `hidden`: the command reads dot files
+        too. `include`: it reads only names that match one of these, if any."""
+        top, count = self.resolve(word), 0
         for folder, folders, files in os.walk(top):
             if not hidden:
                 folders[:] = [name for name in folders if not name.startswith(".")]
             count += len(folders) + len(files)
-            if count > _MOST_ENTRIES:
+            if count > _MAX_ENTRIES:
                 raise ToolError(f"{shorten(word)} contains too many files to check")
             parent = Path(folder).name if folder != str(top) else ""
             for name in files:

@@ -1,4 +1,4 @@
-"""Shell commands against permission rules: careful to allow, generous to refuse, and silent about what only reads."""
+"""Shell commands and permission rules: allow only what can be checked, and match deny and ask rules generously."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from swecli.tools.base import ToolError
+from swecli.tools.base import PermissionKind, ToolContext, ToolError
 from swecli.tools.commands.check import check_covered, check_read_only
 from swecli.tools.commands.programs import CommandScope, rule_words, shorten
 from swecli.tools.commands.shell_words import MAX_LENGTH, SimpleCommand, parse_command
+from swecli.tools.processes import child_environment
 
-_WILD = re.compile(r"[*?\[]")
-_ESCAPED = re.compile(r"\[([*?\[])\]")
-_JOINTS = re.compile(r"[;&|\n\r(){}`]|\$\(")
-_PIECE = re.compile(
+_OPERATORS = re.compile(r"[;&|\n\r(){}`]|\$\(")
+_UNQUOTED_PARTS = re.compile(
     r"""(?:\\.|'[^']*'|"(?:\\.|[^"\\])*"|[^;&|\n\r(){}'"\\])+""", re.DOTALL
-)  # between joints outside quotes
+)  # between operators outside quotes
 _ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*\+?=")
-_LEADING = re.compile(r"!|if|then|else|elif|while|until|do|time|coproc|\{")
-# Programs that run what stands among their own words.
+_KEYWORD = re.compile(r"!|if|then|else|elif|while|until|do|time|coproc|\{")
+# Programs that run a command given as arguments.
 _RUNNERS = re.compile(
     r"sudo|doas|env|command|exec|builtin|nohup|nice|ionice|setsid|stdbuf|timeout|xargs|find|parallel|watch|eval|"
     r"(?:ba|da|z|k)?sh|busybox|su|chroot|unshare|time|strace|ssh|script"
@@ -30,148 +29,138 @@ _RUNNERS = re.compile(
 _MAX_NESTING = 4
 
 
+class _ByCommand(PermissionKind):
+    """Subjects are shell commands, patterns those of fnmatch."""
+
+    def objection(self, patterns: Sequence[str], subject: str, ctx: ToolContext) -> str | None:
+        return objection(subject, ctx.root, child_environment(ctx.environ), patterns) or None
+
+    def touches(self, pattern: str, subject: str) -> bool:
+        """Match the whole command and each simple command in it, also behind quotes, paths, assignments and programs
+        that run others. Of a command over MAX_LENGTH, match each word as if it began one."""
+        if len(subject) > MAX_LENGTH:
+            first = pattern.split(" ")[0]
+            return any(fnmatchcase(word, first) for word in set(re.split(r"[\s;&|(){}`'\"/\\]+", subject)))
+        return self.exact(pattern, subject) or any(_matches(pattern, one) for one in _readings(subject))
+
+    def suggest(self, subject: str, ctx: ToolContext) -> str:
+        """Return "" for a command that cannot be checked, undoes work or runs other programs, and if more than one
+        simple command needs a rule."""
+        environ = child_environment(ctx.environ)
+        try:
+            parts = [part for part in parse_command(subject) if part.words[0].text != "cd"]
+        except ToolError:
+            return ""
+        asking = {part.raw: part for part in parts if objection(part.raw, ctx.root, environ)}
+        if len(asking) != 1:
+            return ""
+        words = rule_words([word.text for word in next(iter(asking.values())).words])
+        pattern = f"{self.escape(' '.join(words))} *"
+        return pattern if words and not objection(subject, ctx.root, environ, [pattern]) else ""
+
+
+RUN = _ByCommand("run", "Run this?", "asks before it runs")
+
+
 def objection(command: str, root: Path, environ: Mapping[str, str], patterns: Sequence[str] = ()) -> str:
-    """Why the command may not run unasked; "" if it may. It may if each simple command in read-only inside the
-    workspace `root`, or is covered by one of the patterns of the user's allow rules as far as it can be seen through;
-    or if a pattern is this command word for word."""
-    if any(is_exact(pattern, command) for pattern in patterns):
+    """Return why the command needs approval, "" if it may run. It may if a pattern of allow rules is exactly this
+    command, or if each simple command is read-only inside `root` or covered by a pattern."""
+    if any(RUN.exact(pattern, command) for pattern in patterns):
         return ""
     try:
         parts = parse_command(command)
         top = root.resolve()
-        place = CommandScope(top, top, environ)
+        scope = CommandScope(top, top, environ)
         for index, part in enumerate(parts):
             if index == 0 and part.words[0].text == "cd" and len(parts) > 1:
-                place = _entered(place, part, parts[1].joint)
+                scope = _change_folder(scope, part, parts[1].operator)
             else:
-                _judge(part, place, patterns)
+                _check(part, scope, patterns)
     except (ToolError, OSError) as error:
         return str(error).rstrip(".")
     return ""
 
 
-def suggest_pattern(command: str, root: Path, environ: Mapping[str, str]) -> str:
-    """A pattern that covers this command and others like it, for "don't ask again"; "" for what cannot be seen through,
-    undoes work or starts other programs, and where two simple commands would need a rule."""
-    try:
-        parts = [part for part in parse_command(command) if part.words[0].text != "cd"]
-    except ToolError:
-        return ""
-    asking = {part.raw: part for part in parts if objection(part.raw, root, environ)}
-    if len(asking) != 1:
-        return ""
-    words = rule_words([word.text for word in next(iter(asking.values())).words])
-    pattern = f"{escape_command(' '.join(words))} *"
-    return pattern if words and not objection(command, root, environ, [pattern]) else ""
-
-
-def touches(pattern: str, command: str) -> bool:
-    """Whether a deny or ask rule covers the command as a whole or any simple command in it. Spacing, quotes, a path
-    before the program's name, assignments and programs that start others are looked through, as far as that can be done
-    without running anything. Of a command that is too long for that, each word counts as if it began one."""
-    if len(command) > MAX_LENGTH:
-        first = pattern.split(" ")[0]
-        return any(fnmatchcase(word, first) for word in set(re.split(r"[\s;&|(){}`'\"/\\]+", command)))
-    return command == _literal(pattern) or any(_fits(pattern, one) for one in _readings(command))
-
-
-def is_exact(pattern: str, command: str) -> bool:
-    """Whether the rule names this command and no other."""
-    return command == _literal(pattern)
-
-
-def escape_command(command: str) -> str:
-    """The pattern that covers this command alone."""
-    return _WILD.sub(lambda match: f"[{match.group()}]", command)
-
-
-def _entered(place: CommandScope, part: SimpleCommand, joint: str) -> CommandScope:
-    """Where the rest of `cd FOLDER && ...` stands. Raises ToolError."""
+def _change_folder(scope: CommandScope, part: SimpleCommand, operator: str) -> CommandScope:
+    """Return the scope of the rest of `cd FOLDER && ...`. Raises ToolError."""
     folder = part.words[-1].text
     plain = len(part.words) == 2 and not part.words[1].glob and not folder.startswith("-") and folder
-    if not plain or joint != "&&" or ".." in folder.split("/"):
+    if not plain or operator != "&&" or ".." in folder.split("/"):
         raise ToolError("cd is only checked in the form `cd FOLDER && ...`")
-    found = place.located(folder)
-    if not found.is_dir():
+    base = scope.resolve(folder)
+    if not base.is_dir():
         raise ToolError(f"{shorten(folder)} is not a folder")
-    return replace(place, base=found)
+    return replace(scope, base=base)
 
 
-def _judge(part: SimpleCommand, place: CommandScope, patterns: Sequence[str]) -> None:
-    """Raises ToolError where the simple command neither only reads nor is covered."""
-    fitting = [pattern for pattern in patterns if _fits(pattern, part.raw)]
-    if any(is_exact(pattern, part.raw) for pattern in fitting):
+def _check(part: SimpleCommand, scope: CommandScope, patterns: Sequence[str]) -> None:
+    """Raise ToolError if the simple command is neither read-only nor covered by a pattern."""
+    matching = [pattern for pattern in patterns if _matches(pattern, part.raw)]
+    if any(RUN.exact(pattern, part.raw) for pattern in matching):
         return
     uncovered: Exception | None = None
-    for pattern in fitting:
+    for pattern in matching:
         try:
-            check_covered(part, _literal_words(pattern, part), place)
+            check_covered(part, _count_named(pattern, part), scope)
         except (ToolError, OSError) as error:
             uncovered = uncovered or error
         else:
             return
     try:
-        check_read_only(part, place)
+        check_read_only(part, scope)
     except (ToolError, OSError) as error:
         raise uncovered or error from error
 
 
-def _literal_words(pattern: str, part: SimpleCommand) -> int:
-    """How many of the command's first words the pattern names in full: of `git push*`, two of `git push --force`."""
+def _count_named(pattern: str, part: SimpleCommand) -> int:
+    """Return how many of the first words the pattern names in full: of `git push --force`, `git push*` names two."""
     count = 0
     for wanted, word in zip(pattern.split(" "), part.words, strict=False):
-        if _literal(wanted) == word.raw or (wanted.endswith("*") and _literal(wanted[:-1]) == word.raw):
-            count += 1
-        if _literal(wanted) != word.raw:
+        literal = RUN.escape(word.raw)
+        count += wanted in (literal, f"{literal}*")
+        if wanted != literal:
             break
     return count
 
 
-def _literal(pattern: str) -> str | None:
-    """The one text a pattern without wildcards stands for; None where it has some."""
-    if _WILD.search(_ESCAPED.sub("", pattern)):
-        return None
-    return _ESCAPED.sub(r"\1", pattern)
-
-
-def _fits(pattern: str, command: str) -> bool:
-    # "rm *" is meant to cover a bare "rm" too
+def _matches(pattern: str, command: str) -> bool:
+    # "rm *" also matches a bare "rm"
     return fnmatchcase(command, pattern) or (pattern.endswith(" *") and fnmatchcase(command, pattern[:-2]))
 
 
 def _readings(command: str, nesting: int = 0) -> Iterator[str]:
-    """The ways a command may be read: as written, and each simple command in it in plain words."""
+    """Yield the ways to read a command: as written, and each simple command in it as plain words."""
     yield command
     yield " ".join(command.split())
-    for part in _parts(command):
+    for part in _split_command(command):
         yield part
-        words = _words(part)
-        while words and (_LEADING.fullmatch(words[0]) or _ASSIGNMENT.match(words[0])):
+        words = _split_words(part)
+        while words and (_KEYWORD.fullmatch(words[0]) or _ASSIGNMENT.match(words[0])):
             words = words[1:]
         if not words:
             continue
-        runs = _RUNNERS.fullmatch(_bare(words[0])) is not None
+        runs = _RUNNERS.fullmatch(_base_name(words[0])) is not None
         for index in range(len(words) if runs else 1):
-            yield from (" ".join(words[index:]), " ".join([_bare(words[index]), *words[index + 1 :]]))
+            yield from (" ".join(words[index:]), " ".join([_base_name(words[index]), *words[index + 1 :]]))
         if runs and nesting < _MAX_NESTING:
             for word in words:
                 if re.search(r"[\s;&|]", word):
                     yield from _readings(word, nesting + 1)
 
 
-def _bare(program: str) -> str:
+def _base_name(program: str) -> str:
     return program.rsplit("/", 1)[-1]
 
 
-def _parts(command: str) -> list[str]:
-    """The simple commands. Joints in quotes part only where a substitution makes it unsure what the quotes enclose."""
+def _split_command(command: str) -> list[str]:
+    """Return the simple commands. Operators in quotes count only if a substitution makes the quoting uncertain."""
     joined = command.replace("\\\n", " ")
-    unsure = "$(" in joined or "`" in joined
-    pieces = _JOINTS.split(joined) if unsure else _PIECE.findall(joined)
+    uncertain = "$(" in joined or "`" in joined
+    pieces = _OPERATORS.split(joined) if uncertain else _UNQUOTED_PARTS.findall(joined)
     return [piece.strip() for piece in pieces if piece.strip()]
 
 
-def _words(part: str) -> list[str]:
+def _split_words(part: str) -> list[str]:
     try:
         return shlex.split(part)
     except ValueError:

@@ -1,7 +1,6 @@
-"""A shell command as its simple commands and their words, or why it cannot be seen through. Nothing is run. The grammar
-is the small part of the shell in which each word is known before anything runs: bare and quoted words, wildcards, `|`,
-`&&`, `||`, `;`, and redirections to /dev/null or between descriptors. Two readers must agree on the words:
-tree-sitter's grammar of bash, and shlex."""
+"""Parse a shell command into simple commands and their words, without running anything. The grammar is the part of the
+shell in which each word is known in advance: bare and quoted words, wildcards, `|`, `&&`, `||`, `;`, and redirections
+to /dev/null or between descriptors. Two parsers must agree on the words: tree-sitter's bash grammar, and shlex."""
 
 from __future__ import annotations
 
@@ -20,10 +19,10 @@ if TYPE_CHECKING:
 MAX_LENGTH = 10_000  # characters
 _MAX_PARTS = 50
 _STRUCTURE = frozenset({"program", "list", "pipeline", "redirected_statement"})
-_JOINTS = frozenset({"|", "&&", "||", ";"})
+_OPERATORS = frozenset({"|", "&&", "||", ";"})
 _REDIRECTS = frozenset({">", ">>", "<", ">&", "<&", "&>", "&>>"})
 _WORDS = frozenset({"word", "number", "raw_string", "string", "concatenation"})
-# why a kind of node cannot be seen through: the kinds
+# Reasons why a command cannot be checked, with the node types.
 _REASONS = {
     "it runs something in the background": "&",
     "it contains a comment": "comment",
@@ -37,17 +36,17 @@ _REASONS = {
 _OPAQUE = {kind: why for why, kinds in _REASONS.items() for kind in kinds.split()}
 _LITERAL = re.compile(r"(?:[^\\$`'\"]|\\[^\w\s])*")
 _ESCAPE = re.compile(r"\\(.)")
-# within double quotes a $ is itself where no name can follow
+# within double quotes a $ is literal if no name can follow
 _QUOTED = re.compile(r"(?:[^\\$`\"]|\\.|\$(?=$|[ |)/.,\\]))*")
 _QUOTED_ESCAPE = re.compile(r"\\([$`\"\\])")
-_WILD = re.compile(r"(?<!\\)[*?\[]")
+_WILDCARD = re.compile(r"(?<!\\)[*?\[]")
 _HOME = re.compile(r"(?:^|[=:])~")
 _EXPANDS = re.compile(r",|\.\.")
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word: `text` as the program gets it, `raw` as written. `glob`: it holds a wildcard that the shell expands."""
+    """A word: `text` as the program gets it, `raw` as written. `glob`: it has a wildcard that the shell expands."""
 
     text: str
     raw: str
@@ -56,19 +55,19 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class SimpleCommand:
-    """A simple command; the first word is its program. `joint` stands before it ("" for the first)."""
+    """A simple command; the first word is its program. `operator` precedes it ("" for the first)."""
 
     words: tuple[Word, ...]
-    joint: str = ""
+    operator: str = ""
 
     @property
     def raw(self) -> str:
-        """The words as written, a blank between them."""
+        """The words as written, separated by spaces."""
         return " ".join(word.raw for word in self.words)
 
 
 def parse_command(command: str) -> list[SimpleCommand]:
-    """The simple commands in their order, at least one. Raises ToolError, which says why it cannot be seen through."""
+    """Return the simple commands in their order, at least one. Raises ToolError with the reason if it cannot."""
     if len(command) > MAX_LENGTH:
         raise ToolError(f"it is longer than {MAX_LENGTH:,} characters")
     if any(is_hidden(letter) for letter in command):
@@ -84,7 +83,7 @@ def parse_command(command: str) -> list[SimpleCommand]:
 
 @cache
 def _parser() -> Parser:
-    # late: only the first command that is judged needs them
+    # late: not needed before the first command is checked
     import tree_sitter_bash  # noqa: PLC0415
     from tree_sitter import Language, Parser  # noqa: PLC0415
 
@@ -92,12 +91,12 @@ def _parser() -> Parser:
 
 
 class _Reader:
-    """One pass over the tree, first to last. `tokens` are the words and operators in their order."""
+    """Reads a syntax tree in one pass. `tokens` are the words and operators in their order."""
 
     def __init__(self) -> None:
         self.parts: list[SimpleCommand] = []
         self.tokens: list[str] = []
-        self.joint = ""
+        self.operator = ""
 
     def read(self, root: Node) -> tuple[list[SimpleCommand], list[str]]:
         pending = [root]
@@ -109,8 +108,8 @@ class _Reader:
                 self._command(node)
             elif node.type == "file_redirect":
                 self._redirect(node)
-            elif node.type in _JOINTS:
-                self.joint = node.type
+            elif node.type in _OPERATORS:
+                self.operator = node.type
                 self.tokens.append(node.type)
             else:
                 raise _opaque(node)
@@ -131,7 +130,7 @@ class _Reader:
             raise ToolError("its program is not a plain word")
         if len(self.parts) == _MAX_PARTS:
             raise ToolError(f"it has more than {_MAX_PARTS} commands")
-        self.parts.append(SimpleCommand(tuple(words), self.joint))
+        self.parts.append(SimpleCommand(tuple(words), self.operator))
 
     def _redirect(self, node: Node) -> None:
         *head, target = node.children
@@ -149,11 +148,11 @@ def _word(node: Node) -> Word:
         raise _opaque(node)
     pieces = node.children if node.type == "concatenation" else [node]
     raw = _text(node)
-    # what is quoted may be a comma here: rather too careful than wrong
+    # quoted text counts as a comma, to be on the safe side
     bare = "".join(_text(piece) if piece.type in ("word", "number") else "," for piece in pieces)
     if _EXPANDS.search(bare.partition("{")[2]):
         raise ToolError("it contains a {…} that expands")
-    glob = any(p.type == "word" and _WILD.search(_text(p)) for p in pieces)
+    glob = any(p.type == "word" and _WILDCARD.search(_text(p)) for p in pieces)
     return Word("".join(_piece(p, first=p.start_byte == node.start_byte) for p in pieces), raw, glob)
 
 

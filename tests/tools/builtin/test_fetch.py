@@ -202,8 +202,8 @@ async def test_an_address_of_this_machine_is_refused_whatever_it_is_called(run: 
      "fd00::1", "::ffff:10.0.0.1", "2002:7f00:1::"],
 )  # fmt: skip
 def test_one_inner_address_among_public_ones_is_enough(address: str) -> None:
-    assert of_fetch._inside(["93.184.216.34", address]) == address
-    assert of_fetch._inside(["93.184.216.34", "2606:2800:220:1::1"]) == ""
+    assert of_fetch._find_private(["93.184.216.34", address]) == address
+    assert of_fetch._find_private(["93.184.216.34", "2606:2800:220:1::1"]) == ""
 
 
 async def test_a_host_is_asked_about_and_a_rule_covers_it_and_no_other(

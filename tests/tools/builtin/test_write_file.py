@@ -66,6 +66,8 @@ async def test_style_and_mode_of_a_replaced_file_stay(run: RunTool, root: Path) 
     await run("write_file", path="a", content="1\n2\n")
     assert (root / "a").read_bytes() == b"\xef\xbb\xbf1\r\n2\r\n"
     assert (root / "a").stat().st_mode & 0o777 == 0o755
+    await run("write_file", path="a", content="1\r\n3\n")
+    assert (root / "a").read_bytes() == b"\xef\xbb\xbf1\r\n3\n", "content with line ends of its own keeps them"
 
 
 async def test_what_cannot_be_written_is_reported(run: RunTool, root: Path) -> None:

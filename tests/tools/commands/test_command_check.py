@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swecli.tools.commands.rules import objection, suggest_pattern
+from swecli.tools.base import ToolContext
+from swecli.tools.commands.rules import RUN, objection
 
 LISTS = Path(__file__).with_name("judged")
 GOALS = {"simple": 1.0, "git": 0.95, "quoted": 0.8, "compound": 0.85, "globs": 0.6}
@@ -167,7 +168,7 @@ PIECES = st.sampled_from(
 @given(command=st.lists(PIECES, max_size=25).map("".join) | st.text(max_size=80))
 def test_any_text_can_be_judged(plain: Path, command: str) -> None:
     objection(command, plain, os.environ, ("ls *", "git *"))
-    suggest_pattern(command, plain, os.environ)
+    RUN.suggest(command, ToolContext(plain))
 
 
 # nothing in these reaches out of the folder, should the check ever fail

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.tools.commands.rules import escape_command, is_exact, objection, suggest_pattern, touches
+from swecli.tools.base import ToolContext
+from swecli.tools.commands.rules import RUN, objection
 
 
 def covered(root: Path, command: str, *patterns: str) -> bool:
@@ -94,7 +95,7 @@ def test_a_rule_covers_no_more_than_can_be_seen_to_be_harmless(root: Path, patte
 def test_word_for_word_covers_anything(root: Path) -> None:
     for command in ("a | b > c", "echo $(date)", "ls *.py && x [1]", "rm -rf /"):
         assert covered(root, command, command) or "*" in command
-        assert covered(root, command, escape_command(command))
+        assert covered(root, command, RUN.escape(command))
 
 
 @pytest.mark.parametrize(
@@ -112,7 +113,7 @@ def test_word_for_word_covers_anything(root: Path) -> None:
 )  # fmt: skip
 def test_what_is_offered_names_program_and_subcommand(root: Path, command: str, pattern: str) -> None:
     (root / "src").mkdir()
-    assert suggest_pattern(command, root, os.environ) == pattern
+    assert RUN.suggest(command, ToolContext(root)) == pattern
     assert covered(root, command, pattern)
 
 
@@ -130,7 +131,7 @@ def test_what_is_offered_names_program_and_subcommand(root: Path, command: str, 
     ],
 )  # fmt: skip
 def test_nothing_is_offered_for_what_undoes_or_cannot_be_seen_through(root: Path, command: str) -> None:
-    assert suggest_pattern(command, root, os.environ) in ("", "make *" if command == "ls *.pem; make -f" else "")
+    assert RUN.suggest(command, ToolContext(root)) in ("", "make *" if command == "ls *.pem; make -f" else "")
 
 
 def test_nothing_is_asked_of_a_command_that_reads_in_a_folder_below(root: Path) -> None:
@@ -143,7 +144,7 @@ def test_nothing_is_asked_of_a_command_that_reads_in_a_folder_below(root: Path) 
 
 
 def test_a_blank_and_star_mean_the_bare_command_too() -> None:
-    assert touches("rm *", "rm")
+    assert RUN.touches("rm *", "rm")
 
 
 @pytest.mark.parametrize(
@@ -179,14 +180,14 @@ def test_a_blank_and_star_mean_the_bare_command_too() -> None:
     ],
 )
 def test_a_deny_pattern_finds_its_command_wherever_it_stands(command: str) -> None:
-    assert touches("rm *", command)
+    assert RUN.touches("rm *", command)
 
 
 @pytest.mark.parametrize(
     "command", ["git rm x", "echo rm x", "git commit -m 'fix; rm x'", 'grep "a|rm x" f', "format x", "ls"]
 )
 def test_a_deny_pattern_leaves_other_commands_alone(command: str) -> None:
-    assert not touches("rm *", command)
+    assert not RUN.touches("rm *", command)
 
 
 COMMANDS = st.text(alphabet=st.sampled_from("ab *?[]'\"\\;&|<>$()`\n!-."), min_size=1, max_size=20)
@@ -194,25 +195,25 @@ COMMANDS = st.text(alphabet=st.sampled_from("ab *?[]'\"\\;&|<>$()`\n!-."), min_s
 
 @given(COMMANDS, COMMANDS)
 def test_an_escaped_command_covers_itself_alone(command: str, other: str) -> None:
-    assert is_exact(escape_command(command), command)
-    assert touches(escape_command(command), command)
+    assert RUN.exact(RUN.escape(command), command)
+    assert RUN.touches(RUN.escape(command), command)
     if other != command:
-        assert not is_exact(escape_command(command), other)
+        assert not RUN.exact(RUN.escape(command), other)
 
 
 @given(COMMANDS, st.sampled_from([";", "&&", "||", "|", "\n"]))
 def test_what_is_denied_alone_is_denied_in_company(words: str, joint: str) -> None:
-    assert touches("evil *", f"ls{joint} evil {words}") or not touches("evil *", f"evil {words}")
+    assert RUN.touches("evil *", f"ls{joint} evil {words}") or not RUN.touches("evil *", f"evil {words}")
 
 
 @pytest.mark.parametrize(
     "command", ["sudo " * 20_000 + "rm x", "a;" * 50_000 + "rm x", "x" * 100_000 + " && rm x", "(" * 99_990 + "rm x"]
 )
 def test_a_deny_pattern_finds_its_command_in_100_kilobytes(command: str) -> None:
-    assert touches("rm *", command)
-    assert not touches("git push*", command)
+    assert RUN.touches("rm *", command)
+    assert not RUN.touches("git push*", command)
 
 
 @given(st.text(max_size=60))
 def test_any_text_can_be_compared(command: str) -> None:
-    touches("rm *", command)
+    RUN.touches("rm *", command)

@@ -28,7 +28,7 @@ def test_words_are_what_the_program_gets(command: str, words: list[str]) -> None
 
 
 def test_joints_part_simple_commands() -> None:
-    assert [(part.joint, part.raw) for part in parse_command("a 'x' | b && c || d ; e")] == [
+    assert [(part.operator, part.raw) for part in parse_command("a 'x' | b && c || d ; e")] == [
         ("", "a 'x'"), ("|", "b"), ("&&", "c"), ("||", "d"), (";", "e"),
     ]  # fmt: skip
 

@@ -148,7 +148,7 @@ def _jobs_named(runtime: Runtime) -> Values:
     return [
         (f"{word} {job.number}", f"{job.command[:40]}: {job.state}")
         for job in runtime.agent.ctx.jobs.all
-        for word in (("show", "stop") if not job.over else ("show",))
+        for word in (("show", "stop") if not job.ended_at else ("show",))
     ]
 
 
@@ -173,7 +173,7 @@ async def jobs(ctx: CommandContext, args: str) -> None:
         if len(lines) > _OUTPUT:
             ctx.screen.note(f"… {len(lines) - _OUTPUT:,} lines above")
         ctx.screen.line("\n".join(lines[-_OUTPUT:]))
-    elif job.over:
+    elif job.ended_at:
         ctx.screen.note(f"{job} has ended already: {job.state}")
     else:
         await known.stop([job])

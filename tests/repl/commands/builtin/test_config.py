@@ -47,7 +47,7 @@ async def test_with_a_file_of_its_own_that_one_is_changed(tmp_path: Path) -> Non
         ("thme light", ConfigError, "Did you mean theme"),
         ("theme pink", ConfigError, "choose: auto, dark, light, none"),
         ("mode plan now", ConfigError, "takes one value"),
-        ("allow Bash(a:*b)", ConfigError, "`:*` can only end it"),
+        ("allow Bash(a:*b)", ConfigError, "`:*` is only valid at the end"),
         ("allow 'run(", UsageError, "cannot be read"),
     ],
 )

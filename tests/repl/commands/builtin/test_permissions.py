@@ -54,7 +54,7 @@ async def test_a_rule_in_the_words_of_another_tool_is_allowed_for_the_session_an
 ) -> None:
     assert "allowed in this session: run(git commit *)" in await ctx.type("/permissions allow Bash(git commit:*)")
     assert [rule.pattern for rule in runtime.agent.permissions.session] == ["git commit *"]
-    for args, why in (("Bash(a:* b)", "more than one meaning"), ("rnu(x)", "neither a tool"), ("", "not a permission")):
+    for args, why in (("Bash(a:* b)", "Ambiguous"), ("rnu(x)", "neither a tool"), ("", "Invalid")):
         with pytest.raises(SwecliError, match=why):
             await ctx.type(f"/permissions allow {args}")
     assert len(runtime.agent.permissions.session) == 1

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.models.message import AskRequest, Decision, ToolCall
-from swecli.tools.repeats import ASK_UNCHANGED, LoopGuard, find_cycle, fingerprint
+from swecli.tools.limits import MAX_SAME_CALLS, LoopGuard, find_cycle, fingerprint
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ async def test_polling_that_brings_news_is_asked_about_after_ten_times() -> None
         return Decision(True)
 
     guard = LoopGuard()
-    for n in range(3 * ASK_UNCHANGED):
+    for n in range(3 * MAX_SAME_CALLS):
         guard.begin_reply()
         assert guard.record(ToolCall(str(n), "status"), f"step {n}") == ""
         assert await guard.may_continue(ask)
