@@ -1,4 +1,4 @@
-"""What a session sends besides its messages: epochs, and the reductions that changed bytes already sent."""
+"""The context state of a session: epochs, reductions and the edits they apply to the messages of a request."""
 
 from __future__ import annotations
 
@@ -9,20 +9,18 @@ from typing import Any
 
 from swecli.models.message import ApiMessage, ChatMessage, RequestRecord
 
-# How it began; what ends an epoch: see `context/epochs.py` and `context/fit.py`.
-BEGIN, UNDO = "begin", "undo"
-KEY = "_key"  # in a message: never sent
+BEGIN, UNDO = "begin", "undo"  # values of `Reduction.how` besides the names of the rungs
+KEY = "_key"  # the field of a message that holds its key; never sent
 
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """The span between two reductions: within it every request is the one before it and more.
+    """A span of requests without a reduction, so that each request extends the one before it.
 
-    `first` is the oldest interaction of the window; `system` the whole system message, head included, as it was
-    composed when the epoch began; `strategies` maps the bullets in it to their contents; `pins` are the pinned
-    interactions older than `first`; nothing before `floor` comes back by itself (a summary stands for it); `spec`
-    is the window's setting then; messages of interactions before `began` are sent without what they told of
-    strategies: the head tells it.
+    `first` is the oldest interaction of the window. `system` is the complete system message, including the head, as
+    composed at the start of the epoch. `strategies` maps the ids of its bullets to their contents. `pins` are the
+    pinned interactions before `first`. Interactions before `floor` are replaced by the summary. `spec` is the window
+    setting at that time. Strategy notes in interactions before `began` are not sent, because the head contains them.
     """
 
     first: int
@@ -36,17 +34,17 @@ class Epoch:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Epoch:
-        """The epoch out of its fields as JSON."""
+        """Build an epoch from its JSON fields."""
         return cls(**(value | {"pins": tuple(value.get("pins", ()))}))
 
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """Changes of single messages of a request. Messages are named by a key: `7.0` is the user message of
-    interaction 7, `7.1` what follows it, a stub without a row has the key of the one before it and a `+`.
+    """Changes to single messages of a request, addressed by key: `7.0` is the user message of interaction 7, `7.1` the
+    message after it; a stub that is not stored has the key of the message before it and a `+`.
 
-    What is in `drop` goes; what is in `replace` gets other fields; each `(key, message)` of `insert` is put before that
-    key, in their order: these messages carry keys of their own.
+    `drop` are removed, `replace` maps keys to new fields, and each `(key, message)` of `insert` is inserted before that
+    key, in order; inserted messages have keys of their own.
     """
 
     drop: tuple[str, ...] = ()
@@ -58,20 +56,19 @@ class Edits:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Edits:
-        """The edits out of their fields as JSON."""
+        """Build edits from their JSON fields."""
         inserted = tuple((str(key), message) for key, message in value.get("insert", ()))
         return cls(tuple(value.get("drop", ())), dict(value.get("replace", {})), inserted)
 
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """The only event that changes bytes already sent, as a row: `R-4`.
+    """A change of bytes that were already sent, stored as a row with an id such as `R-4`.
 
-    `how` names the rung: begin (nothing was sent before), window, clear, condense, truncate, shrink, or undo;
-    `before` and `after` are tokens of the whole request; `detail` says why, for the eye. With `epoch` a new one
-    begins. `edits` are what this row adds to those before it; where it begins an epoch, they are all that hold on.
-    An undo row holds optional reductions back until so many interactions are complete (`hold_turns`) and so many
-    tokens are reached (`hold_tokens`).
+    `how` is the rung: begin (nothing was sent before), window, clear, condense, truncate, shrink, or undo. `before`
+    and `after` are tokens of the whole request, `detail` is the reason for the user. `epoch` is set if a new epoch
+    begins; then `edits` are complete, otherwise they add to those of earlier rows. After an undo row, optional
+    reductions wait for `hold_turns` completed interactions and `hold_tokens` tokens.
     """
 
     how: str
@@ -95,8 +92,8 @@ class Reduction:
 
 @dataclass(frozen=True, slots=True)
 class RetainedFact:
-    """Something that outlives every reduction: `kind` is request, constraint, read, changed, todo or finding; there
-    is one of each kind and key."""
+    """A fact that every reduction keeps; `kind` (request, constraint, read, changed, todo or finding) and `key`
+    identify it."""
 
     kind: str
     key: str
@@ -106,11 +103,11 @@ class RetainedFact:
 
 @dataclass(slots=True)
 class ContextState:
-    """What the next request of a session depends on besides its messages.
+    """The state, besides the messages, that the next request of a session depends on.
 
-    `reductions` holds, oldest first, the row that began the present epoch and all after it that were not undone.
-    `pinned` holds the messages of pinned interactions that the session has not loaded. `asked_*` are of the newest
-    request: when, to which model, its tokens as the provider and as we counted them (0: not both are known).
+    `reductions` are the row that began the current epoch and the later ones that were not undone, oldest first.
+    `pinned` has the messages of pinned interactions that are not loaded. `asked_*` describe the newest request: its
+    time, model, and tokens as counted by the provider and by us (0 if one of them is unknown).
     """
 
     reductions: list[Reduction] = field(default_factory=list)
@@ -124,44 +121,44 @@ class ContextState:
 
     @property
     def epoch(self) -> Epoch | None:
-        """The present one; None before the first turn."""
+        """The current epoch, None before the first turn."""
         return next((row.epoch for row in reversed(self.reductions) if row.epoch is not None), None)
 
     @property
     def edits(self) -> list[Edits]:
-        """Those that hold in the present epoch, in their order."""
+        """The edits of the current epoch, in order."""
         return [row.edits for row in self.reductions if row.edits]
 
     @property
     def hold_turns(self) -> int:
-        """Completed interactions before which no optional reduction begins an epoch."""
+        """Completed interactions that an optional reduction waits for."""
         return max((row.hold_turns for row in self.reductions), default=0)
 
     @property
     def hold_tokens(self) -> int:
-        """Tokens below which a request is not reduced unless it must be."""
+        """Tokens that an optional reduction waits for."""
         return max((row.hold_tokens for row in self.reductions), default=0)
 
     def is_edited(self, interaction: int) -> bool:
-        """Whether an interaction is not sent as it was said."""
+        """Return True if messages of an interaction are dropped or replaced."""
         return any(interaction_of(key) == interaction for one in self.edits for key in (*one.drop, *one.replace))
 
     def is_cut(self, interaction: int) -> bool:
-        """Whether messages of an interaction are left out."""
+        """Return True if messages of an interaction are dropped."""
         return any(interaction_of(key) == interaction for one in self.edits for key in one.drop)
 
     def record_request(self, record: RequestRecord, at: datetime) -> None:
-        """Note the newest request of a turn."""
+        """Store time, model and token counts of the newest request."""
         both = record.extra.get("counted", 0), record.usage.prompt
         self.asked_at, self.asked_model = at, record.model
         self.asked_counted, self.asked_prompt = both if all(both) else (0, 0)
 
     def add(self, row: Reduction) -> None:
-        """Take a new row in; one that begins an epoch makes the older ones history."""
+        """Append a reduction; one that begins an epoch replaces the older ones."""
         self.reductions = [row] if row.epoch is not None else [*self.reductions, row]
 
     def keep(self, facts: Iterable[RetainedFact]) -> None:
-        """Take facts in; a later one takes the place of one with its kind and key, an empty text removes it."""
+        """Store facts; a fact replaces the one with the same kind and key, an empty text removes it."""
         for fact in facts:
             at = (fact.kind, fact.key)
             self.facts.pop(at, None)
@@ -170,8 +167,7 @@ class ContextState:
 
 
 def merge_edits(edits: Iterable[Edits], first: int, pins: Iterable[int] = ()) -> Edits:
-    """Edits one after another as one, as far as they concern interactions from `first` on that are not pinned: what
-    is pinned is sent as it was."""
+    """Merge edits, in order, into one. Edits of interactions before `first` and of pinned ones are left out."""
     pinned = set(pins)
 
     def kept(key: str) -> bool:
@@ -191,21 +187,21 @@ def merge_edits(edits: Iterable[Edits], first: int, pins: Iterable[int] = ()) ->
 
 
 def add_keys(messages: Iterable[ApiMessage], interaction: int, start: int = 0) -> list[ApiMessage]:
-    """The messages of one interaction with their keys; `start` where its count goes on."""
+    """Add keys to the messages of an interaction, numbered from `start`."""
     return [message | {KEY: f"{interaction}.{place}"} for place, message in enumerate(messages, start)]
 
 
 def note_key(key: str) -> str:
-    """The key of a message that was inserted before that one."""
+    """Return the key of a message inserted before the message with this key."""
     return f"<{key}"
 
 
 def _is_note(key: str) -> bool:
-    """Whether a message was inserted, and stands in no row."""
+    """Return True for the key of an inserted message."""
     return key.startswith("<")
 
 
 def interaction_of(key: str) -> int:
-    """The interaction that a key belongs to; 0 for the system message."""
+    """Return the interaction that a key belongs to, 0 for the system message."""
     number = key.lstrip("<").split(".", 1)[0]
     return int(number) if number.isdecimal() else 0

@@ -1,13 +1,13 @@
-"""Every failure that may reach a user: one clear line, what to do next, and an exit code.
+"""The exceptions a user may see: a one-line message, a hint and an exit code.
 
-Failures of a tool are values (`ToolResult(ok=False)`), not exceptions.
+A failed tool call is a value (`ToolResult(ok=False)`), not an exception.
 """
 
 from __future__ import annotations
 
 
 class SwecliError(Exception):
-    """A failure with a line for the user. `hint` says what to do next."""
+    """Base class of errors shown to the user. `hint` says what to do next."""
 
     exit_code = 1
 
@@ -21,19 +21,19 @@ class SwecliError(Exception):
 
 
 class UsageError(SwecliError):
-    """A wrong flag or command."""
+    """A flag or command is wrong."""
 
     exit_code = 2
 
 
 class BadInput(SwecliError):
-    """A value that cannot be used."""
+    """A value is invalid."""
 
     exit_code = 42
 
 
 class ConfigError(BadInput):
-    """A configuration file or setting that cannot be used."""
+    """A configuration file or setting is invalid."""
 
 
 class StoreError(SwecliError):
@@ -41,21 +41,21 @@ class StoreError(SwecliError):
 
 
 class DamagedDatabase(StoreError):
-    """The database is unreadable, or another program's."""
+    """The database is damaged, or belongs to another program."""
 
 
 class LimitReached(SwecliError):
-    """A cap the user set was reached."""
+    """A limit set by the user was reached."""
 
     exit_code = 53
 
 
 class ContextFull(LimitReached):
-    """The request is too long and nothing more can be taken out of it."""
+    """The request is too long and cannot be reduced further."""
 
 
 class ProviderError(SwecliError):
-    """The model's service refused or failed. `retryable` says whether the same request may work later."""
+    """The model's service refused the request or failed. If `retryable`, the same request may succeed later."""
 
     retryable = False
 
@@ -65,37 +65,37 @@ class ProviderError(SwecliError):
 
 
 class ModelNotFound(ProviderError):
-    """There is no such model or provider."""
+    """The model or provider does not exist."""
 
     exit_code = 42
 
 
 class AuthFailed(ProviderError):
-    """The key is missing or was refused."""
+    """The API key is missing or was rejected."""
 
 
 class ContextOverflow(ProviderError):
-    """The request is longer than the model's window. `limit` in tokens, where the provider named it; `reported` is how
-    it came to be known, where the provider did not name it."""
+    """The request is longer than the model's window. `limit` is in tokens, None if the provider did not name it;
+    `reported` is how the limit is known otherwise."""
 
     limit: int | None = None
     reported: str = ""
 
 
 class UnsupportedFeature(ProviderError):
-    """The model does not take a part of the request. It is sent again without it; the message is "" where the user need
-    not know, the hint what the service answered."""
+    """The model does not support a part of the request, which is sent again without it. The message is "" if the user
+    need not know; the hint is the service's answer."""
 
 
 class OutputLimitReached(ProviderError):
-    """The model thought until the answer's length was used up."""
+    """Reasoning used up the output limit before the answer began."""
 
     exit_code = 53
 
 
 class Unavailable(ProviderError):
-    """The service cannot be reached, is overloaded, or cut its answer off. `tries` is how often such a request is sent
-    in all: what may have been paid is not paid again and again."""
+    """The service is unreachable or overloaded, or its answer broke off. `tries` is the maximum number of attempts; it
+    is small if an attempt may cost money."""
 
     exit_code = 75
     retryable = True
@@ -107,7 +107,7 @@ class Unavailable(ProviderError):
 
 
 class RateLimited(Unavailable):
-    """Too many requests. `retry_after` in seconds, where the provider named it."""
+    """Too many requests. `retry_after` is in seconds, None if the provider did not name it."""
 
     def __init__(
         self, message: str, hint: str = "", *, status: int | None = 429, retry_after: float | None = None

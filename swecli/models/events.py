@@ -1,6 +1,6 @@
-"""What can happen while the assistant works, read by every face; what a review and learning add stands beside it.
+"""The events of a turn, rendered by the terminal and the output formats. Reviews and learning add their own.
 
-Events are named in the past tense (deltas apart) and carry plain data.
+Except for the deltas, names are in the past tense. Fields are plain data.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ FinishReason = Literal["done", "max_turns", "max_budget", "loop", "length", "ref
 
 
 class Event:
-    """Base of them all. `type` is the name in the JSON stream: that of the class, unless it gives another."""
+    """Base class of events. `type` is the name in the JSON stream, by default the class name in snake case."""
 
     __slots__ = ()
     type: ClassVar[str]
@@ -27,7 +27,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class TurnStarted(Event):
-    """The user's message is stored; work begins."""
+    """The user's message is stored and the turn begins."""
 
     session_id: str
     interaction: int
@@ -37,7 +37,7 @@ class TurnStarted(Event):
 
 @dataclass(frozen=True, slots=True)
 class TurnFinished(Event):
-    """The last event of a turn that ended well. `cost` in US dollars, None where unknown; `usage` of the turn."""
+    """The last event of a successful turn. `usage` and `cost` are the turn's; `cost` in US dollars, None if unknown."""
 
     reason: FinishReason
     text: str
@@ -50,7 +50,7 @@ class TurnFinished(Event):
 
 @dataclass(frozen=True, slots=True)
 class TurnFailed(Event):
-    """The last event of a turn that could not be finished. What was streamed so far is stored."""
+    """The last event of a failed turn. The text streamed so far is stored."""
 
     error: str
     hint: str
@@ -60,16 +60,16 @@ class TurnFailed(Event):
 
 @dataclass(frozen=True, slots=True)
 class StepStarted(Event):
-    """A request to the model goes out; `n` counts from 1 within the turn."""
+    """A request is sent to the model; `n` counts from 1 within the turn."""
 
     n: int
 
 
 @dataclass(frozen=True, slots=True)
 class StepRetried(Event):
-    """A request failed in a way that may pass; it is sent again after `wait` seconds.
+    """A request failed and is sent again after `wait` seconds.
 
-    With `restart` set, the text that came in this step must be thrown away: the answer begins again.
+    With `restart`, discard the text streamed in this step: the answer begins again.
     """
 
     attempt: int
@@ -80,7 +80,7 @@ class StepRetried(Event):
 
 @dataclass(frozen=True, slots=True)
 class UsageReported(Event):
-    """What one request took. `estimated` where the provider did not say."""
+    """Tokens and cost of one request. `estimated` if the provider did not report them."""
 
     usage: Usage
     cost: float | None
@@ -103,7 +103,7 @@ class ReasoningDelta(Event):
 
 @dataclass(frozen=True, slots=True)
 class ToolStarted(Event):
-    """A call was permitted and runs. `summary` is one line, as in the approval."""
+    """A permitted call begins. `summary` is one line, as in the approval."""
 
     call: ToolCall
     summary: str
@@ -119,7 +119,7 @@ class ToolProgress(Event):
 
 @dataclass(frozen=True, slots=True)
 class ToolFinished(Event):
-    """A call has its result, which is stored. A refused call has this event without a `ToolStarted`."""
+    """A call ended and its result is stored. A refused call has this event but no `ToolStarted`."""
 
     call: ToolCall
     summary: str
@@ -128,7 +128,7 @@ class ToolFinished(Event):
 
 @dataclass(frozen=True, slots=True)
 class ContextMeasured(Event):
-    """Size of the next request against what is allowed, in tokens; `limit` None where the window is unknown."""
+    """The size of the next request and its limit, in tokens; `limit` is None if the window is unknown."""
 
     tokens: int
     limit: int | None
@@ -145,7 +145,7 @@ class WindowApplied(Event):
 
 @dataclass(frozen=True, slots=True)
 class ContextReduced(Event):
-    """The request was too long and was made smaller. `how` names the rung, `detail` what it did."""
+    """A request that was too long was reduced. `how` is the rung, `detail` describes the change."""
 
     how: str
     before: int
@@ -155,14 +155,14 @@ class ContextReduced(Event):
 
 @dataclass(frozen=True, slots=True)
 class Notice(Event):
-    """A line the user should see; the turn has not failed."""
+    """A message for the user; the turn goes on."""
 
     text: str
     level: Literal["info", "warning"] = "info"
 
 
 def to_json(value: Any) -> Any:
-    """An event, or anything inside one, as plain JSON values; an event's dict opens with its `type`."""
+    """Convert an event or a value in it to plain JSON values; the first key of an event is its `type`."""
     if isinstance(value, (list, tuple)):
         return [to_json(item) for item in value]
     if isinstance(value, dict):

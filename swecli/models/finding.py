@@ -1,4 +1,4 @@
-"""A review as it is kept, its findings, the words they may use, and the key by which two of them are the same."""
+"""Findings and reviews as they are stored, with their vocabularies and fingerprints."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ ReviewEnd = Literal["done", "unreadable", "max_loops", "max_budget", "interrupte
 SEVERITIES: tuple[_Severity, ...] = ("low", "medium", "high", "critical")
 KINDS: tuple[FindingKind, ...] = ("smell", "correctness", "security", "check")
 STATES: tuple[FindingState, ...] = ("open", "refuted", "gone", "fixed", "regressed", "dismissed")
-OPEN_STATES: tuple[FindingState, ...] = ("open", "regressed", "gone")  # gone is not verified, so it is not a fix
-_VERDICTS: tuple[Verdict, ...] = ("confirmed", "cannot_tell", "")  # the surest first; refuted is never shown as one
+OPEN_STATES: tuple[FindingState, ...] = ("open", "regressed", "gone")  # gone: not verified as fixed
+_VERDICTS: tuple[Verdict, ...] = ("confirmed", "cannot_tell", "")  # most certain first; refuted findings are not shown
 
-# The eleven smells a review looks for, each with the line that the model reads.
+# The code smells a review looks for, with the description in the prompt.
 SMELLS: dict[str, str] = {
     "LONG_METHOD": "a function too long to be understood at once",
     "DUPLICATE_CODE": "the same lines, or nearly, in a second place",
@@ -36,7 +36,7 @@ SMELLS: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a check of a finding's claim against the code came to. `path`, `line` and `quote` are its evidence."""
+    """The result of checking a finding against the code. `path`, `line` and `quote` are its evidence."""
 
     verdict: Verdict
     path: str = ""
@@ -48,16 +48,16 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something a review reported about one place in the code.
+    """A problem that a review reported at one place in the code.
 
-    `line` and `end_line` count from 1; 0 means no line. `code_smell_type` is one of `SMELLS` where `kind` is "smell",
-    else the name of the rule or check. `suggestion` replaces the lines from `line` to `end_line` literally. `evidence`
-    is code the reviewer quoted. `verified` is None until it was looked up in the file; `why` holds what did not fit.
-    `anchor` is the text of its line, `block` the digest of its lines, `symbol` what they belong to, and `file_hash` the
-    digest of its file, all as last looked up. `reason` is why it has its state. `verdict` and `judgement` are of the
-    check against the code. `source` is call, json, text, or cut for what was read of half an entry; `aliases` are other
-    wordings it was reported in; `late` is found in code that was read before. `same_as` is the finding that
-    it may be, as the reviewer named it, or by its words. `id` is `F-` and a number, "" until it is in the ledger.
+    `line` and `end_line` count from 1; 0 means no line. `code_smell_type` is one of `SMELLS` if `kind` is "smell", else
+    the name of the rule or check. `suggestion` is the replacement of lines `line` to `end_line`, `evidence` the code
+    quoted by the reviewer. `verified` is None until the finding was compared with its file; `why` is what did not
+    match. `anchor` (text of its line), `block` (digest of its lines), `symbol` (enclosing function or class) and
+    `file_hash` are of the last comparison. `reason` explains its state. `verdict` and `judgement` come from the check
+    against the code. `source` is call, json, text, or cut for an incomplete entry. `aliases` are other wordings of the
+    same report. `late` marks a finding in code that an earlier loop had read. `same_as` is the finding it may
+    duplicate. `id` is `F-` and a number, "" until the finding is in the ledger.
     """
 
     path: str
@@ -90,64 +90,64 @@ class Finding:
 
     @property
     def key(self) -> tuple[str, int, str]:
-        """Path, line and smell type: two findings with one key are one finding, the first wins."""
+        """Path, line and smell type. Findings with equal keys are duplicates; the first wins."""
         return (self.path, self.line, self.code_smell_type)
 
     @property
     def number(self) -> int:
-        """The number in the id; 0 before it has one."""
+        """The number in the id, 0 without an id."""
         return int(self.id.removeprefix("F-") or 0)
 
     @property
     def place(self) -> str:
-        """`src/a.py:12` or `src/a.py:12-15`; without a line only the path."""
+        """The location: `src/a.py:12`, `src/a.py:12-15`, or the path if there is no line."""
         end = f"-{self.end_line}" if self.end_line and self.end_line > self.line else ""
         return f"{self.path}:{self.line}{end}" if self.line > 0 else self.path
 
     @property
     def is_open(self) -> bool:
-        """Whether there is still something to do about it."""
         return self.state in OPEN_STATES
 
     @property
     def is_unchecked(self) -> bool:
-        """Whether no check of it came to an answer."""
+        """Whether no check has given a verdict."""
         return not self.verdict or (self.judgement is not None and self.judgement.by == "failure")
 
     @property
     def doubt(self) -> str:
-        """What keeps it from being sure, in words; "" where nothing does."""
+        """Why the finding is uncertain, "" if it is not."""
         if self.state == "gone":
             return "gone, not verified"
         return f"not in its file: {self.why}" if self.verified is False and self.why else ""
 
     @property
     def status(self) -> str:
-        """Its verdict and state in a word or two: `open, confirmed`, `gone, not verified`."""
+        """State and verdict for the user: `open, confirmed`, `gone, not verified`."""
         words = {"confirmed": "confirmed", "cannot_tell": "cannot tell", "refuted": "refuted", "": "unverified"}
         if self.state in ("gone", "refuted", "dismissed", "fixed"):
             return "gone, not verified" if self.state == "gone" else self.state
         return f"{self.state}, {words[self.verdict]}"
 
     def at_least(self, severity: str) -> bool:
-        """Whether it is as severe as that, or more."""
+        """Return True if the finding has this severity or a higher one."""
         order: tuple[str, ...] = SEVERITIES
         return order.index(self.severity) >= order.index(severity) if self.severity in order else False
 
     def has_verdict(self, least: str) -> bool:
-        """Whether its verdict is at least that one of confirmed, cannot_tell, any. What was refuted never is."""
+        """Return True if the verdict is at least `least`: confirmed, cannot_tell or any. Refuted findings return
+        False."""
         taken = {"confirmed": ("confirmed",), "cannot_tell": ("confirmed", "cannot_tell")}
         return self.verdict != "refuted" and (least == "any" or self.verdict in taken.get(least, ()))
 
     def to_json(self) -> dict[str, Any]:
-        """All fields but `block` and `same_as` as plain JSON values."""
+        """Return all fields except `block` and `same_as` as JSON values."""
         out = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("block", "same_as")}
         return out | {"judgement": self.judgement and asdict(self.judgement), "aliases": list(self.aliases)}
 
 
 @dataclass(frozen=True, slots=True)
 class StateChange:
-    """A change of a finding's state: on what (`cause`), by whom, why. `at` is ISO 8601, "" before it is stored."""
+    """A change of a finding's state: its cause, author, reason and time. `at` is ISO 8601, "" before it is stored."""
 
     before: str
     after: str
@@ -158,7 +158,7 @@ class StateChange:
 
 
 def worst_first(finding: Finding) -> tuple[int, int, str, int]:
-    """The order in which findings are shown: verdict, severity, path, line."""
+    """Sort key of findings: verdict, severity (highest first), path, line."""
     verdict = _VERDICTS.index(finding.verdict) if finding.verdict in _VERDICTS else len(_VERDICTS)
     severity = SEVERITIES.index(finding.severity) if finding.severity in SEVERITIES else 0
     return (verdict, -severity, finding.path, finding.line)
@@ -166,10 +166,10 @@ def worst_first(finding: Finding) -> tuple[int, int, str, int]:
 
 @dataclass(frozen=True, slots=True)
 class ReviewRecord:
-    """One review. `id` is `R-` and a number, `spec` the words its target was named with, `label` the target in words.
+    """One review. `id` is `R-` and a number, `spec` the arguments that name its target, `label` its description.
 
-    `status` is "running" until it has ended. `total` counts what was reported, repetitions too; `unique` without
-    them; `seen` are the digests of the hunks that were read; `spent` is what it took, by name.
+    `status` is "running" until the review ends. `total` counts all reported findings, `unique` those without
+    duplicates. `seen` are digests of the hunks that were read, `spent` maps the names of resources to amounts.
     """
 
     project: str
@@ -188,20 +188,20 @@ class ReviewRecord:
 
 
 def pluralize(count: int, noun: str) -> str:
-    """`1 finding`, `2,000 findings`."""
+    """Format a count with its noun: `1 finding`, `2,000 findings`."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def collapse_whitespace(text: str) -> str:
-    """Text with its white space folded, so that another indentation is not other code."""
+    """Collapse runs of whitespace, so that indentation does not matter."""
     return " ".join(text.split())
 
 
 def fingerprint(rule: str, path: str, text: str, occurrence: int = 1) -> str:
-    """What stays the same when code above a finding moves: a digest of rule, path and normalised text.
+    """Return a digest of rule, path and normalised text, which does not change when the code moves.
 
-    `occurrence` counts equal texts of one file from 1, so that two places with the same code stay two findings
-    (as SARIF 2.1.0 asks of `partialFingerprints`: no absolute line numbers).
+    `occurrence` numbers equal texts of one file from 1, so that their findings stay distinct. Line numbers are left
+    out, as SARIF 2.1.0 requires of `partialFingerprints`.
     """
     parts = (rule, path, collapse_whitespace(text), str(occurrence))
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:20]

@@ -1,4 +1,4 @@
-"""Findings out of any value that a model gave as one: rows under whatever names, with whatever is missing."""
+"""Parse findings from the JSON values of a model, with other field names and missing fields."""
 
 from __future__ import annotations
 
@@ -23,65 +23,65 @@ _MESSAGE = ("message", "description", "issue", "title", "problem", "text", "summ
 _IMPROVEMENT = ("improvement", "fix", "recommendation", "advice", "remedy")
 _EVIDENCE = ("evidence", "quote", "code", "snippet", "quoted_code")
 _SUGGESTION = re.compile(r"```suggestion[^\n]*\n(?P<code>.*?)\n?```", re.DOTALL)
-# `12`, `L12-L19`, `12:4-19:7`, `lines 12 to 19`, `12, 13, 14`; a number below zero is none
+# `12`, `L12-L19`, `12:4-19:7`, `lines 12 to 19`, `12, 13, 14`; negative numbers do not match
 _LINES = re.compile(
     r"[^\d-]{0,12}(?P<start>\d{1,12})(?::\d+)?(?:\s*(?:(?:,\s*\d+)*,|-|–|\.\.+|…|to)\s*L?(?P<end>\d{1,12}))?(?!\w)"
 )
-_BEHIND = re.compile(r"(?P<path>.+?\w)[:#]L?(?P<place>\d.*)")  # a path with its place
+_PATH_AND_LINES = re.compile(r"(?P<path>.+?\w)[:#]L?(?P<place>\d.*)")
 _LEVEL = re.compile(r"(?:p|s|sev|prio)[ -]?(?P<step>[0-4])|(?:cvss\D*)?(?P<score>\d{1,2}(?:\.\d+)?)(?:\s*/\s*10)?")
 
 
 @cache
-def _other_words(table: str) -> dict[str, str]:
-    """Word → the one of ours, of a table of `finding_rows.toml`."""
+def _synonyms(table: str) -> dict[str, str]:
+    """Load a table of `finding_rows.toml` as synonym → our word."""
     data = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
     return {word: ours for ours, words in data[table].items() for word in words.split()}
 
 
 def find_rows(value: Any, lost: list[str], path: Any = None, depth: int = 0) -> Iterator[dict[str, Any]]:
-    """Everything in a value that is meant as a finding, however deep it lies; `path` is that of an object around it."""
+    """Yield every dict in a value that looks like a finding, at any depth; `path` is that of an enclosing object."""
     if depth > 12:
         lost.append("a part was nested too deeply to be looked into")
     elif isinstance(value, list):
         for item in value:
             yield from find_rows(item, lost, path, depth + 1)
     elif isinstance(value, dict):
-        row = {_plain_key(key): item for key, item in value.items()}
-        own = _first(row, _PATH)
+        row = {_normalize_key(key): item for key, item in value.items()}
+        own = _first_value(row, _PATH)
         named = own if isinstance(own, str) else path
-        words = _first(row, _MESSAGE) or _first(row, _TYPE)
+        words = _first_value(row, _MESSAGE) or _first_value(row, _TYPE)
         placed = own is not None and (words or "line" in row)
-        if placed or (named and words and _first(row, _LINE) is not None):
+        if placed or (named and words and _first_value(row, _LINE) is not None):
             yield row if own is not None else {**row, "path": named}
         else:
             for item in value.values():
                 yield from find_rows(item, lost, named, depth + 1)
 
 
-def _plain_key(key: object) -> str:
-    """`codeSmellType`, `code-smell-type` and `code_smell_type` are one key."""
+def _normalize_key(key: object) -> str:
+    """Normalize a key to snake case: `codeSmellType` and `code-smell-type` become `code_smell_type`."""
     text = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(key)).replace("-", "_").replace(" ", "_")
     return text.lower()
 
 
-def _first(row: Mapping[str, Any], names: Iterable[str]) -> Any:
+def _first_value(row: Mapping[str, Any], names: Iterable[str]) -> Any:
     return next((row[name] for name in names if row.get(name) not in (None, "", [], {})), None)
 
 
 def parse_finding(row: dict[str, Any], loop: int, lost: list[str], source: str = "json") -> Finding | None:
-    """One finding of a row; without a place or a word it cannot be one, and `lost` gets a line."""
-    row = {_plain_key(key): item for key, item in row.items()}
-    path = _clean_path(_text(_first(row, _PATH), "path"))
-    behind = _BEHIND.fullmatch(path)
+    """Parse a row; a row without a path or a message gives None and a line in `lost`."""
+    row = {_normalize_key(key): item for key, item in row.items()}
+    path = _normalize_path(_to_text(_first_value(row, _PATH), "path"))
+    behind = _PATH_AND_LINES.fullmatch(path)
     path = behind["path"] if behind else path
-    kind, rule = _rule(row)
-    message = _text(_first(row, _MESSAGE), "message") or SMELLS.get(rule, "")
+    kind, rule = _parse_rule(row)
+    message = _to_text(_first_value(row, _MESSAGE), "message") or SMELLS.get(rule, "")
     if not path or not (message or rule):
         lost.append(f"an entry without a {'path' if not path else 'message'}: {str(row)[:80]}")
         return None
-    start, end = _place(row, behind["place"] if behind else "")
-    improvement = _text(_first(row, _IMPROVEMENT), "improvement")
-    suggestion = _text(row.get("suggestion") or row.get("replacement"), "suggestion")
+    start, end = _parse_lines(row, behind["place"] if behind else "")
+    improvement = _to_text(_first_value(row, _IMPROVEMENT), "improvement")
+    suggestion = _to_text(row.get("suggestion") or row.get("replacement"), "suggestion")
     if match := _SUGGESTION.search(improvement or suggestion):
         suggestion = match["code"]
         improvement = _SUGGESTION.sub("", improvement).strip()
@@ -90,20 +90,20 @@ def parse_finding(row: dict[str, Any], loop: int, lost: list[str], source: str =
         start or 0,
         rule or kind.upper(),
         message or rule,
-        severity=_severity(row, lost),
+        severity=_parse_severity(row, lost),
         improvement=improvement,
         end_line=end if end and start and end > start else None,
         loop=loop,
         kind=kind,
         suggestion=suggestion,
-        evidence=_text(_first(row, _EVIDENCE), "evidence"),
+        evidence=_to_text(_first_value(row, _EVIDENCE), "evidence"),
         source=source,
-        same_as=_text(row.get("same_as"), "path")[:20],
+        same_as=_to_text(row.get("same_as"), "path")[:20],
     )
 
 
-def _text(value: Any, name: str) -> str:
-    """A field as text of a bounded length; anything else is written out."""
+def _to_text(value: Any, name: str) -> str:
+    """Convert a field to printable text of at most `MAX_LENGTHS` characters."""
     if value is None or isinstance(value, bool):
         return ""
     if isinstance(value, list):
@@ -112,25 +112,25 @@ def _text(value: Any, name: str) -> str:
     return text[: MAX_LENGTHS[name]] if name in ("suggestion", "evidence") else text.strip()[: MAX_LENGTHS[name]]
 
 
-def _clean_path(text: str) -> str:
-    """A path as the ledger keeps it: forward slashes, no `./`."""
+def _normalize_path(text: str) -> str:
+    """Normalize a path: forward slashes, no `./`, no quotes."""
     text = " ".join(text.split()).strip("`'\"").replace("\\", "/")
     while text.startswith("./"):
         text = text[2:]
     return text
 
 
-def _rule(row: Mapping[str, Any]) -> tuple[FindingKind, str]:
-    """The kind and the rule's name, in capitals for smells, as it is for the project's own checks."""
+def _parse_rule(row: Mapping[str, Any]) -> tuple[FindingKind, str]:
+    """Return kind and rule; the rule is in capitals, except for the project's own checks."""
     named = str(row.get("kind") or row.get("type") or "").strip().lower().replace("code_smell", "smell")
-    name = _first(row, _TYPE)
+    name = _first_value(row, _TYPE)
     if name is None and named and named not in KINDS:
         name = row.get("type") or row.get("kind")
-    rule = _text(name, "path")[:80].strip()
+    rule = _to_text(name, "path")[:80].strip()
     if named == "check":
         return "check", rule
     capitals = re.sub(r"[^A-Z0-9]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", rule).upper()).strip("_")
-    capitals = _other_words("type").get(capitals, capitals)
+    capitals = _synonyms("type").get(capitals, capitals)
     if capitals in SMELLS:
         return "smell", capitals
     kind: FindingKind = "security" if named == "security" else "correctness"
@@ -139,11 +139,11 @@ def _rule(row: Mapping[str, Any]) -> tuple[FindingKind, str]:
     return kind, capitals
 
 
-def _severity(row: Mapping[str, Any], lost: list[str]) -> str:
-    """The worst of the words that are one, a step (P0 is the worst), or a score as CVSS has them; `lost` gets a line
-    for anything else."""
+def _parse_severity(row: Mapping[str, Any], lost: list[str]) -> str:
+    """Parse a severity: words (the highest counts), a level such as P0 (highest) to P4, or a CVSS score. Anything else
+    is "medium", with a line in `lost`."""
     given = str(row.get("severity") or row.get("level") or row.get("priority") or "").strip().lower()
-    words = [_other_words("severity").get(word, word) for word in re.findall(r"[^\W\d_]+", given)]
+    words = [_synonyms("severity").get(word, word) for word in re.findall(r"[^\W\d_]+", given)]
     if known := [severity for severity in SEVERITIES if severity in words]:
         return known[-1]
     if (match := _LEVEL.fullmatch(given)) is not None:
@@ -153,25 +153,25 @@ def _severity(row: Mapping[str, Any], lost: list[str]) -> str:
     return "medium"
 
 
-def _place(row: Mapping[str, Any], behind: str) -> tuple[int | None, int | None]:
-    """First and last line, of the first field that names one; `behind` is what stood behind the path."""
+def _parse_lines(row: Mapping[str, Any], behind: str) -> tuple[int | None, int | None]:
+    """Return first and last line from the first field that has them; `behind` is the text after the path."""
     start = end = None
-    for value in (_first(row, _LINE), row.get("range") or row.get("lines") or row.get("location"), behind):
-        first, last = _span(value)
+    for value in (_first_value(row, _LINE), row.get("range") or row.get("lines") or row.get("location"), behind):
+        first, last = _parse_span(value)
         start, end = start or first, end or last
-    return start, _span(_first(row, _END))[0] or end
+    return start, _parse_span(_first_value(row, _END))[0] or end
 
 
-def _span(value: Any) -> tuple[int | None, int | None]:
-    """First and last line in a number, a text, a list or an object; lines count from 1, anything else is none."""
+def _parse_span(value: Any) -> tuple[int | None, int | None]:
+    """Parse first and last line, from 1, from a number, text, list or object; None if there are none."""
     if isinstance(value, dict):
-        inner = {_plain_key(key): item for key, item in value.items()}
-        return _span(_first(inner, (*_LINE, "start")))[0], _span(_first(inner, _END))[0]
+        inner = {_normalize_key(key): item for key, item in value.items()}
+        return _parse_span(_first_value(inner, (*_LINE, "start")))[0], _parse_span(_first_value(inner, _END))[0]
     if isinstance(value, list):
-        return (_span(value[0])[0], _span(value[-1])[0]) if value else (None, None)
+        return (_parse_span(value[0])[0], _parse_span(value[-1])[0]) if value else (None, None)
     if isinstance(value, str):
         match = _LINES.match(value.strip())
-        return (_span(int(match["start"]))[0], _span(int(match["end"] or 0))[0]) if match else (None, None)
+        return (_parse_span(int(match["start"]))[0], _parse_span(int(match["end"] or 0))[0]) if match else (None, None)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     fit = isinstance(value, int) and not isinstance(value, bool) and value >= 1

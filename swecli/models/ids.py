@@ -6,13 +6,12 @@ import re
 
 from swecli.models.errors import BadInput
 
-NUMBER = r"[0-9]{1,18}"
-"""The number of a short id as a pattern: as long as a database can give one."""
+NUMBER = r"[0-9]{1,18}"  # the number of a short id, as long as a database can assign
 _PREFIXED = re.compile(rf"([A-Za-z])-?({NUMBER})")
 
 
 def parse_short_id(letter: str, text: str) -> str | None:
-    """`P-7` out of `p7`, `P-7` or `p-7`; None when the text is not such an id."""
+    """Normalize `p7` or `p-7` to `P-7`; return None if the text is not an id with this letter."""
     match = _PREFIXED.fullmatch(text.strip())
     if match is None or match[1].upper() != letter:
         return None
@@ -20,7 +19,7 @@ def parse_short_id(letter: str, text: str) -> str | None:
 
 
 def parse_turn(text: str) -> int:
-    """The number in `T7`, `t7` or `7`. Raises BadInput for anything else."""
+    """Parse the number of a turn: `T7`, `t7` or `7`. Raises BadInput."""
     plain = text.strip().isdecimal()
     found = parse_short_id("T", f"T{text.strip()}" if plain else text)
     if found is None or found == "T-0":
@@ -29,7 +28,7 @@ def parse_turn(text: str) -> int:
 
 
 def resolve_turn(text: str, last: int) -> int:
-    """The turn that is named of a session whose newest is `last`; that one for "". Raises BadInput: no such turn."""
+    """Parse a turn of a session with `last` turns; "" is the last one. Raises BadInput if it does not exist."""
     number = parse_turn(text) if text else last
     if not last:
         raise BadInput("There is no turn yet.", "Ask something first.")

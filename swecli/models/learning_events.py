@@ -1,4 +1,4 @@
-"""What can happen while something is learned from a turn."""
+"""The events of learning, and one-line descriptions of events."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from swecli.models.events import ContextReduced, Event, Notice, StepRetried
 
 @dataclass(frozen=True, slots=True)
 class PlaybookUpdated(Event):
-    """A delta was applied after turn `interaction`. The lines are for the user."""
+    """A delta was applied after turn `interaction`. `lines` describe it for the user."""
 
     interaction: int
     delta_id: str
@@ -24,8 +24,8 @@ class PlaybookUpdated(Event):
 
 @dataclass(frozen=True, slots=True)
 class ReflectionFailed(Event):
-    """The learning step did not run to its end; `kept` says whether it will be tried again, `paused` that no model was
-    asked: it comes once for each reason."""
+    """Reflection on a turn failed. If `kept`, it will be retried; with `paused`, no model was asked, and the event is
+    emitted once for each reason."""
 
     interaction: int
     reason: str
@@ -34,7 +34,7 @@ class ReflectionFailed(Event):
 
 
 def describe_event(event: Event) -> str:
-    """What happened in passing, as a line for people; "" for an event without one, or that each face draws itself."""
+    """Describe an event in one line, or return "" if it has no such line or is rendered elsewhere."""
     match event:
         case Notice():
             return event.text

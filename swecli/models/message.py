@@ -1,4 +1,4 @@
-"""Messages and tool calls, what crosses the tools' boundary, and what goes to a model and comes back."""
+"""Messages, tool calls and results, approvals, and the requests and replies of models."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Literal
 
-# One message as every provider boundary takes it: the OpenAI chat shape, a plain dict.
+# A message in the OpenAI chat format.
 ApiMessage = dict[str, Any]
 
-# Ends the part of the system message that is the same in all epochs: a provider's cache may end there.
+# The heading after the part of the system message that is the same in all epochs; a cache mark is set here.
 HEAD_OPENS = "\n\n# What is known in this session"
 
-BLOCKS = "blocks"  # in a message: for the provider that it came from, and for no other
-IMAGES = "images"  # in a user message: the pictures that go with its text
+BLOCKS = "blocks"  # key of a message: opaque content for the provider that it came from
+IMAGES = "images"  # key of a user message: its images
 
-UNCHANGED = "[Unchanged: "  # opens the line that stands for a result which an earlier call has brought already
+UNCHANGED = "[Unchanged: "  # prefix of the line that replaces a result equal to an earlier one
 STEER = "steer"
 INTERRUPTED_RESULT = "Interrupted before a result was recorded. Effects may exist: check before repeating it."
 
@@ -26,16 +26,16 @@ _DisplayKind = Literal["text", "diff", "code", "table"]
 Mode = Literal["ask", "edits", "plan", "auto"]
 MODES: tuple[Mode, ...] = ("ask", "edits", "plan", "auto")
 Purpose = Literal["turn", "reflect", "condense", "review", "verify", "task", "title"]
-# pause: the service wants to go on with the same reply; window_full: the answer reached the end of the model's window
+# pause: the service continues the same reply on request; window_full: the answer reached the end of the window
 StopReason = Literal["stop", "tool_calls", "length", "content_filter", "refusal", "pause", "window_full"]
-# A picture as it is sent: name, media_type, data in base64, and `label` where only text is shown: [image 640x480].
+# An image: name, media_type, data in base64, and `label`, its text form: [image 640x480].
 Image = dict[str, Any]
-# What a provider sent that only it can read, with what it belongs to: `origin`, `prefix` (a hash), `content`.
+# Opaque content of a provider: `origin`, `prefix` (hash of the messages before it), `content`.
 Blocks = dict[str, Any]
 
 
 class Role(StrEnum):
-    """Who speaks. Tool results live in the `ToolCall` they answer, so no stored message has a tool role."""
+    """The author of a message. Tool results are stored in their `ToolCall`, so no stored message has the tool role."""
 
     SYSTEM = "system"
     USER = "user"
@@ -45,12 +45,11 @@ class Role(StrEnum):
 
 @dataclass(slots=True)
 class ToolCall:
-    """One call the model asked for, with everything that became of it.
+    """A tool call requested by the model, with its decision and result.
 
-    `result` is the text the model got (None: none recorded yet); `error` is set when the call failed;
-    `approved` is None where nobody had to be asked; `decision` says who decided ("mode", "rule", "user",
-    "session", "headless") and `reason` the reason the user gave with a no. `duration_ms` is wall time,
-    `tokens` the size of `result`, counted by the table of its message's `encoding`.
+    `result` is the text sent to the model (None: not recorded yet), `error` is set if the call failed. `approved` is
+    None if no approval was needed; `decision` is who decided ("mode", "rule", "user", "session", "headless"), `reason`
+    why the user refused. `duration_ms` is wall time; `tokens` is the size of `result` in its message's `encoding`.
     """
 
     id: str
@@ -66,25 +65,24 @@ class ToolCall:
     tokens: int | None = None
 
     def to_api(self) -> ApiMessage:
-        """The call as it stands inside an assistant message; arguments are canonical JSON text."""
+        """Return the call in the OpenAI format, with its arguments as canonical JSON."""
         arguments = json.dumps(self.parameters, ensure_ascii=False, sort_keys=True)
         return {"id": self.id, "type": "function", "function": {"name": self.name, "arguments": arguments}}
 
     def result_message(self) -> ApiMessage:
-        """The tool message that answers this call; a call that never finished reports that."""
+        """Return the tool message with the result; an unfinished call reports that it was interrupted."""
         text = self.result if self.result is not None else INTERRUPTED_RESULT
         return {"role": Role.TOOL.value, "tool_call_id": self.id, "content": text}
 
 
 @dataclass(slots=True)
 class ChatMessage:
-    """One stored message.
+    """A stored message.
 
-    `content` is what was typed or answered; `sent` is what the model was sent in its place, where that differs
-    (the query with its @files and turn notes). `interaction` counts from 1 within the session. `status` is
-    "partial" for an answer that was cut off, "steer" for a line that the user put into a running turn. `tokens` is the
-    size of the text as it is sent, None until counted, by the table that `encoding` names. `blocks` are what the
-    provider sent that only it can read, `images` the pictures that the user sent with it.
+    `content` is what the user typed or the model answered; `sent`, if set, is sent to the model instead (the query with
+    its @files and turn notes). `interaction` counts from 1 within the session. `status` is "partial" for an incomplete
+    answer and "steer" for a line the user added to a running turn. `tokens` is the size of the sent text in `encoding`,
+    None until counted. `blocks` is opaque content of the provider, `images` the images sent by the user.
     """
 
     role: Role
@@ -103,11 +101,11 @@ class ChatMessage:
 
     @property
     def is_query(self) -> bool:
-        """Whether an interaction begins with it."""
+        """Whether this is a user message that begins an interaction."""
         return self.role is Role.USER and self.status != STEER
 
     def to_api(self) -> list[ApiMessage]:
-        """The messages a provider is sent for this one: itself, then one result per call, in order."""
+        """Return the message in the OpenAI format, followed by the results of its calls in order."""
         content = self.content if self.sent is None else self.sent
         more = {name: value for name in (BLOCKS, IMAGES) if (value := getattr(self, name))}
         if not self.tool_calls:
@@ -119,21 +117,21 @@ class ChatMessage:
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """What the model reads of a tool. `parameters` is a JSON schema of type object."""
+    """A tool as described to the model. `parameters` is a JSON schema of type object."""
 
     name: str
     description: str
     parameters: dict[str, Any]
 
     def to_api(self) -> dict[str, Any]:
-        """The OpenAI function shape, which litellm takes for every provider."""
+        """Return the tool in the OpenAI format."""
         function = {"name": self.name, "description": self.description, "parameters": self.parameters}
         return {"type": "function", "function": function}
 
 
 @dataclass(frozen=True, slots=True)
 class Display:
-    """The face of a result that is for the eye: plain data, drawn by whoever shows it. Never markup."""
+    """A tool result for the user, as plain text and data without markup."""
 
     title: str = ""
     body: str = ""
@@ -143,7 +141,7 @@ class Display:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The outcome of one call. `for_model` is the whole text; what is too long is capped later, on arrival."""
+    """The result of one call. `for_model` is the complete text; it is truncated when it is recorded."""
 
     ok: bool
     for_model: str
@@ -155,10 +153,10 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class AskRequest:
-    """The question whether a call may run, as its permission kind puts it: `summary` is one line ("Run pytest -q"),
-    `preview` shows all of what would happen. `session_label` says what a longer yes would cover; `session_rule` is
-    that rule. `project_file` is the file in which a yes for the project is saved ("": none is offered). `why` says,
-    where it is not empty, what made this a question although the mode would have let it run.
+    """A request for the user's approval of a call. `summary` is one line ("Run pytest -q"), `preview` the complete
+    effect. `session_rule` is the permission rule that an approval for the session adds, `session_label` its
+    description. `project_file` is where a rule for the project is saved, "" if that is not offered. `why` is set if the
+    mode alone would have allowed the call.
     """
 
     call: ToolCall
@@ -173,8 +171,8 @@ class AskRequest:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The answer. `scope` "session" also allows what `AskRequest.session_rule` names, until the program ends; "project"
-    also saves that rule in `AskRequest.project_file`."""
+    """The answer to an AskRequest. `scope` "session" also applies its `session_rule` until the program ends, "project"
+    saves that rule in its `project_file`."""
 
     allow: bool
     scope: Literal["once", "session", "project"] = "once"
@@ -187,7 +185,7 @@ Ask = Callable[[AskRequest], Awaitable[Decision]]
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one request in five disjoint buckets. `output` leaves out `reasoning`."""
+    """Tokens of one request in five disjoint categories; `output` excludes `reasoning`."""
 
     input: int = 0
     cache_read: int = 0
@@ -200,23 +198,21 @@ class Usage:
 
     @property
     def prompt(self) -> int:
-        """All the tokens that were sent, cached or not."""
+        """All tokens sent, cached or not."""
         return self.input + self.cache_read + self.cache_write
 
     @property
     def total(self) -> int:
-        """Everything sent and received."""
         return self.prompt + self.output + self.reasoning
 
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One request. `messages` are in the OpenAI chat shape, the system message first.
+    """A request to a model. `messages` are in the OpenAI chat format, the system message first.
 
-    `purpose` is "turn" for the user's work, "review" for the loops of a review, "reflect", "condense" and "title"
-    for the product's own requests. `max_tokens` is the reserve; `thinking` is off, low, medium, high, max
-    or a number of tokens, "" for the model's own way; `marks` are where parts of the system message end, in
-    characters: a cache may end there.
+    `purpose` is "turn" for the user's queries and "review" for the loops of a review; the others are requests of swecli
+    itself. `max_tokens` is the reserve. `thinking` is off, low, medium, high, max or a number of tokens, "" for the
+    model's default. `marks` are the offsets, in characters, at which the system message may be cached.
     """
 
     model: str
@@ -230,7 +226,7 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class CallDelta:
-    """A piece of a tool call. Pieces with one `index` are one call; `arguments` is appended JSON text."""
+    """A streamed part of a tool call. Parts with the same `index` belong to one call; append their `arguments`."""
 
     index: int
     id: str = ""
@@ -240,9 +236,8 @@ class CallDelta:
 
 @dataclass(frozen=True, slots=True)
 class ModelChunk:
-    """One piece of a streamed reply; any of the fields may be set. An empty one: a byte came, and nothing to show.
-    `refusal`: text in which the model refuses. `blocks`, with the last piece, is what must come back as it is;
-    `note` is a line for the user."""
+    """A part of a streamed reply; an empty chunk only shows that the connection is alive. `refusal` is the text of a
+    refusal. `blocks`, in the last chunk, is opaque content that must be sent back unchanged. `note` is for the user."""
 
     text: str = ""
     reasoning: str = ""
@@ -257,8 +252,8 @@ class ModelChunk:
 
 @dataclass(slots=True)
 class ModelReply:
-    """A whole reply. `malformed` maps a call's id to what is wrong in its arguments, `broken` to their text. `cost` in
-    US dollars, None where the price is unknown."""
+    """A complete reply. `malformed` maps the ids of calls with invalid arguments to the error, `broken` to their text.
+    `cost` is in US dollars, None if the price is unknown."""
 
     text: str = ""
     reasoning: str = ""
@@ -275,7 +270,7 @@ class ModelReply:
 
 @dataclass(frozen=True, slots=True)
 class RequestRecord:
-    """What one request to a model was and cost, as it is stored."""
+    """A stored request: its model, purpose, usage and cost."""
 
     model: str
     purpose: Purpose
@@ -289,7 +284,7 @@ class RequestRecord:
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """Which model was chosen and why, in words for the first line on the screen."""
+    """The chosen model and, for the user, the reason."""
 
     name: str
     why: str

@@ -1,4 +1,4 @@
-"""The playbook as data: bullets, the deltas that change them, and the text a prompt gets."""
+"""The playbook: bullets, the deltas that change them, and their text in a prompt."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ OpName = Literal["ADD", "UPDATE", "REMOVE", "PIN", "QUARANTINE", "RESTORE"]
 Belief = tuple[float, float, float]  # probabilities of harmful, inert, helpful
 
 LIVE: tuple[State, ...] = ("active", "pinned")
-OUTSIDE: tuple[Trust, ...] = ("repository", "tool", "web")  # what was read, and nobody here vouches for
+OUTSIDE: tuple[Trust, ...] = ("repository", "tool", "web")  # sources that nobody vouches for
 MAX_WORDS = 60
-MAX_WHEN = 40  # words of the situations in which a bullet matters
-MAX_CHARACTERS = 600  # characters: sixty words, none of them absurd
-MARKS = ("mark good", "mark bad")  # the reason of a change that the user's mark on a turn made
-FORGET = 0.01  # share of the prior that comes back with each turn: what was true may have changed
+MAX_WHEN = 40  # words of `Bullet.when`
+MAX_CHARACTERS = 600  # of a bullet's content
+MARKS = ("mark good", "mark bad")  # reasons of the deltas of /good and /bad
+FORGET = 0.01  # share of the prior mixed in with each turn, because facts may change
 _MODEL: Belief = (0.20, 0.40, 0.40)
 PRIORS: dict[Trust, Belief] = {
     "user": (0.05, 0.25, 0.70), "repository": (0.15, 0.40, 0.45), "reasoning": _MODEL, "tool": _MODEL, "web": _MODEL,
@@ -33,7 +33,7 @@ _DELIMITER = re.compile(r"<(?=\s*/?\s*playbook)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Why something is believed: a place in a session and the words found there."""
+    """A quotation from a session that supports a bullet."""
 
     source: str
     quote: str
@@ -46,10 +46,10 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One piece of evidence on a bullet that was shown in a turn, with the three factors by which it multiplies the
-    belief. "outcome": how the turn went, by `source` (a check, the user); "tag": what the reflector `source` found.
+    """Evidence about a bullet shown in a turn. `factors` multiply its belief. `kind` "outcome" is the result of the
+    turn, judged by `source` (a check or the user); "tag" is the tag given by the reflector `source`.
 
-    `forget` is the share of the prior that comes back with it: with the first verdict of a turn only.
+    `forget` is the share of the prior mixed in, set only in the first verdict of a turn.
     """
 
     bullet_id: str
@@ -64,13 +64,12 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Bullet:
-    """One strategy. `id` is `P-` and a number that is never used again; `content` has at most 60 words
-    and 600 characters. `when` names, in other words and at most 40, the situations in which it matters: it is found by
-    them and never shown to a model.
+    """A strategy. `id` is `P-` and a number that is never reused; `content` has at most 60 words and 600 characters.
+    `when` describes, in at most 40 words, the situations it applies to; it is searched but not sent to a model.
 
-    `belief` is what its evidence leaves of the prior (empty: the prior of its trust); `uses` counts the turns it was
-    shown in. `verified_at` is when its anchors were last looked for and found, `stale` which of them is gone ("":
-    none). `vouched_at` is when the user last took it in again: what was held against it before counts no more.
+    `belief` is the belief after all evidence (empty: the prior of its trust), `uses` the number of turns that showed
+    it. `verified_at` is when its anchors were last found, `stale` the anchor that is missing, "" for none.
+    `vouched_at` is when the user last restored it; earlier evidence against it is ignored.
     """
 
     id: str
@@ -96,21 +95,21 @@ class Bullet:
 
     @property
     def number(self) -> int:
-        """The number in the id: the order of minting."""
+        """The number in the id; ids are numbered in the order of creation."""
         return int(self.id.removeprefix("P-"))
 
     @property
     def is_live(self) -> bool:
-        """Whether it may stand in a prompt."""
+        """Whether the bullet may be in a prompt."""
         return self.state in LIVE
 
     @property
     def current_belief(self) -> Belief:
-        """The probabilities that it is harmful, inert, helpful."""
+        """The probabilities that the bullet is harmful, inert, helpful."""
         return self.belief or PRIORS[self.trust]
 
     def to_json(self) -> dict[str, Any]:
-        """All fields as plain JSON values."""
+        """Return all fields as JSON values."""
         row: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
         for name in ("created_at", "updated_at", "last_used", "verified_at", "vouched_at"):
             row[name] = row[name].isoformat() if row[name] else None
@@ -119,10 +118,10 @@ class Bullet:
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """One operation of a delta. An ADD names no bullet, the store mints the id; where the delta's author is "import" it
-    may bring counts and times (ISO 8601) along. All others name one.
+    """One operation of a delta. ADD has no `bullet_id`, because the store assigns it; with the author "import" it may
+    have counts and times (ISO 8601).
 
-    `fields` belong to ADD and UPDATE: any of content, when, section, kind, scope, state, trust, anchors.
+    `fields` of ADD and UPDATE are any of content, when, section, kind, scope, state, trust, anchors.
     """
 
     op: OpName
@@ -132,16 +131,15 @@ class Op:
 
     @property
     def in_users_words(self) -> bool:
-        """Whether the user's own words are its evidence."""
+        """Whether its evidence quotes the user."""
         return any(item.trust == "user" for item in self.evidence)
 
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """A change of the playbook, applied whole or not at all, once only by its `id`.
+    """A change of the playbook, applied atomically and only once per `id`.
 
-    `author` is "user", "import", "rules" or the name of the model that proposed it. `refused` holds the lines that say
-    what was proposed and not taken, and why.
+    `author` is "user", "import", "rules" or the name of the proposing model. `refused` describes rejected proposals.
     """
 
     id: str
@@ -156,8 +154,8 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class AppliedDelta:
-    """A delta as it stands in the store, with the bullets it `touched`. `added` are the ids that its ADDs were given,
-    in their order; `verdicts` the bullets it brought evidence on, where that was asked for."""
+    """A stored delta with the ids of the bullets it `touched` and, in order, of those it `added`. `verdicts` are the
+    bullets it has evidence about, if they were loaded."""
 
     delta: Delta
     touched: tuple[str, ...] = ()
@@ -166,7 +164,7 @@ class AppliedDelta:
     verdicts: tuple[tuple[str, Tag], ...] = ()
 
     def ops_by_id(self) -> list[tuple[str, Op]]:
-        """Each operation with the id of the strategy it is about; that of an ADD is the one it was given."""
+        """Return each operation with the id of its bullet, for an ADD the assigned id."""
         minted = iter(self.added)
         return [(next(minted, "") if op.op == "ADD" else op.bullet_id, op) for op in self.delta.ops]
 
@@ -179,23 +177,23 @@ class SessionPlaybook:
     version: int = 0
 
     def live_bullets(self, names: Iterable[str] | None = None) -> list[Bullet]:
-        """Bullets that may stand in a prompt, in order of minting, of these names (None: all); a stale one only when it
-        is pinned."""
+        """Return the bullets with these ids (None: all) that may be in a prompt, in the order of their ids. Stale
+        bullets are left out unless pinned."""
         among = self.bullets.values() if names is None else (self.bullets[n] for n in names if n in self.bullets)
         hold = (b for b in among if b.is_live and (not b.stale or b.state == "pinned"))
         return sorted(hold, key=lambda b: b.number)
 
     def as_context(self, max_strategies: int = 30) -> str:
-        """The best `max_strategies` as prompt text, in order of minting, without counts, scores or dates; "" for
-        none. Pinned ones come first, then by helpful minus harmful, then the newer."""
-        if max_strategies <= 0:  # in each request: the strategies stand in the epoch's text
+        """Render the best `max_strategies` bullets for a prompt, without counts, scores or dates. Pinned bullets rank
+        first, then helpful minus harmful, then the newer ones."""
+        if max_strategies <= 0:  # the usual case: the epoch's system message contains the strategies
             return ""
         best = sorted(self.live_bullets(), key=lambda b: (b.state != "pinned", b.harmful - b.helpful, -b.number))
         return render_bullets(best[:max_strategies])
 
 
 def update_belief(belief: Belief, prior: Belief, factors: Belief, forget: float) -> Belief:
-    """A belief after one piece of evidence: multiplied, made to sum to 1, and a share of the prior given back."""
+    """Multiply a belief by the factors of a verdict, normalize it to sum 1, and mix in a share of the prior."""
     weighed = [share * factor for share, factor in zip(belief, factors, strict=True)]
     total = sum(weighed) or 1.0
     harmful, inert, helpful = ((1 - forget) * w / total + forget * p for w, p in zip(weighed, prior, strict=True))
@@ -203,8 +201,8 @@ def update_belief(belief: Belief, prior: Belief, factors: Belief, forget: float)
 
 
 def factors_of_counts(helpful: int, harmful: int) -> Belief:
-    """What plain counts multiply a belief by: each as an outcome of even odds for a bullet that was only shown, with
-    the step of `scoring.score`; at most 20 of them."""
+    """Convert counts, at most 20 each, to factors: each count is an outcome of a bullet that was shown, at even odds
+    and with the step of `scoring.score`."""
     good, bad = min(20, helpful) * 0.3, min(20, harmful) * 0.3
     chances = [1 / (1 + math.exp(-0.6 * effect)) for effect in (-1, 0, 1)]
     first, second, third = (chance**good * (1 - chance) ** bad for chance in chances)
@@ -212,7 +210,7 @@ def factors_of_counts(helpful: int, harmful: int) -> Belief:
 
 
 def render_bullets(bullets: Iterable[Bullet]) -> str:
-    """Bullets as prompt text: a headed, quoted list, `[P-7] content`, in order of minting; "" for none."""
+    """Render bullets for a prompt as a list of `[P-7] content` with a heading, in the order of their ids."""
     chosen = sorted(bullets, key=lambda b: b.number)
     if not chosen:
         return ""
@@ -226,12 +224,12 @@ def render_bullets(bullets: Iterable[Bullet]) -> str:
 
 
 def quote_content(content: str) -> str:
-    """One line of data: line breaks folded, the playbook's own delimiters made harmless however they are written."""
+    """Return a bullet's content on one line, with the delimiters of the playbook escaped."""
     return _DELIMITER.sub("‹", " ".join(content.split()))
 
 
 def length_problem(content: str) -> str:
-    """Why a text is too long for a strategy; "" when it is not."""
+    """Return why a text is too long for a strategy, or ""."""
     if (words := len(content.split())) > MAX_WORDS:
         return f"a strategy has at most {MAX_WORDS} words, this has {words}"
     letters = len(content)
@@ -241,6 +239,6 @@ def length_problem(content: str) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """One line of at most `limit` characters, an ellipsis where something was left out."""
+    """Collapse whitespace and truncate to `limit` characters, with an ellipsis."""
     line = " ".join(text.split())
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"

@@ -1,7 +1,7 @@
-"""What can happen while a review runs, beside the events of any turn; and its coverage, line by line.
+"""The events of a review, and its coverage by line.
 
-Three of the events are seed 000's: in the stream they carry its spelling too, `taskId` and `data`, beside the flat
-fields: `seed` maps its names to ours.
+Three events also have the fields `taskId` and `data` of the first version in the JSON stream; `seed` maps the names in
+`data` to ours.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _Ranges = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class SkippedFile:
-    """A file that a rule leaves out of the plan."""
+    """A file that a rule excludes from the review."""
 
     path: str
     rule: str
@@ -28,7 +28,7 @@ class SkippedFile:
 
 @dataclass(frozen=True, slots=True)
 class FileCoverage:
-    """One file's planned lines by class, as ranges from 1, both ends included. `why` is of those not read."""
+    """The planned lines of one file by class, as inclusive ranges from 1. `why` is the reason for `not_read`."""
 
     path: str
     read: _Ranges = ()
@@ -38,17 +38,16 @@ class FileCoverage:
 
     @property
     def whole(self) -> bool:
-        """Whether every planned line of it was read."""
         return not self.shown and not self.not_read
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Every planned line is in one class.
+    """The planned lines of a review by class.
 
-    read: it stood in an answered request and a report of its part came back, or an earlier review (`earlier`) read the
-    same code. shown: it stood in an answered request, but no report of its part could be read. not read: the rest.
-    `unverified` are findings that a complete review would have had verified.
+    read: the line was in a request whose report was parsed, or the earlier review `earlier` read the same code. shown:
+    the line was in an answered request whose report could not be parsed. not_read: all others. `unverified` counts
+    findings that still have to be verified.
     """
 
     unit: Unit = "changed lines"
@@ -63,11 +62,11 @@ class Coverage:
 
     @property
     def complete(self) -> bool:
-        """Whether every planned line was read and nothing is left unverified."""
+        """Whether every planned line was read and no finding is left to verify."""
         return self.read == self.total and not self.unverified
 
     def to_json(self, *, files: bool = True) -> dict[str, Any]:
-        """Plain JSON values, with the files or in counts only."""
+        """Return JSON values, without the files only the counts."""
         names = ("unit", "total", "read", "shown", "not_read", "complete", "unverified", "earlier")
         listed = ("files", "skipped") if files else ()
         known: dict[str, Any] = json.loads(json.dumps(asdict(self))) | {"complete": self.complete}
@@ -76,8 +75,8 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a review is expected to take, as (least, most). `cost` in US dollars, None where the price is unknown;
-    `loops_for_all` is how many loops reading every part is expected to need."""
+    """Estimates of a review as (minimum, maximum). `cost` is in US dollars, None if the price is unknown;
+    `loops_for_all` is the number of loops needed to read every part."""
 
     loops: tuple[int, int]
     requests: tuple[int, int]
@@ -88,7 +87,7 @@ class Estimate:
 
 
 def to_ranges(lines: set[int]) -> _Ranges:
-    """Lines as ranges: {1, 2, 3, 7} is ((1, 3), (7, 7))."""
+    """Convert line numbers to inclusive ranges: {1, 2, 3, 7} gives ((1, 3), (7, 7))."""
     out: list[tuple[int, int]] = []
     for line in sorted(lines):
         if out and line == out[-1][1] + 1:
@@ -99,14 +98,14 @@ def to_ranges(lines: set[int]) -> _Ranges:
 
 
 class ReviewEvent(Event):
-    """Base of them all."""
+    """Base class of review events."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewStarted(ReviewEvent):
-    """A review begins, or goes on behind `loop` where it was stopped. `leads` come from tools, not from the model."""
+    """A review begins, or continues after `loop`. `leads` counts hints of linters."""
 
     review: str
     target: str
@@ -119,7 +118,7 @@ class ReviewStarted(ReviewEvent):
 
 @dataclass(frozen=True, slots=True)
 class ReviewPlanned(ReviewEvent):
-    """What will be read: `lines` of `unit` in `parts`; what a rule skips; what it is expected to take."""
+    """The plan: `lines` of `unit` in `parts`, the files skipped by rules, and the estimate."""
 
     review: str
     parts: int
@@ -133,8 +132,8 @@ class ReviewPlanned(ReviewEvent):
 
 @dataclass(frozen=True, slots=True)
 class ReviewProgressed(ReviewEvent):
-    """A loop is done. `seen` of `files` were read whole; `findings` are unique; `cost` in US dollars, None where
-    unknown. `paths` are the files of the part that was asked for; `coverage` has the counts."""
+    """A loop ended. `seen` of `files` were read completely; `findings` counts unique ones; `cost` is in US dollars,
+    None if unknown. `paths` are the files of the requested part, `coverage` the counts."""
 
     loop: int
     loops: int
@@ -151,7 +150,7 @@ class ReviewProgressed(ReviewEvent):
 
 @dataclass(frozen=True, slots=True)
 class FindingsAccumulated(ReviewEvent):
-    """A response reported findings: `new` were not known in this review, `total` counts all so far, repetitions too."""
+    """A response reported findings: `new` counts those new in this review, `total` all so far, including duplicates."""
 
     type: ClassVar[str] = "code_smells_accumulated"
     seed: ClassVar[dict[str, str]] = {"newIssues": "new", "totalIssues": "total", "loop": "loop"}
@@ -164,7 +163,7 @@ class FindingsAccumulated(ReviewEvent):
 
 @dataclass(frozen=True, slots=True)
 class LoopWindowApplied(ReviewEvent):
-    """Old messages left the review's conversation; its findings are kept elsewhere. Counts are messages."""
+    """Old messages were removed from the review's conversation. Counts are messages."""
 
     type: ClassVar[str] = "sliding_window_applied"
     seed: ClassVar[dict[str, str]] = {"loop": "loop", "messagesRemoved": "removed", "messagesKept": "kept"}
@@ -176,7 +175,7 @@ class LoopWindowApplied(ReviewEvent):
 
 @dataclass(frozen=True, slots=True)
 class FindingsJudged(ReviewEvent):
-    """A fresh request compared claims with the code."""
+    """A separate request checked findings against the code."""
 
     confirmed: int
     refuted: int
@@ -186,14 +185,14 @@ class FindingsJudged(ReviewEvent):
 
 @dataclass(frozen=True, slots=True)
 class ReviewFinished(ReviewEvent):
-    """The last event of a review, however it ended: every unique finding of all its loops.
+    """The last event of a review, with the unique findings of all its loops.
 
-    `total` counts repetitions too; `by_type` the unique ones; `lost` has what could not be read; `end` is done,
-    unreadable, max_loops, max_budget, interrupted or failed; `estimate` is what it was expected to take.
+    `total` includes duplicates, `by_type` does not; `lost` describes entries that could not be parsed; `end` is done,
+    unreadable, max_loops, max_budget, interrupted or failed.
     """
 
     type: ClassVar[str] = "final_code_smells_summary"
-    # the total is that of the unique ones, the sum of `issuesByType`
+    # the sum of `issuesByType`, so without duplicates
     seed: ClassVar[dict[str, str]] = {"totalIssues": "unique", "loops": "loops", "issuesByType": "by_type"}
     total: int
     unique: int
@@ -210,5 +209,5 @@ class ReviewFinished(ReviewEvent):
 
     @property
     def complete(self) -> bool:
-        """Whether everything planned was read and what matters was verified."""
+        """Whether the review is done and its coverage complete."""
         return self.end == "done" and self.coverage.complete

@@ -1,4 +1,4 @@
-"""A session: its messages, its playbook and its window, as plain data."""
+"""A session: its messages, playbook, window and id."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from swecli.models.window import WindowSpec
 
 
 def uuid7(now_ms: int | None = None, random_bits: int | None = None) -> str:
-    """A UUID version 7 (RFC 9562, section 5.7): 48 bits of Unix milliseconds, then random bits."""
+    """Return a UUID version 7 (RFC 9562, section 5.7), which sorts by time: 48 bits of Unix milliseconds, random
+    bits."""
     ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
     rand = secrets.randbits(74) if random_bits is None else random_bits
     value = (ms & (1 << 48) - 1) << 80 | 0x7 << 76 | (rand >> 62 & 0xFFF) << 64 | 0b10 << 62 | rand & (1 << 62) - 1
@@ -26,11 +27,10 @@ def uuid7(now_ms: int | None = None, random_bits: int | None = None) -> str:
 
 @dataclass(slots=True)
 class Session:
-    """One conversation in one directory.
+    """A conversation in one directory.
 
-    `messages` holds what is loaded: a resumed session starts with its newest interactions only, and
-    `interactions` counts all of them, loaded or not. `playbook` holds the bullets that apply here, `context` what
-    the next request depends on besides the messages.
+    `messages` are the loaded ones: a resumed session first loads only its newest interactions. `interactions` counts
+    all of them. `playbook` has the bullets that apply to the session, `context` the state of the context.
     """
 
     id: str
@@ -50,15 +50,15 @@ class Session:
     context: ContextState = field(default_factory=ContextState)
 
     def get_playbook(self) -> SessionPlaybook:
-        """The bullets that apply to this session."""
+        """Return the bullets that apply to this session."""
         return self.playbook
 
     def update_playbook(self, playbook: SessionPlaybook) -> None:
-        """Put another playbook in place of this one (the store is the authority; this is its copy)."""
+        """Replace the playbook, which is a copy of the store's."""
         self.playbook = playbook
 
     def add_message(self, message: ChatMessage) -> None:
-        """Append to what is loaded. A user message opens a new interaction, but for one that has its number already."""
+        """Append a message. A query begins a new interaction, unless the message already has an interaction number."""
         if not message.interaction:
             message.interaction = self.interactions + message.is_query
         self.interactions = message.interaction
@@ -66,10 +66,10 @@ class Session:
         self.updated_at = max(self.updated_at, message.created_at)
 
     def group_by_interaction(self, newest: int | None = None) -> list[list[ChatMessage]]:
-        """The newest so many (None: all) of the loaded interactions, each from its user message on, in their order."""
+        """Return the `newest` loaded interactions (None: all), oldest first, each as its list of messages."""
         groups: list[list[ChatMessage]] = []
         group: list[ChatMessage] = []
-        for message in reversed(self.messages):  # a long session costs no more than a short one
+        for message in reversed(self.messages):  # so that a long session takes no longer than a short one
             if len(groups) == newest:
                 break
             group.append(message)
@@ -80,17 +80,18 @@ class Session:
 
     @property
     def completed(self) -> int:
-        """How many interactions there are; messages put into the list by hand have no numbers: they count by place."""
+        """The number of interactions; messages appended to the list directly have no numbers and are counted."""
         return self.interactions or sum(message.is_query for message in self.messages)
 
     def to_api_messages(self, window_size: int | None = None, *, keys: bool = False) -> list[ApiMessage]:
-        """What a provider would be sent of the last `window_size` interactions (None: of all that is loaded), calls
-        followed by results. With `keys` each has its key, `7.0`, which is never sent. Raises ValueError below 0."""
+        """Return the last `window_size` interactions (None: all loaded messages) in the OpenAI format, calls followed
+        by their results. With `keys`, each message has its key, such as `7.0`. Raises ValueError if the size is
+        negative."""
         if window_size is not None and window_size < 0:
             raise ValueError(f"window_size must not be negative, got {window_size}")
         groups = self.group_by_interaction(window_size)
         if window_size is None and (front := self.messages[: len(self.messages) - sum(map(len, groups))]):
-            groups.insert(0, front)  # what was loaded from the middle of an interaction on
+            groups.insert(0, front)  # messages of an interaction whose query is not loaded
         out: list[ApiMessage] = []
         for number, group in enumerate(groups, self.completed - len(groups) + 1):
             sent = [api for message in group for api in message.to_api()]
@@ -99,7 +100,7 @@ class Session:
 
 
 def title_by_rule(query: str) -> str:
-    """A title for a session that nobody named: the first sentence of its first question, at most 60 letters."""
+    """Return a default title: the first sentence of the first query, at most 60 characters."""
     first = next((line for line in query.splitlines() if line.strip()), "")
     sentence = re.split(r"(?<=[.!?])\s", " ".join(first.split()), maxsplit=1)[0].rstrip(".:,; ")
     cut = sentence[:59]
@@ -122,6 +123,6 @@ class SessionInfo:
     first_query: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """The row as plain JSON values."""
+        """Return the row as JSON values."""
         row = {name: getattr(self, name) for name in self.__slots__}
         return row | {"created_at": self.created_at.isoformat(), "updated_at": self.updated_at.isoformat()}

@@ -1,4 +1,4 @@
-"""The reflection window's setting: how many completed interactions are sent verbatim."""
+"""The setting of the reflection window: how many completed interactions are sent verbatim."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ MAX_SIZE = 1000
 
 @dataclass(frozen=True, slots=True)
 class WindowSpec:
-    """`size` interactions are kept; up to `slack` more may gather before they are cut back to `size`.
+    """A window of `size` interactions, which may grow by `slack` before it moves.
 
-    "full" sends everything; "auto" picks the size by the query. Written `5`, `5+3`, `full`, `auto`.
+    "full" sends everything, "auto" chooses the size by the query. Written as `5`, `5+3`, `full` or `auto`.
     """
 
     size: int = _DEFAULT_SIZE
@@ -30,7 +30,7 @@ class WindowSpec:
 
     @classmethod
     def parse(cls, text: str) -> WindowSpec:
-        """Read `N`, `N+S`, `full` or `auto`. Raises ValueError with a line for the user."""
+        """Parse `N`, `N+S`, `full` or `auto`. Raises ValueError with a message for the user."""
         text = text.strip().lower()
         if text == "full":
             return cls(mode="full")
@@ -45,11 +45,10 @@ class WindowSpec:
         return spec
 
     def first_kept(self, completed: int, start: int = 1) -> int:
-        """Number of the first interaction to send, given `completed` of them and the window's present start.
+        """Return the first interaction to send, given the number of `completed` ones and the window's current start.
 
-        Interactions count from 1; with none to send it is the number after the last. The start stays where it
-        is while between `size` and `size` + `slack` interactions are held, so it moves back only when the size
-        was raised.
+        Interactions count from 1; `completed` + 1 means none is sent. The start does not move while the window holds
+        between `size` and `size` + `slack` interactions.
         """
         if self.mode == "full":
             return 1
