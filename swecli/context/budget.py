@@ -141,11 +141,14 @@ class ModelLimits:
         much more. A count that fits the request without tools comes of a server that does not show them to the model.
         """
         read, few = usage.prompt, usage.prompt < ours * _CUT
-        if read <= 0 or ours <= 0 or (few and read < _SMALLEST):
+        if read <= 0 or ours <= 0:
             return Counted(self)
         if few and tools and read >= (ours - tools) * _BARE:
-            notice = "" if model in self.toolless else f"{model} does not seem to be shown the tools"
-            return Counted(replace(self, toolless=self.toolless | {model}), notice=notice)
+            words = f"the server of {model} does not seem to pass on the tools: it can answer, not act"
+            known = replace(self, toolless=self.toolless | {model})
+            return Counted(known, notice="" if model in self.toolless else words)
+        if few and read < _SMALLEST:
+            return Counted(self)
         first = self.same.get(model, (read, ours))
         first = first if abs(read - first[0]) <= first[0] * _SAME and ours >= first[1] else (read, ours)
         known = replace(self, same={**self.same, model: first})

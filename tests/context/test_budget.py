@@ -13,7 +13,8 @@ from swecli.context import (
     allowed_tokens,
     effective_threshold,
 )
-from swecli.context.budget import request_limit
+from swecli.context.budget import ModelLimits, request_limit
+from swecli.models.message import Usage
 
 
 def test_the_constants_are_the_agreed_ones() -> None:
@@ -60,3 +61,14 @@ def test_a_request_always_has_a_quarter_of_the_window() -> None:
 @pytest.mark.parametrize("window", [None, 0, -1])
 def test_an_unknown_window_has_no_limit_in_tokens(window: int | None) -> None:
     assert request_limit(window) is None
+
+
+@pytest.mark.parametrize("size", [1, 20])
+def test_a_server_that_leaves_the_tools_out_is_named_once_however_small_the_request(size: int) -> None:
+    first = ModelLimits().counted("tiny", Usage(input=300 * size), ours=853 * size, tools=611 * size)
+    assert "does not seem to pass on the tools" in first.notice
+    assert not first.known.counted("tiny", Usage(input=300 * size), ours=853 * size, tools=611 * size).notice
+
+
+def test_a_count_that_no_request_can_have_is_ignored() -> None:
+    assert ModelLimits().counted("tiny", Usage(input=11), ours=5_000, tools=611).known == ModelLimits()
