@@ -10,16 +10,18 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from pathspec import GitIgnoreSpec
 from pydantic import BaseModel, ConfigDict
 
 from swecli.models.errors import BadInput
 from swecli.models.message import MODES, Display, Mode, ToolCall, ToolResult, ToolSpec, Usage
-from swecli.store.records import FoundInteraction
 from swecli.tools.jobs import Jobs
 from swecli.tools.limits import HeadTail
+
+if TYPE_CHECKING:
+    from swecli.store.session_manager import SessionManager
 
 
 class Params(BaseModel):
@@ -55,14 +57,6 @@ def _plain(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
     return kept
 
 
-class _SessionReader(Protocol):
-    def read_result(self, call_id: str) -> str | None: ...
-
-    def search_earlier(self, query: str) -> Sequence[FoundInteraction]:
-        """Return the earlier turns that contain words of the query, best first."""
-        ...
-
-
 class _Memory(Protocol):
     def remember(self, text: str, quote: str, when: str, scope: Literal["project", "user"], replaces: str) -> str:
         """Store a statement of the user and return a line about the outcome. Raises SwecliError if it is not stored."""
@@ -79,7 +73,7 @@ class _Tasks(Protocol):
         ...
 
 
-class Changes(Protocol):
+class _ChangeRecorder(Protocol):
     """Records the files that tool calls change, for undo."""
 
     def around(self, kind: str, subject: str) -> AbstractAsyncContextManager[None]:
@@ -96,7 +90,7 @@ class ToolContext:
     """What a tool may use. Created once per session; each call gets a copy with its own callbacks and `output`."""
 
     root: Path  # the workspace, which no tool leaves
-    results: _SessionReader | None = None
+    results: SessionManager | None = None
     report: Callable[[str], None] = lambda text: None  # shows output of the running call
     seen: dict[Path, str] = field(default_factory=dict)  # digests of files when last read or written, by resolved path
     todos: list[dict[str, str]] = field(default_factory=list)
@@ -107,14 +101,11 @@ class ToolContext:
     output: HeadTail | None = None  # collects what the running call prints
     started: Callable[[ToolCall, str], None] = lambda call, summary: None  # called when a permitted call begins
     memory: _Memory | None = None
-    changes: Changes | None = None
+    changes: _ChangeRecorder | None = None
     jobs: Jobs = field(default_factory=Jobs)
     skills: dict[str, Path] = field(default_factory=dict)  # file by name
     tasks: _Tasks | None = None
     spent: Callable[[Usage, float | None], None] = lambda usage, cost: None  # called for requests of tasks; US dollars
-
-    def printed(self) -> str:
-        return "" if self.output is None else self.output.text()
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,11 +72,8 @@ def _hunk(group: list[_Code], before: list[str], after: list[str]) -> Iterator[s
     old, new = (group[0][1], group[-1][2]), (group[0][3], group[-1][4])
     yield f"@@ -{_range(*old)} +{_range(*new)} @@\n"
     for tag, i1, i2, j1, j2 in group:
-        if tag == "equal":
-            yield from (_line(" ", line) for line in before[i1:i2])
-            continue
-        yield from (_line("-", line) for line in before[i1:i2])
-        yield from (_line("+", line) for line in after[j1:j2])
+        yield from (_line(" " if tag == "equal" else "-", line) for line in before[i1:i2])
+        yield from (_line("+", line) for line in after[j1:j2] if tag != "equal")
 
 
 def _range(start: int, end: int) -> str:

@@ -157,7 +157,8 @@ async def _run(call: ToolCall, tool: Tool, params: BaseModel, plan: ToolPlan, ct
         return await tool.run(params, ctx, plan)
     except asyncio.CancelledError:
         call.error = "cancelled"
-        call.result = interrupted_text(f"Stopped by the user after {time.monotonic() - started:.0f} s", ctx.printed())
+        output = ctx.output.text() if ctx.output else ""
+        call.result = interrupted_text(f"Stopped by the user after {time.monotonic() - started:.0f} s", output)
         raise
     except Exception as error:  # noqa: BLE001  the boundary: as above
         return _failure(tool.name, error)

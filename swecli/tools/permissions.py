@@ -46,6 +46,24 @@ class PermissionRule:
             )
         return cls(*_translate(match.group(1), pattern), text.strip())
 
+    def is_for(self, tool: Tool) -> bool:
+        """Return whether the rule names the tool or its kind."""
+        return self.kind in (tool.name, tool.kind.name)
+
+    def applies(self, tool: Tool, plan: ToolPlan) -> bool:
+        """Return whether the rule, as a deny or ask rule, applies to the call."""
+        if not self.is_for(tool):
+            return False
+        if not plan.subject:
+            # without a subject (the to-do list) only a tool's name matches, or a whole kind that is not read-only
+            return self.pattern is None and (self.kind == tool.name or not tool.kind.is_read_only)
+        return self.pattern is None or tool.kind.touches(self.pattern, plan.subject)
+
+    def is_exact(self, tool: Tool, plan: ToolPlan) -> bool:
+        """Return whether the rule matches this subject and no other."""
+        exact = self.pattern is not None and plan.subject and tool.kind.exact(self.pattern, plan.subject)
+        return bool(exact) and self.is_for(tool)
+
 
 _FOREIGN = {"Bash": "run", "Read": "read", "Edit": "edit", "Write": "edit", "MultiEdit": "edit", "WebFetch": "fetch"}
 
@@ -144,19 +162,19 @@ class Permissions:
 
     def decide(self, tool: Tool, plan: ToolPlan, ctx: ToolContext) -> PermissionVerdict:
         """Return whether the planned call is allowed, needs approval or is denied."""
-        if rule := _find_applying(self.deny, tool, plan):
+        if rule := next((rule for rule in self.deny if rule.applies(tool, plan)), None):
             return PermissionVerdict("deny", "rule", f"The rule {one_line(rule.text)} forbids it.")
-        asking = _find_applying(self.ask, tool, plan)
+        asking = next((rule for rule in self.ask if rule.applies(tool, plan)), None)
         if self.mode == "plan" and "plan" not in tool.kind.unasked_in:
-            reads = not asking and tool.kind.objection((), plan.subject, ctx) is None
-            reads_only = PermissionVerdict("allow", "mode", "read-only")
-            return reads_only if reads else PermissionVerdict("deny", "mode", _PLAN_REFUSAL)
-        if rule := _find_exact([*self.session, *self.project], tool, plan):
+            if asking or tool.kind.objection((), plan.subject, ctx) is not None:
+                return PermissionVerdict("deny", "mode", _PLAN_REFUSAL)
+            return PermissionVerdict("allow", "mode", "read-only")
+        if rule := next((rule for rule in (*self.session, *self.project) if rule.is_exact(tool, plan)), None):
             return PermissionVerdict("allow", "session", f"you allowed {one_line(rule.text)}")
         if asking:
             return PermissionVerdict("ask", "rule", f"The rule {one_line(asking.text)} asks for approval.", narrow=True)
         if plan.guard:
-            if rule := _find_exact(self.allow, tool, plan):
+            if rule := next((rule for rule in self.allow if rule.is_exact(tool, plan)), None):
                 return PermissionVerdict("allow", "rule", f"the rule {one_line(rule.text)} allows it")
             return PermissionVerdict("ask", "rule", plan.guard, narrow=True)
         return self._decide_by_mode(tool, plan, ctx)
@@ -175,10 +193,10 @@ class Permissions:
             ("session", [*self.session, *self.project]), ("rule", self.allow)
         )  # fmt: skip
         for by, more in sources:
-            rules += (rule for rule in more if _is_for(rule, tool))
+            rules += (rule for rule in more if rule.is_for(tool))
             why = kind.objection(["*" if r.pattern is None else r.pattern for r in rules], plan.subject, ctx)
             if why is None:
-                names = [one_line(rule.text) for rule in rules if _applies(rule, tool, plan)]
+                names = [one_line(rule.text) for rule in rules if rule.applies(tool, plan)]
                 return PermissionVerdict("allow", by, f"allowed by {', '.join(names)}")
         if self.mode in kind.unasked_in:
             why = f"the invalid rule {one_line(broken[0])!r} must be corrected first"
@@ -199,9 +217,8 @@ def load_permissions(start: Start, root: Path, tools: Iterable[Tool]) -> tuple[P
         saved, notices = None, [f"rules saved for this folder are ignored: {error}"]
     permissions = Permissions(settings.mode, settings.allow, settings.ask, settings.deny, saved)
     for name, text, hint in permissions.broken:
-        layer = settings.origins.get(
-            f"{name}: {text}", str(saved.file) if saved and text in saved.rules else "settings"
-        )
+        source = str(saved.file) if saved and text in saved.rules else "settings"
+        layer = settings.origins.get(f"{name}: {text}", source)
         line = f"{layer}: invalid {name} rule {text!r} is IGNORED. {hint}"
         notices.append(line if name == "allow" else f"{line} Until it is corrected, every mode asks")
     idle = [f"the permission rule {rule} can never apply" for rule in permissions.unusable_rules(tools)]
@@ -217,27 +234,3 @@ def suggest_rule(tool: Tool, plan: ToolPlan, ctx: ToolContext, *, narrow: bool) 
         return "", ""
     pattern = "" if narrow else tool.kind.suggest(plan.subject, ctx)
     return f"{tool.kind.name}({pattern or tool.kind.escape(plan.subject)})", one_line(pattern or plan.subject, 60)
-
-
-def _is_for(rule: PermissionRule, tool: Tool) -> bool:
-    return rule.kind in (tool.name, tool.kind.name)
-
-
-def _find_applying(rules: Iterable[PermissionRule], tool: Tool, plan: ToolPlan) -> PermissionRule | None:
-    """Return the first deny or ask rule that applies to the call."""
-    return next((rule for rule in rules if _applies(rule, tool, plan)), None)
-
-
-def _applies(rule: PermissionRule, tool: Tool, plan: ToolPlan) -> bool:
-    if not _is_for(rule, tool):
-        return False
-    if not plan.subject:
-        # without a subject (the to-do list) only a tool's name matches, or a whole kind that is not read-only
-        return rule.pattern is None and (rule.kind == tool.name or not tool.kind.is_read_only)
-    return rule.pattern is None or tool.kind.touches(rule.pattern, plan.subject)
-
-
-def _find_exact(rules: Iterable[PermissionRule], tool: Tool, plan: ToolPlan) -> PermissionRule | None:
-    """Return the first rule that matches exactly this subject."""
-    about = (rule for rule in rules if rule.pattern is not None and plan.subject and _is_for(rule, tool))
-    return next((rule for rule in about if tool.kind.exact(rule.pattern or "", plan.subject)), None)

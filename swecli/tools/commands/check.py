@@ -8,18 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from swecli.tools.base import ToolError
-from swecli.tools.commands.programs import (
-    CommandScope,
-    Program,
-    read_only_programs,
-    rule_programs,
-    shorten,
-)
+from swecli.tools.commands.programs import CommandScope, Program, read_only_programs, rule_programs, shorten
 from swecli.tools.commands.shell_words import SimpleCommand, Word
 from swecli.tools.git import find_program_risk
 
 _BRANCH = re.compile(r"[\w.@{}^][\w./@{}~^-]*")
 _NUMBER = re.compile(r"-\d+")
+_UNKNOWN = "is not known to be read-only"
 
 
 def check_read_only(part: SimpleCommand, scope: CommandScope) -> None:
@@ -28,7 +23,7 @@ def check_read_only(part: SimpleCommand, scope: CommandScope) -> None:
     program = read_only_programs().get(name)
     if program is None:
         known = rule_programs().get(name)
-        raise ToolError(f"{shorten(name)} {known and known.refused.get('*') or 'is not known to be read-only'}")
+        raise ToolError(f"{shorten(name)} {known and known.refused.get('*') or _UNKNOWN}")
     scope.check_program(name)
     _Check(program, name, part.words[1:], scope).run()
 
@@ -67,14 +62,10 @@ class _Check:
         while self.index < len(self.words):
             word = self.words[self.index]
             self.index += 1
-            self._check_wildcards(word, strict=program.strict)
+            self._check_glob(word, strict=program.strict)
             option = not ended and word.text != "-" and (word.text.startswith("-") or word.text in program.options)
-            if (
-                program.subs
-                and not self.operands
-                and (not option or word.text in program.subs)
-                and self._check_subcommand(word)
-            ):
+            may_be_sub = program.subs and not self.operands and (not option or word.text in program.subs)
+            if may_be_sub and self._check_subcommand(word):
                 return
             if not option:
                 self.operands.append((word, self._is_checked))
@@ -91,7 +82,7 @@ class _Check:
     def _is_checked(self) -> bool:
         return self.index > self.literal
 
-    def _check_wildcards(self, word: Word, *, strict: bool) -> None:
+    def _check_glob(self, word: Word, *, strict: bool) -> None:
         if word.glob and self._is_checked:
             self.scope.check_expansion(word, strict=strict)
 
@@ -102,7 +93,7 @@ class _Check:
         name = f"{self.name} {word.text}"
         if (program := subs.get(word.text)) is None:
             if self.program.operands == "none" and self._is_checked:
-                raise ToolError(f"{shorten(name)} is not known to be read-only")
+                raise ToolError(f"{shorten(name)} {_UNKNOWN}")
             return not self._is_checked
         scope = self.scope
         for folder in self.seen.get("-C", []):
@@ -142,7 +133,7 @@ class _Check:
             word = self.words[self.index]
             self.index += 1
             value = word.text
-            self._check_wildcards(word, strict=True)
+            self._check_glob(word, strict=True)
             if value.startswith("-") and not _NUMBER.fullmatch(value):
                 raise ToolError(f"{shorten(value)} behind {name} may be an option")
         values.append(value)
@@ -151,12 +142,12 @@ class _Check:
         if kind == "@":
             self.scope.check_read(value)
         if kind == "~" and not (self.program.text and self.program.text.fullmatch(value)):
-            raise ToolError(f"{shorten(value)} is not known to be read-only")
+            raise ToolError(f"{shorten(value)} {_UNKNOWN}")
         return False
 
     def _reject_unknown(self, name: str) -> bool:
         if self._is_checked:
-            raise ToolError(f"{shorten(name)} {self.program.refused.get(name, 'is not known to be read-only')}")
+            raise ToolError(f"{shorten(name)} {self.program.refused.get(name, _UNKNOWN)}")
         self.has_unknown = True
         return False
 
@@ -204,18 +195,17 @@ class _Check:
             matches = self.program.text and self.program.text.fullmatch(text)
             odd = branch and ("--" in self.seen or not _BRANCH.fullmatch(text))
             if word.glob or odd or (kind == "match" and not matches):
-                raise ToolError(f"{shorten(text)} is not known to be read-only")
+                raise ToolError(f"{shorten(text)} {_UNKNOWN}")
             if branch and scope.resolve(text).exists():
                 raise ToolError(f"{shorten(text)} is a file: it would be overwritten")
             if kind == "first":
                 scope.check_read(text)
             elif not branch and kind != "match":
-                raise ToolError(f"{shorten(self.name)} with {shorten(text)} is not known to be read-only")
+                raise ToolError(f"{shorten(self.name)} with {shorten(text)} {_UNKNOWN}")
 
     def _check_folders(self, paths: list[str]) -> None:
         include = [value for name in self.program.include.split() for value in self.seen.get(name, [])]
         hidden = "shown" not in self.program.walks
         for path in paths or ["."]:
-            folder = path not in ("-", "/dev/null") and self.scope.resolve(path).is_dir()
-            if folder:
+            if path not in ("-", "/dev/null") and self.scope.resolve(path).is_dir():
                 self.scope.check_folder(path, hidden=hidden, include=include)
