@@ -1,4 +1,4 @@
-"""What the store returns of sessions besides their messages: plain data, importable without the database."""
+"""Plain records that the store returns and takes, importable without the database."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from swecli.models.playbook import Delta, Verdict
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """A place where words were found. A hit in a title has the role "title" and interaction 0."""
+    """One match of a search over sessions. A match in a title has the role "title" and interaction 0."""
 
     session_id: str
     title: str
@@ -25,7 +25,7 @@ class SearchHit:
 
 @dataclass(frozen=True, slots=True)
 class TextMatch:
-    """Where a text stands in one session: `where` is query, answer or `result of call_7`."""
+    """One occurrence of a text in a session: `where` is query, answer or `result of call_7`."""
 
     interaction: int
     where: str
@@ -33,14 +33,14 @@ class TextMatch:
 
     @property
     def quotation(self) -> str:
-        """The excerpt in quotes, with its turn."""
+        """Return the excerpt in quotes, with its turn."""
         return f'T{self.interaction}, {self.where}: "{self.excerpt}"'
 
 
 @dataclass(frozen=True, slots=True)
 class FoundInteraction:
-    """An interaction that a query refers to. `score` is from 0 to 1; `excerpts` are at most two quotations of about
-    400 characters, the better one first."""
+    """An interaction that a query refers to. `score` is from 0 to 1; `excerpts` are at most two, of about 400
+    characters each, the better one first."""
 
     interaction: int
     score: float
@@ -49,8 +49,8 @@ class FoundInteraction:
 
 @dataclass(frozen=True, slots=True)
 class UsageTotals:
-    """What some requests took. `cost` in US dollars, None as soon as one of them is unknown; `by_purpose` its parts
-    ("turn", "reflect", "condense" …) where it is of a session."""
+    """The usage of some requests. `cost` is in US dollars, None if that of one request is unknown; `by_purpose` splits
+    the totals of a session by purpose ("turn", "reflect", "condense" …)."""
 
     usage: Usage = field(default_factory=Usage)
     cost: float | None = 0.0
@@ -64,9 +64,9 @@ class UsageTotals:
 
 @dataclass(frozen=True, slots=True)
 class UnfinishedTurn:
-    """What a running turn has so far. `partial` is the answer behind the message with the id `after`, None where it is
-    as it was; `outputs` maps the key of an open call to its result if it ended now: what the model gets, and all of it
-    where that is more."""
+    """The state of a running turn. `partial` is the answer so far after the message with the id `after`, None if
+    unchanged; `outputs` maps keys of running calls to their output so far: as sent to the model, and in full if it was
+    truncated."""
 
     session_id: str
     interaction: int
@@ -77,8 +77,8 @@ class UnfinishedTurn:
 
 @dataclass(frozen=True, slots=True)
 class InteractionInfo:
-    """A turn. `status` is "running", "interrupted" or what it was finished with; `mark` is "good", "bad" or "" and
-    `why` the user's words; `pending` while its reflection is still to be made."""
+    """A stored turn. `status` is "running", "interrupted" or its final status; `mark` is "good", "bad" or "" and `why`
+    the user's reason; `pending` is True until its reflection is done."""
 
     session_id: str
     number: int
@@ -93,7 +93,7 @@ class InteractionInfo:
 
 @dataclass(frozen=True, slots=True)
 class PendingReflection:
-    """A finished interaction from which nothing has been learned yet."""
+    """A finished interaction whose reflection is not done."""
 
     session_id: str
     interaction: int
@@ -101,10 +101,11 @@ class PendingReflection:
 
 @dataclass(frozen=True, slots=True)
 class TurnRecord:
-    """What a turn says about the strategies in it.
+    """The outcome of a turn, and the strategies in it.
 
-    `good` is how it went (None: unknown), `weight` how much that counts (0 to 1), `signal` what showed it and `topic`
-    its kind. `shown` stood in its prompt, `cited` of them were named; `withheld` were left out to measure them.
+    `good` is the outcome (None: unknown), `weight` its weight (0 to 1), `signal` its evidence and `topic` its kind.
+    `shown` strategies were in the prompt, `cited` ones were named by the model, `withheld` ones were left out to
+    measure their effect.
     """
 
     session_id: str
@@ -121,7 +122,7 @@ class TurnRecord:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """How a check command ended; `failing` are the lines that name what fails."""
+    """The result of a check command; `failing` are the output lines that name failures."""
 
     passed: bool
     failing: tuple[str, ...] = ()
@@ -129,13 +130,13 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class TurnLessons:
-    """All that one look at a turn came to, to be kept at once.
+    """The results of one reflection on a turn, stored in one transaction.
 
-    `delta` holds changes (None: there is none, and no verdict), `verdicts` the evidence that comes with it; `figures`
-    are what scoring keeps by name, `known` what the turn's record says, `checks` how commands ended, `shown` the
-    bullets whose use is counted, `held_back` those that their score kept out: they forget a little. `lines` are for
-    the user. With `final` the turn's reflection is over, having taken `usage` and `cost`; `failure` is why it is not
-    whole. `mark` is the user's, good or bad, with why, in the place of the earlier ones in `replaces`.
+    `delta` holds the playbook changes (None: no change and no verdict), `verdicts` their evidence; `figures` are named
+    scoring values, `known` the fields of the turn's record, `checks` results by command, `shown` the bullets whose use
+    is counted, `held_back` those excluded by their score, whose evidence decays. `lines` are for the user. `final` ends
+    the turn's reflection, which took `usage` and `cost`; `failure` is why it is incomplete. `mark` is the user's good
+    or bad, with `why`, and supersedes the deltas in `replaces`.
     """
 
     interaction: int
@@ -158,7 +159,8 @@ class TurnLessons:
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """What is at a path: the digest of its content (of a link: of where it leads) and its mode; 0: nothing is there."""
+    """The state of a path: the digest of its content (of a link: of its target) and its mode, 0 if it does not
+    exist."""
 
     digest: str = ""
     mode: int = 0
@@ -166,7 +168,8 @@ class FileState:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One absolute path before and after; `interaction` is the turn that changed it, `key` its row."""
+    """The state of an absolute path before and after; `interaction` is the turn that changed it, `key` its row's
+    key."""
 
     path: str
     before: FileState
@@ -180,8 +183,8 @@ UNDO_PARTS = ("files", "conversation", "window", "playbook")
 
 @dataclass(frozen=True, slots=True)
 class UndoStep:
-    """An undo of those turns, of some of `UNDO_PARTS`. `strategies` are the bullets that were changed back, `refused`
-    says why others were not."""
+    """An undo of turns `first` to `last`, with some of `UNDO_PARTS`. `strategies` are the reverted bullets, `refused`
+    the reasons why others were not."""
 
     id: int
     first: int

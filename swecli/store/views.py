@@ -1,4 +1,4 @@
-"""Queries, read-only, over views whose names and columns stay (views.sql): the user's, and what requests took by model,
+"""Read-only SQL queries over views with stable names and columns (views.sql): the user's own, and spending by model,
 cause, tool and day."""
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from swecli.redact import redact_value
 from swecli.store.sqlite.database import Database
 from swecli.store.sqlite.files import BUSY_SECONDS
 
-_MOST_ROWS = 1_000
-_SECONDS = 20.0
-_LARGEST_CELL, _LARGEST_RESULT = 10_000_000, 50_000_000  # letters
-_LOOK_EVERY = 20_000  # instructions of SQLite, some milliseconds
-_SHOWN = 240  # letters of a cell for the eye
-_READS = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE)
-_NARROW = "Narrow it down, for example with WHERE session_id = '...' or LIMIT 100."
-_MOST_DAYS = 366
-# a request that used no token, because nobody answered, cost nothing
-_FIGURES = (
+_MAX_ROWS = 1_000
+_TIMEOUT = 20.0
+_MAX_CELL, _MAX_RESULT = 10_000_000, 50_000_000  # characters
+_POLL_INTERVAL = 20_000  # instructions of SQLite, some milliseconds
+_CELL_WIDTH = 240  # characters of a printed cell
+_READ_ACTIONS = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE)
+_NARROW_HINT = "Narrow it down, for example with WHERE session_id = '...' or LIMIT 100."
+_MAX_DAYS = 366
+# a request without tokens, because it got no answer, cost nothing
+_TOTALS = (
     "count(*) AS requests, sum(tokens_in) AS sent, sum(tokens_cached) AS cached,"
     " sum(tokens_out + tokens_reasoning) AS received, CASE WHEN"
     " count(*) FILTER (WHERE cost IS NULL AND tokens_in + tokens_out > 0) = 0 THEN total(cost) END AS cost"
 )
-_BY = {"models": "model", "causes": "purpose"}
+_GROUP_COLUMNS = {"models": "model", "causes": "purpose"}
 _DAY = "date(created_at, 'localtime')"
 Spending = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """What a query found, secrets redacted; `more` where there would have been more rows."""
+class _QueryResult:
+    """The redacted result of a query; `more` if rows were cut off."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
@@ -47,34 +47,31 @@ class _Found:
 
     @property
     def records(self) -> list[dict[str, Any]]:
-        """The rows as JSON objects."""
+        """Return the rows as JSON objects."""
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
     @property
     def cells(self) -> tuple[tuple[str, ...], ...]:
-        """The rows for the eye."""
-        return tuple(tuple(map(_cell, row)) for row in self.rows)
+        """Return the rows as text to print."""
+        return tuple(tuple(map(_format_cell, row)) for row in self.rows)
 
     @property
     def note(self) -> str:
-        """That rows are missing, "" where none is."""
+        """Return a note that rows were cut off, or ""."""
         return f"Only the first {len(self.rows):,} rows; there are more: add LIMIT, or --limit N." if self.more else ""
 
 
-def run_query(database: Database, statement: str, limit: int = _MOST_ROWS, stop: Event | None = None) -> _Found:
-    """At most `limit` rows of one SELECT, as of one moment; without a statement, the views and their columns. Another
-    thread ends it by `stop`.
-
-    Raises BadInput for what is not a query or does more than read, LimitReached after 20 s.
-    """
-    with _reading(database) as connection:
+def run_query(database: Database, statement: str, limit: int = _MAX_ROWS, stop: Event | None = None) -> _QueryResult:
+    """Return at most `limit` rows of one SELECT, or the views and their columns if the statement is empty. Another
+    thread may cancel it by `stop`. Raises BadInput for anything but a read-only query, LimitReached after 20 s."""
+    with _connect(database) as connection:
         if not statement.strip():
-            return _views_in(connection)
-        until = time.monotonic() + _SECONDS
+            return _list_views(connection)
+        until = time.monotonic() + _TIMEOUT
         connection.set_progress_handler(
-            lambda: time.monotonic() > until or (stop is not None and stop.is_set()), _LOOK_EVERY
+            lambda: time.monotonic() > until or (stop is not None and stop.is_set()), _POLL_INTERVAL
         )
-        connection.set_authorizer(_only_reads)
+        connection.set_authorizer(_authorize)
         try:
             cursor = connection.execute(statement)
             if cursor.description is None:
@@ -83,49 +80,51 @@ def run_query(database: Database, statement: str, limit: int = _MOST_ROWS, stop:
             rows, more = _fetch(cursor, limit)
         except (sqlite3.Error, sqlite3.Warning) as error:
             if getattr(error, "sqlite_errorcode", 0) != sqlite3.SQLITE_INTERRUPT:
-                raise _refused(error) from error
+                raise _query_error(error) from error
             if time.monotonic() <= until:  # Ctrl-C: SQLite's callback cannot raise
                 raise KeyboardInterrupt from None
-            raise LimitReached(f"The query was stopped after {_SECONDS:.0f} seconds.", _NARROW) from None
-    return _Found(columns, tuple(tuple(redact_value(list(row))) for row in rows), more)
+            raise LimitReached(f"The query was stopped after {_TIMEOUT:.0f} seconds.", _NARROW_HINT) from None
+    return _QueryResult(columns, tuple(tuple(redact_value(list(row))) for row in rows), more)
 
 
 def copy_with_views(database: Database, to: Path) -> Path:
-    """A copy of the database with the views in it, for other programs. Raises BadInput, StoreError."""
+    """Copy the database, add the views for other programs, and return its path. Raises BadInput, StoreError."""
     copy = database.backup(to)
     with closing(sqlite3.connect(copy)) as connection:
-        connection.executescript(_views())
+        connection.executescript(_view_definitions())
     return copy
 
 
 def session_spending(database: Database, session_id: str) -> Spending:
-    """A session's `models`, `causes` and `tools`, most tokens first: records with a `name`, `requests`, tokens `sent`
-    (of which `cached`) and `received`, `cost` in US dollars (None where a price is unknown); of a tool its `calls`, how
-    many `failed`, and the `tokens` of its results."""
-    return _by(database, f"session_id = '{session_id}'")
+    """Return a session's spending by `models`, `causes` and `tools`, most tokens first: records with `name`,
+    `requests`, tokens `sent` (of which `cached`) and `received`, `cost` in US dollars (None if a price is unknown); for
+    tools `calls`, `failed` calls and the `tokens` of their results."""
+    return _group_spending(database, f"session_id = '{session_id}'")
 
 
 def daily_spending(database: Database, days: int, today: date) -> Spending:
-    """The same of all sessions of the last `days`, with the `days` themselves, oldest first, none left out, and
-    `total`, which also has `sessions` and `turns`. Raises BadInput for a number of days out of 1 to 366."""
-    if not 1 <= days <= _MOST_DAYS:
-        raise BadInput(f"{days} days cannot be shown.", f"Name a number from 1 to {_MOST_DAYS}.")
+    """Return the same for all sessions of the last `days`, with a record for each of the `days`, oldest first, and
+    `total`, which also has `sessions` and `turns`. Raises BadInput unless `days` is from 1 to 366."""
+    if not 1 <= days <= _MAX_DAYS:
+        raise BadInput(f"{days} days cannot be shown.", f"Name a number from 1 to {_MAX_DAYS}.")
     first = today - timedelta(days - 1)
     where = f"{_DAY} BETWEEN '{first}' AND '{today}'"
-    found = run_query(database, f"SELECT {_DAY} AS name, {_FIGURES} FROM requests WHERE {where} GROUP BY 1").records
+    found = run_query(database, f"SELECT {_DAY} AS name, {_TOTALS} FROM requests WHERE {where} GROUP BY 1").records
     of = {one["name"]: one for one in found}
     none = {"requests": 0, "sent": 0, "cached": 0, "received": 0, "cost": 0.0}
     names = [str(first + timedelta(number)) for number in range(days)]
     counted = "count(DISTINCT session_id) AS sessions, count(DISTINCT session_id || '/' || turn) AS turns"
-    total = run_query(database, f"SELECT {counted}, {_FIGURES} FROM requests WHERE {where}").records[0]
+    total = run_query(database, f"SELECT {counted}, {_TOTALS} FROM requests WHERE {where}").records[0]
     total = {name: 0 if value is None and name != "cost" else value for name, value in total.items()}
-    return {"days": [of.get(name, {"name": name} | none) for name in names], "total": total} | _by(database, where)
+    return {"days": [of.get(name, {"name": name} | none) for name in names], "total": total} | _group_spending(
+        database, where
+    )
 
 
-def _by(database: Database, where: str) -> Spending:
+def _group_spending(database: Database, where: str) -> Spending:
     found: Spending = {}
-    for name, column in _BY.items():
-        chosen = f"SELECT {column} AS name, {_FIGURES} FROM requests WHERE {where} GROUP BY 1 ORDER BY sent DESC"
+    for name, column in _GROUP_COLUMNS.items():
+        chosen = f"SELECT {column} AS name, {_TOTALS} FROM requests WHERE {where} GROUP BY 1 ORDER BY sent DESC"
         found[name] = run_query(database, chosen).records
     figures = "count(*) AS calls, count(error) AS failed, total(tokens) AS tokens"
     tools = f"SELECT tool AS name, {figures} FROM calls WHERE {where} GROUP BY 1 ORDER BY tokens DESC, calls DESC"
@@ -133,50 +132,50 @@ def _by(database: Database, where: str) -> Spending:
     return found
 
 
-def _views() -> str:
+def _view_definitions() -> str:
     return Path(__file__).with_suffix(".sql").read_text(encoding="utf-8")
 
 
 @contextmanager
-def _reading(database: Database) -> Iterator[sqlite3.Connection]:
-    """A connection of its own that can change nothing, with the views."""
+def _connect(database: Database) -> Iterator[sqlite3.Connection]:
+    """Open a read-only connection with the views."""
     where = f"{database.path.as_uri()}?mode=ro" if database.path else ":memory:"
     if database.only_read and database.path and not Path(f"{database.path}-wal").exists():
-        where += "&immutable=1"  # nobody can write it
+        where += "&immutable=1"  # a read-only database without a log has no writer
     connection = sqlite3.connect(where, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     with closing(connection):
         if database.path is None:
             with database.reading() as db:
                 db.connection().connection.driver_connection.backup(connection)  # type: ignore[union-attr]  # open
-        connection.executescript(_views().replace("CREATE VIEW", "CREATE TEMP VIEW"))
+        connection.executescript(_view_definitions().replace("CREATE VIEW", "CREATE TEMP VIEW"))
         connection.execute("PRAGMA query_only = ON")
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_CELL)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_CELL)
         yield connection
 
 
-def _views_in(connection: sqlite3.Connection) -> _Found:
+def _list_views(connection: sqlite3.Connection) -> _QueryResult:
     names = [name for (name,) in connection.execute("SELECT name FROM sqlite_temp_master ORDER BY rowid")]
     selected = (connection.execute(f"SELECT * FROM {name} LIMIT 0").description for name in names)
     rows = ((name, ", ".join(column[0] for column in one)) for name, one in zip(names, selected, strict=True))
-    return _Found(("view", "columns"), tuple(rows))
+    return _QueryResult(("view", "columns"), tuple(rows))
 
 
-def _only_reads(action: int, _first: str | None, *_: str | None) -> int:
-    return sqlite3.SQLITE_OK if action in _READS else sqlite3.SQLITE_DENY
+def _authorize(action: int, _first: str | None, *_: str | None) -> int:
+    return sqlite3.SQLITE_OK if action in _READ_ACTIONS else sqlite3.SQLITE_DENY
 
 
 def _fetch(cursor: sqlite3.Cursor, limit: int) -> tuple[list[tuple[Any, ...]], bool]:
-    """Rows up to the limit, or to what a process can hold, and whether there is another."""
-    rows, letters = list[tuple[Any, ...]](), 0
+    """Return rows up to the limit or the maximum size, and whether more exist."""
+    rows, size = list[tuple[Any, ...]](), 0
     for row in cursor:
-        letters += sum(len(cell) for cell in row if isinstance(cell, str | bytes))
-        if len(rows) == limit or letters > _LARGEST_RESULT:
+        size += sum(len(cell) for cell in row if isinstance(cell, str | bytes))
+        if len(rows) == limit or size > _MAX_RESULT:
             return rows, True
         rows.append(row)
     return rows, False
 
 
-def _refused(error: Exception) -> BadInput:
+def _query_error(error: Exception) -> BadInput:
     why = str(error).rstrip(".")
     denied = getattr(error, "sqlite_errorcode", 0) in (sqlite3.SQLITE_AUTH, sqlite3.SQLITE_READONLY)
     if denied or why.startswith("cannot modify"):  # a view
@@ -184,8 +183,8 @@ def _refused(error: Exception) -> BadInput:
     return BadInput(f"The query cannot be run: {why}.", "`swecli sql` and /sql without a query list views and columns.")
 
 
-def _cell(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     text = (
         "" if value is None else f"{value:.10g}" if isinstance(value, float) else " ".join(str(value)[:1_000].split())
     )
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+    return text if len(text) <= _CELL_WIDTH else text[: _CELL_WIDTH - 1] + "…"

@@ -150,7 +150,7 @@ def test_a_session_that_is_here_is_not_taken_in_twice(run: Run) -> None:
     session, _ = exported(run, "alpha")
     done = run("sessions", "import", "e.json")
     assert done.code == 42
-    assert f"{session} is already here" in done.complaint
+    assert f"{session} already exists" in done.complaint
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "nonsense", '{"id": 5}', "[" * 100_000, "\x00"])

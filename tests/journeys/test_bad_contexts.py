@@ -128,7 +128,7 @@ async def test_an_imported_call_without_its_result_is_gone_on_with_and_no_file_i
     assert (first.returncode, "Imported 2 turns from Claude Code as " in out) == (0, True), out
     again = shell("sessions", "import", str(file))
     second, _ = again.communicate(timeout=60)
-    assert (again.returncode, "is already here" in second) == (42, True)
+    assert (again.returncode, "already exists" in second) == (42, True)
     model = ScriptedModel(["It is fixed."])
     runtime = make_runtime(model, learn=False, resume=out.split(" as ")[1].split(";")[0])
     assert (await run_turn(runtime, "go on", learn=False))[-1].type == "turn_finished"

@@ -77,7 +77,7 @@ def test_the_script_prints_the_id_and_refuses_a_second_time(tmp_path: Path) -> N
     first, second = (subprocess.run(command, capture_output=True, text=True, check=False) for _ in range(2))
     assert (first.returncode, first.stdout.strip()) == (0, exported(3, 1, "m")["id"])
     assert second.returncode == 1
-    assert "is already here" in second.stderr
+    assert "already exists" in second.stderr
 
 
 @pytest.mark.slow

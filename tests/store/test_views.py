@@ -113,7 +113,7 @@ def test_large_values_end_too(memory: Database) -> None:
 
 
 def test_an_endless_query_is_stopped(memory: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(views, "_SECONDS", 0.1)
+    monkeypatch.setattr(views, "_TIMEOUT", 0.1)
     with pytest.raises(LimitReached, match="stopped"):
         run_query(memory, ENDLESS.format("count(*)"))
 
@@ -126,7 +126,7 @@ def test_another_thread_ends_it(stored: SessionManager) -> None:
 
 
 def test_others_write_while_a_query_reads(stored: SessionManager, path: Path) -> None:
-    with views._reading(stored.database) as connection:
+    with views._connect(stored.database) as connection:
         cursor = connection.execute("SELECT content FROM messages")
         cursor.fetchone()
         stored.begin_interaction("and without tax?")

@@ -1,8 +1,8 @@
-"""A session with all that belongs to it as one value: what a fork copies, an export writes and an import reads; and how
-one is deleted.
+"""Export, fork and delete sessions. An `Archive` is a session with all its rows as one JSON-like value, which forks and
+imports write.
 
-The value holds each table's own columns, so that a new column goes along by itself. Keys of the database stay out:
-messages and reductions are numbered from 1 within the session.
+The value holds the columns of each table, so that a new column needs no code here. Database keys are left out: messages
+and reductions are numbered from 1 within the session.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from swecli.store.tables.sessions import (
 )
 
 Archive = dict[str, Any]
-_ELSEWHERE = "elsewhere:"  # before the id of a strategy that is not there: its number belongs to another one
-# what is of this database, or of the process that runs a turn
+_FOREIGN = "elsewhere:"  # prefix of the id of a strategy that does not exist here
+# columns that belong to this database, or to the process that runs a turn
 EXCLUDED_COLUMNS: Mapping[type[sqlmodel.SQLModel], set[str]] = {
     SessionRow: {"number", "interactions", "messages"},
     InteractionRow: {"id", "session_id", "pid", "pending", "partial", "partial_after"},
     TurnRow: {"id", "session_id", "interaction"},
-    MessageRow: {"session_id", "blocks"},  # of use to one provider only, and text to nobody
+    MessageRow: {"session_id", "blocks"},  # `blocks` is in the format of one provider
     CallRow: {"id", "session_id", "message_id", "call_id"},
     RequestRow: {"id", "session_id"},
     ReductionRow: {"session_id"},
@@ -52,7 +52,7 @@ EXCLUDED_COLUMNS: Mapping[type[sqlmodel.SQLModel], set[str]] = {
 
 
 def export(database: Database, ref: str) -> Archive:
-    """A session as plain JSON values. Raises BadInput when none is meant by `ref`, or more than one."""
+    """Return a session as plain JSON values. Raises BadInput if `ref` matches no session or several."""
     with database.reading() as db:
         row = find_row(db, ref)
         bullets = load_bullets(db, Session(row.id, row.directory, project=row.project)).bullets.values()
@@ -63,16 +63,16 @@ def export(database: Database, ref: str) -> Archive:
 
 
 def rename_strategies(whole: Archive, names: Mapping[str, str]) -> None:
-    """Let the turns name strategies as `names` says. What is not in it is marked: no other one gets its credit."""
+    """Replace the strategy ids in the turns by `names`. Ids not in it get a prefix, so that they match no strategy."""
     for turn in whole["interactions"]:
         record = turn["playbook"] or {}
         for holder, name in ((turn, "shown"), (turn, "cited"), (record, "withheld")):
             if holder.get(name):
-                holder[name] = [names.get(one, _ELSEWHERE + one.removeprefix(_ELSEWHERE)) for one in holder[name]]
+                holder[name] = [names.get(one, _FOREIGN + one.removeprefix(_FOREIGN)) for one in holder[name]]
 
 
 def read(db: sqlmodel.Session, session_id: str, last: int) -> Archive:
-    """What belongs to the interactions of a session up to that one, within a transaction."""
+    """Return the rows of a session's interactions up to number `last`. Must run in a transaction."""
     records = {row.interaction: _columns(row) for row in _rows(db, TurnRow, session_id, last)}
     calls: dict[int, list[Archive]] = {}
     theirs = select(CallRow, FullResultRow.text).filter_by(session_id=session_id).order_by(col(CallRow.id))
@@ -95,19 +95,19 @@ def read(db: sqlmodel.Session, session_id: str, last: int) -> Archive:
 
 
 def _rows(db: sqlmodel.Session, table: Any, session_id: str, last: int) -> list[Any]:
-    """A session's rows in the order in which they were made."""
+    """Return a session's rows in the order of their primary keys."""
     number = table.number if table is InteractionRow else table.interaction
     theirs = select(table).filter_by(session_id=session_id).where(number <= last)
     return list(db.exec(theirs.order_by(*table.__table__.primary_key.columns)).all())
 
 
 def _columns(row: sqlmodel.SQLModel) -> Archive:
-    known = row.model_dump(exclude=EXCLUDED_COLUMNS[type(row)])  # in an order that differs from process to process
+    known = row.model_dump(exclude=EXCLUDED_COLUMNS[type(row)])  # its order differs between processes
     return {name: known[name] for name in type(row).model_fields if name in known}
 
 
 def _numbered(rows: list[ReductionRow]) -> list[Archive]:
-    """Reductions numbered from 1; one that takes another back names it by that."""
+    """Number reductions from 1; the undo of a reduction refers to it by that number."""
     places = {f"R-{row.number}": place for place, row in enumerate(rows, 1)}
     found = []
     for place, row in enumerate(rows, 1):
@@ -117,18 +117,18 @@ def _numbered(rows: list[ReductionRow]) -> list[Archive]:
 
 
 def write(db: sqlmodel.Session, session_id: str, whole: Archive) -> None:
-    """Store what `read` gave as another session's, which has its row already. Within a transaction."""
+    """Store the rows that `read` returned under another session, whose own row exists. Must run in a transaction."""
     of: Archive = {"session_id": session_id}
     for turn in whole["interactions"]:
-        db.add(InteractionRow(**_without(turn, "playbook"), **of, pending=False))
+        db.add(InteractionRow(**_omit(turn, "playbook"), **of, pending=False))
         if turn["playbook"] is not None:
             db.add(TurnRow(**turn["playbook"], **of, interaction=turn["number"]))
-    messages = [MessageRow(**_without(message, "id", "tool_calls"), **of) for message in whole["messages"]]
+    messages = [MessageRow(**_omit(message, "id", "tool_calls"), **of) for message in whole["messages"]]
     db.add_all(messages)
-    db.flush()  # gives them their keys, in this order
+    db.flush()  # assigns the keys, in this order
     for row, message in zip(messages, whole["messages"], strict=True):
         for call in message["tool_calls"]:
-            known = _without(call, "id", "full_result")
+            known = _omit(call, "id", "full_result")
             stored_call = CallRow(**known, **of, call_id=call["id"], message_id=row.id or 0)
             db.add(stored_call)
             if call.get("full_result") is not None:
@@ -147,14 +147,14 @@ def write(db: sqlmodel.Session, session_id: str, whole: Archive) -> None:
     db.flush()
 
 
-def _without(value: Archive, *names: str) -> Archive:
+def _omit(value: Archive, *names: str) -> Archive:
     return {name: item for name, item in value.items() if name not in names}
 
 
 def fork(database: Database, ref: str, upto: int | None) -> str:
-    """Copy a session up to that interaction (None: all) into a new one; returns its id. Messages, calls, turn records,
-    reductions and the session's own strategies go along; what it cost stays with the first. What the copied turns show
-    of strategies counts once. Raises BadInput when none is meant by `ref`, or more than one."""
+    """Copy a session up to interaction `upto` (None: all) into a new one, and return its id. Copies messages, calls,
+    turn records, reductions and the session's own strategies, but neither costs nor evidence. Raises BadInput if `ref`
+    matches no session or several."""
     with database.transaction() as db:
         old = find_row(db, ref)
         last = old.interactions if upto is None else max(0, min(upto, old.interactions))
@@ -168,7 +168,7 @@ def fork(database: Database, ref: str, upto: int | None) -> str:
         write(db, new.id, whole | {"requests": []})
         for choice in _rows(db, ChoiceRow, old.id, last):
             db.add(ChoiceRow(**choice.model_dump() | {"session_id": new.id}))
-        # what the copied turns teach is learned from the first ones, and counts once
+        # evidence counts once: reflections run on the original turns only
         db.add_all(ReflectionRow(session_id=new.id, interaction=n, status="done") for n in range(1, last + 1))
         _copy_bullets(db, old.id, new.id)
         return new.id
@@ -185,8 +185,8 @@ def _copy_bullets(db: sqlmodel.Session, old: str, new: str) -> None:
 
 
 def delete(database: Database, ref: str, keep: str = "") -> str:
-    """Delete a session with all that belongs to it alone; returns its id. Strategies of its project and of the user
-    stay, with their evidence. Raises BadInput when none is meant by `ref`, more than one, or the one of id `keep`."""
+    """Delete a session with its own strategies, and return its id. Strategies of the project and the user are kept,
+    with their evidence. Raises BadInput if `ref` matches no session, several, or the one with the id `keep`."""
     with database.transaction() as db:
         session = find_row(db, ref).id
         if session == keep:

@@ -1,7 +1,5 @@
-"""A file that holds a session: an export of swecli, or a transcript of another tool, found by looking.
-
-What it holds is checked whole and then written in one transaction.
-"""
+"""Import a session from a file: an export of swecli, or a transcript of another tool; the format is detected. The
+content is validated as a whole and then written in one transaction."""
 
 from __future__ import annotations
 
@@ -39,8 +37,8 @@ from swecli.store.tables.sessions import (
     TranscriptLineRow,
 )
 
-MAX_BYTES = 100_000_000  # bytes: a session is held in memory while it is checked
-_HEAD = 65_536
+MAX_BYTES = 100_000_000  # a session is validated in memory
+_HEAD = 65_536  # characters from which the format is detected
 _FORMATS = (
     "What can be imported: exports (swecli sessions export ID > FILE) and transcripts of Claude Code, codex, pi "
     "and aider."
@@ -50,9 +48,8 @@ _HINT = "Make one with: swecli sessions export ID > FILE"
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """What came of it. `strategies` of the session's own were taken in; `left_out` are those of its project and of
-    its user, which are not the session's to bring. `tool` wrote the transcript that it was, `skipped` names what could
-    not be read of it."""
+    """Counts of an import. `strategies` of the session were imported, the `left_out` ones of its project and user were
+    not. `tool` is the name of the transcript's tool, `skipped` describes the lines that could not be read."""
 
     session_id: str
     interactions: int
@@ -66,7 +63,7 @@ class ImportResult:
 _Text = Annotated[str, AfterValidator(clean_text)]
 _Count = Annotated[int, Field(ge=0, lt=2**63)]
 _Names = list[_Text] | None
-_SAFE: Mapping[Any, Any] = {
+_SAFE_TYPES: Mapping[Any, Any] = {
     datetime: AwareDatetime,
     datetime | None: AwareDatetime | None,
     str: _Text,
@@ -76,77 +73,77 @@ _SAFE: Mapping[Any, Any] = {
 }
 
 
-def _shape(table: type[sqlmodel.SQLModel], **narrower: Any) -> Any:
-    """What a row of the table looks like in a file; a time has to be given where the table would take the present."""
+def _row_model(table: type[sqlmodel.SQLModel], **narrower: Any) -> Any:
+    """Return the pydantic model of a table's rows in a file. Times with a default of now are required there."""
     fields: dict[str, Any] = {
-        name: (_SAFE.get(field.annotation, field.annotation), ... if field.default_factory else field.default)
+        name: (_SAFE_TYPES.get(field.annotation, field.annotation), ... if field.default_factory else field.default)
         for name, field in table.model_fields.items()
         if name not in EXCLUDED_COLUMNS[table]
     }
     return create_model(table.__name__, **fields | narrower)
 
 
-def _many(shape: Any, default: Any = ...) -> Any:
-    return list.__class_getitem__(shape), default
+def _list_of(model: Any, default: Any = ...) -> Any:
+    return list.__class_getitem__(model), default
 
 
 _ROLES = Literal["user", "assistant", "system"]
 
 
 class _Image(BaseModel):
-    name: _Text  # in the order in which they are stored: an export of the import is the same to the byte
+    name: _Text  # fields in stored order, so that exporting an import gives the same bytes
     label: _Text
     media_type: Annotated[str, Field(pattern="^image/(png|jpeg|gif|webp)$")]
     data: Annotated[str, Field(pattern="^[A-Za-z0-9+/]+={0,2}$")]
 
 
 _ID = Annotated[_Text, Field(pattern="^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
-_Call = _shape(
+_Call = _row_model(
     CallRow, id=(_Text, ...), parameters=(dict[str, Any], {}), full_result=(_Text | None, None),
     exit_code=(int | None, None), duration_ms=(int | None, None),
 )  # fmt: skip
-_Message = _shape(
+_Message = _row_model(
     MessageRow, id=(Any, None), role=(_ROLES, ...), interaction=(_Count, ...),
-    tool_calls=_many(_Call, []), images=(list[_Image] | None, None),
+    tool_calls=_list_of(_Call, []), images=(list[_Image] | None, None),
 )  # fmt: skip
-_Record = _shape(TurnRow, weight=(Annotated[float, Field(ge=0, le=1)], 0.0), withheld=(_Names, None))
-_Turn = _shape(
+_Record = _row_model(TurnRow, weight=(Annotated[float, Field(ge=0, le=1)], 0.0), withheld=(_Names, None))
+_Turn = _row_model(
     InteractionRow, status=(_Text, ...), shown=(_Names, None), cited=(_Names, None), playbook=(_Record | None, None)
 )
-_Reduction = _shape(ReductionRow, number=(_Count, ...))
-_Bullet = _shape(
+_Reduction = _row_model(ReductionRow, number=(_Count, ...))
+_Bullet = _row_model(
     BulletRow, id=(_Text, ""), kind=(Kind, ...), scope=(Scope, ...),
     state=(State, ...), trust=(Trust, ...), anchors=(tuple[_Text, ...], ()),
 )  # fmt: skip
-_Export = _shape(
+_Export = _row_model(
     SessionRow, id=(_ID, ...), directory=(_Text, ...), cost=(float | None, None),
-    window_start=(Annotated[_Count, Field(ge=1)], 1), interactions=_many(_Turn), messages=_many(_Message),
-    requests=_many(_shape(RequestRow), []), reductions=_many(_Reduction, []),
-    survivors=_many(_shape(SurvivorRow), []), playbook=_many(_Bullet, []),
+    window_start=(Annotated[_Count, Field(ge=1)], 1), interactions=_list_of(_Turn), messages=_list_of(_Message),
+    requests=_list_of(_row_model(RequestRow), []), reductions=_list_of(_Reduction, []),
+    survivors=_list_of(_row_model(SurvivorRow), []), playbook=_list_of(_Bullet, []),
 )  # fmt: skip
 
 
 def import_session(database: Database, value: Any, lines: Sequence[tuple[int, str]] = ()) -> ImportResult:
-    """Take in what `SessionManager.export` gave, under its own id; its turns count as reflected upon. `lines` are those
-    of the transcript that it was read from, with their numbers: they hold what the session has no place for. Raises
-    BadInput with the first thing that is wrong, or when the session is already there."""
+    """Store a value of `SessionManager.export` under its own id; its turns count as reflected upon. `lines` are the
+    numbered raw lines of a transcript, stored for search. Raises BadInput on the first validation error, or if the
+    session already exists."""
     try:
         whole = _Export.model_validate(value).model_dump()
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"]) or "the whole"
+        where = ".".join(str(part) for part in first["loc"]) or "the whole file"
         raise BadInput(f"Not an export of a session: {where}: {first['msg']}.", _HINT) from None
-    _check(whole)
+    _validate(whole)
     bullets = whole.pop("playbook")
     own = [bullet for bullet in bullets if bullet["scope"] == "session"]
     with database.transaction() as db:
         if db.exec(select(SessionRow.id).filter_by(id=whole["id"])).first() is not None:
-            raise BadInput(f"The session {whole['id']} is already here.", f"Go on with it: swecli -r {whole['id']}")
+            raise BadInput(f"The session {whole['id']} already exists.", f"Continue it: swecli -r {whole['id']}")
         row = SessionRow(**{name: value for name, value in whole.items() if not isinstance(value, list)})
         row.interactions, row.messages = len(whole["interactions"]), len(whole["messages"])
         db.add(row)
         db.flush()
-        names = _write_bullets(db, row, own) | _known_here(db, row.project, bullets)
+        names = _write_bullets(db, row, own) | _match_bullets(db, row.project, bullets)
         rename_strategies(whole, names)
         write(db, row.id, whole)
         if lines:
@@ -155,8 +152,8 @@ def import_session(database: Database, value: Any, lines: Sequence[tuple[int, st
     return ImportResult(row.id, row.interactions, row.messages, len(own), len(bullets) - len(own))
 
 
-def _check(whole: Archive) -> None:
-    """What the shape alone does not say. Raises BadInput."""
+def _validate(whole: Archive) -> None:
+    """Validate what the models cannot: numbering, window and reductions. Raises BadInput."""
     turns = [turn["number"] for turn in whole["interactions"]]
     if turns != list(range(1, len(turns) + 1)):
         raise BadInput("Not an export of a session: its turns are not numbered 1, 2, 3 …", _HINT)
@@ -168,15 +165,15 @@ def _check(whole: Archive) -> None:
         WindowSpec.parse(whole["window_spec"] or "5")
         for place, row in enumerate(whole["reductions"]):
             for name, make in (("epoch", Epoch.from_json), ("edits", Edits.from_json)):
-                where = f"reductions.{place}.{name}"  # what the next request is built from
+                where = f"reductions.{place}.{name}"
                 make(row[name] or {"first": 1, "system": ""})
     except (ValueError, TypeError, AttributeError, KeyError) as error:
         raise BadInput(f"Not an export of a session: {where}: {error}.", _HINT) from error
 
 
 def _write_bullets(db: sqlmodel.Session, session: SessionRow, own: Sequence[Archive]) -> dict[str, str]:
-    """Take in the session's own strategies: under their numbers, or new ones where those were given once. What they
-    are called here, by what the export calls them."""
+    """Store the session's own strategies under their numbers, or new ones if a number was used here before. Returns
+    their ids here by their ids in the export."""
     newest = last_number(db)
     names: dict[str, str] = {}
     for bullet in sorted(own, key=lambda bullet: number_of(bullet["id"])):
@@ -191,9 +188,9 @@ def _write_bullets(db: sqlmodel.Session, session: SessionRow, own: Sequence[Arch
     return names
 
 
-def _known_here(db: sqlmodel.Session, project: str, bullets: Iterable[Archive]) -> dict[str, str]:
-    """Which of an export's strategies of a project and of its user are here too, word for word: their ids by the ids
-    that the export has for them."""
+def _match_bullets(db: sqlmodel.Session, project: str, bullets: Iterable[Archive]) -> dict[str, str]:
+    """Match an export's project and user strategies with stored ones of equal content. Returns their ids here by their
+    ids in the export."""
     found: dict[str, str] = {}
     for bullet in (one for one in bullets if one["scope"] != "session"):
         where = {"project": project} if bullet["scope"] == "project" else {}
@@ -205,12 +202,12 @@ def _known_here(db: sqlmodel.Session, project: str, bullets: Iterable[Archive]) 
 
 
 def import_file(database: Database, path: Path) -> ImportResult:
-    """Take in the session that a file holds. What is broken in a transcript is skipped and named. Raises BadInput."""
+    """Import the session of a file. Broken lines of a transcript are skipped and reported. Raises BadInput."""
     try:
         if (size := path.stat().st_size) > MAX_BYTES:
             raise BadInput(
                 f"{path} has {size / 1e6:,.0f} MB; files of up to {MAX_BYTES / 1e6:,.0f} MB can be imported.",
-                "Split it, or import the session it ends with.",
+                "Split it into smaller files.",
             )
         text = path.read_bytes().decode("utf-8-sig", "replace")
     except OSError as error:
@@ -223,7 +220,7 @@ def import_file(database: Database, path: Path) -> ImportResult:
     tool, read = known
     transcript = Transcript(tool, str(path.absolute().parent))
     read(enumerate(text.split("\n"), 1), transcript)
-    if not (whole := transcript.archive()):
+    if not (whole := transcript.to_archive()):
         raise BadInput(f"{path} looks like a transcript of {tool}, but no turn of it can be read.", _FORMATS)
     imported = import_session(database, whole, transcript.lines)
     return replace(imported, tool=tool, skipped=tuple(transcript.skipped))

@@ -1,4 +1,4 @@
-"""What a transcript of another tool becomes: turns, gathered line by line into the value that an import reads."""
+"""A transcript of another tool, built line by line, and helpers to parse its JSON."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from typing import Any
 
 from swecli.models.message import Usage
 
-Line = tuple[int, str]  # its number in the file, from 1, and its text
+Line = tuple[int, str]  # number from 1, text
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class Transcript:
-    """A session as another tool wrote it down. Broken lines are named in `skipped`; every line is kept in `lines`."""
+    """A session of another tool. `lines` holds every line read, `skipped` describes the broken ones."""
 
     def __init__(self, tool: str, directory: str) -> None:
         self.tool, self.directory = tool, directory
         self.id = self.title = self.model = ""
-        self.at = datetime.now(UTC)
-        self.line = 0  # the number of the one that is read
+        self.time = datetime.now(UTC)
+        self.line = 0  # number of the current line
         self.skipped: list[str] = []
         self.lines: list[Line] = []
         self._messages: list[dict[str, Any]] = []
@@ -33,44 +33,45 @@ class Transcript:
         self._calls: dict[str, dict[str, Any]] = {}
         self._key = ""
 
-    def take_time(self, value: Any) -> None:
-        """Go on at that moment: ISO 8601, or milliseconds since 1970. What is neither changes nothing."""
+    def set_time(self, value: Any) -> None:
+        """Set the time of what follows, from ISO 8601 or milliseconds since 1970. Invalid or earlier times are
+        ignored."""
         try:
-            at = datetime.fromtimestamp(value / 1000, UTC) if isinstance(value, (int, float)) else _moment(value)
+            at = datetime.fromtimestamp(value / 1000, UTC) if isinstance(value, (int, float)) else _parse_time(value)
         except (ValueError, OverflowError, OSError, TypeError):
             return
-        if not self._turns or at >= self.at:
-            self.at = at
+        if not self._turns or at >= self.time:
+            self.time = at
 
-    def query(self, text: str) -> None:
-        """The user typed something: a turn begins."""
+    def add_query(self, text: str) -> None:
+        """Start a turn with the user's text."""
         if self._turns:
-            self._turns[-1]["finished_at"] = self.at
+            self._turns[-1]["finished_at"] = self.time
         number = len(self._turns) + 1
-        self._turns.append({"number": number, "status": "done", "started_at": self.at, "finished_at": self.at})
+        self._turns.append({"number": number, "status": "done", "started_at": self.time, "finished_at": self.time})
         self._add("user", text)
 
-    def waits(self, words: str) -> bool:
-        """Whether the newest message is the user's, with these words."""
+    def ends_with_query(self, words: str) -> bool:
+        """Return whether the last message is a query that contains these words."""
         last = self._messages[-1] if self._messages else {"role": "", "content": ""}
         return last["role"] == "user" and words.strip() in last["content"]
 
-    def answer(self, text: str, *, reasoning: str = "", key: str = "") -> None:
-        """The model wrote something. Pieces with the same `key`, one after another, are one message."""
+    def add_answer(self, text: str, *, reasoning: str = "", key: str = "") -> None:
+        """Add text of the model. Consecutive pieces with the same `key` become one message."""
         last = self._messages[-1] if self._messages else {"role": ""}
         if not (key and key == self._key and last["role"] == "assistant"):
             self._add("assistant", "")
         self._key = key
-        self.extend(text, reasoning=reasoning)
+        self.append_text(text, reasoning=reasoning)
 
-    def extend(self, text: str = "", *, reasoning: str = "") -> None:
-        """The newest message goes on."""
+    def append_text(self, text: str = "", *, reasoning: str = "") -> None:
+        """Append to the last message."""
         last = self._messages[-1]
         last["content"] += ("\n\n" if last["content"] and text else "") + text
         last["reasoning"] += ("\n\n" if last["reasoning"] and reasoning else "") + reasoning
 
-    def call(self, call_id: str, name: str, parameters: Any) -> None:
-        """The model called a tool: beside the calls that no result came for yet, or in a message of its own."""
+    def add_call(self, call_id: str, name: str, parameters: Any) -> None:
+        """Add a tool call, to the last message if none of its calls has a result yet, or to a new one."""
         last: dict[str, Any] = self._messages[-1] if self._messages else {"role": ""}
         if last["role"] != "assistant" or any(call["result"] is not None for call in last["tool_calls"]):
             last = self._add("assistant", "")
@@ -79,32 +80,32 @@ class Transcript:
         last["tool_calls"].append(call)
         self._calls[call_id] = call
 
-    def result(self, call_id: str, text: str, *, failed: bool = False) -> None:
-        """A tool answered; a result without its call is skipped."""
+    def add_result(self, call_id: str, text: str, *, failed: bool = False) -> None:
+        """Set the result of a call; a result without a call is skipped."""
         call = self._calls.pop(call_id, None)
         if call is None:
             self.skipped.append(f"line {self.line}: a result without its call")
             return
         call["result"], call["error"] = text, ((text.strip().splitlines() or [""])[0] or "failed") if failed else None
 
-    def used(self, usage: Usage, *, model: str = "", cost: float | None = None) -> None:
-        """A request to the model took so much."""
+    def add_usage(self, usage: Usage, *, model: str = "", cost: float | None = None) -> None:
+        """Add the usage of one request."""
         self.model = model or self.model
         turn = max(1, len(self._turns))
         step = sum(request["interaction"] == turn for request in self._requests[-200:]) + 1
-        row = {"model": self.model, "purpose": "turn", "interaction": turn, "step": step, "created_at": self.at}
+        row = {"model": self.model, "purpose": "turn", "interaction": turn, "step": step, "created_at": self.time}
         self._requests.append(row | asdict(usage) | {"cost": cost})
 
     def _add(self, role: str, text: str) -> dict[str, Any]:
         if not self._turns and role != "user":
-            self.query("(the transcript begins here)")
+            self.add_query("(the transcript begins here)")
         message: dict[str, Any] = {"role": role, "content": text, "reasoning": "", "tool_calls": []}
-        self._messages.append(message | {"interaction": len(self._turns), "created_at": self.at})
+        self._messages.append(message | {"interaction": len(self._turns), "created_at": self.time})
         self._key = ""
         return self._messages[-1]
 
-    def archive(self) -> dict[str, Any]:
-        """All of it as `import_session` takes it; {} where nobody asked anything."""
+    def to_archive(self) -> dict[str, Any]:
+        """Return the session for `import_session`, or {} if it has no turn."""
         if not self._turns:
             return {}
         costs = [request["cost"] for request in self._requests]
@@ -118,22 +119,22 @@ class Transcript:
             "first_query": first[:200],
             "cost": sum(known) if costs and len(known) == len(costs) else None,
             "created_at": self._turns[0]["started_at"],
-            "updated_at": self.at,
+            "updated_at": self.time,
             "interactions": self._turns,
             "messages": self._messages,
             "requests": self._requests,
         }
 
     def _session_id(self) -> str:
-        """The other tool's own where it is a UUID, else one that the same file gives again."""
+        """Return the tool's own id if it is a UUID, else a UUID derived from it or from the content."""
         if _UUID.fullmatch(self.id.lower()):
             return self.id.lower()
         content = self.id or sha256("\n".join(text for _, text in self.lines).encode("utf-8", "replace")).hexdigest()
         return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{self.tool}:{content}"))
 
 
-def objects(lines: Iterable[Line], into: Transcript) -> Iterator[dict[str, Any]]:
-    """The JSON objects of a file that has one on each line; what is none is named and skipped."""
+def parse_json_lines(lines: Iterable[Line], into: Transcript) -> Iterator[dict[str, Any]]:
+    """Yield the parse_json_lines of a JSON Lines file; lines with anything else are reported and skipped."""
     for number, text in lines:
         if not text.strip():
             continue
@@ -151,7 +152,7 @@ def objects(lines: Iterable[Line], into: Transcript) -> Iterator[dict[str, Any]]
 
 
 def text_of(content: Any) -> str:
-    """The text of a message or result: a string, or blocks of which those with a text count."""
+    """Return the text of a message or result: a string, or the texts of its blocks, one a line."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):
@@ -162,21 +163,21 @@ def text_of(content: Any) -> str:
 
 
 def as_dict(value: Any) -> dict[str, Any]:
-    """A value if it is an object, else one without fields."""
+    """Return the value if it is an object, else {}."""
     return value if isinstance(value, dict) else {}
 
 
 def blocks_of(content: Any) -> list[dict[str, Any]]:
-    """The blocks of a message; a text alone is one."""
+    """Return the blocks of a message; a string becomes one text block."""
     whole = content if isinstance(content, list) else [{"type": "text", "text": text_of(content)}]
     return [as_dict(block) for block in whole]
 
 
-def count(value: Any) -> int:
-    """A number of tokens; 0 for what is none."""
+def token_count(value: Any) -> int:
+    """Return a token count, 0 if the value is not a positive integer."""
     return max(0, value) if isinstance(value, int) else 0
 
 
-def _moment(value: str) -> datetime:
+def _parse_time(value: str) -> datetime:
     at = datetime.fromisoformat(value)
-    return at.astimezone(UTC)  # the first and last days of the calendar have no such time everywhere
+    return at.astimezone(UTC)  # OverflowError on the first and last days of the calendar

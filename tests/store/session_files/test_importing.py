@@ -168,7 +168,7 @@ def test_it_is_resumed_found_and_sent_as_it_was() -> None:
 def test_a_session_that_is_here_stays_as_it_is() -> None:
     whole = exported()
     database = open_database("from.db")
-    with pytest.raises(BadInput, match="is already here"):
+    with pytest.raises(BadInput, match="already exists"):
         import_session(database, whole | {"title": "other"})
     assert SessionManager(database).list_sessions()[0].title == "work"
     database.close()

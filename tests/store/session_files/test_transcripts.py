@@ -208,7 +208,7 @@ def test_it_can_be_gone_on_with_and_searched(manager: SessionManager, name: str)
 @pytest.mark.parametrize("name", [*JSON_LINES, "aider.chat.history.md"])
 def test_the_same_file_twice_is_one_session(manager: SessionManager, name: str) -> None:
     taken(manager, name)
-    with pytest.raises(BadInput, match="is already here"):
+    with pytest.raises(BadInput, match="already exists"):
         import_file(manager.database, FILES / name)
 
 
