@@ -24,10 +24,10 @@ from swecli.models.session import Session
 from swecli.playbook.learning.lessons import PlaybookMemory
 from swecli.playbook.learning.reflector_model import ReflectorModel
 from swecli.playbook.learning.service import LearningEvent, LearningService
-from swecli.playbook.quarantine import clean
 from swecli.playbook.scoring.score import Reflector, expected, passes
 from swecli.playbook.selection.rank import SelectionRequest
 from swecli.playbook.selection.select import select
+from swecli.playbook.similarity import clean
 from swecli.playbook.transfer.importing import plan_import
 from swecli.playbook.transfer.markdown import ImportedBullet
 from swecli.playbook.workspace import StaleStrategies, Workspaces
@@ -132,7 +132,7 @@ class Product:
         self.sessions.start(str(self.root), model, window=self.settings.window, project=str(self.root))
         for vouched in (True, False):
             some = [one for one in start if (one.source in _VOUCHED) is vouched]
-            plan = plan_import(list(map(_carried, some, range(1, len(some) + 1))), {}, trusted=vouched)
+            plan = plan_import(list(map(_imported, some, range(1, len(some) + 1))), {}, trusted=vouched)
             if plan.ops:
                 self.sessions.playbook.apply(Delta(f"start-{vouched}", tuple(plan.ops), "import"), self.session)
             self.refused.update(re.sub(r"^\S+ ", "", line) for line in plan.left_out)
@@ -267,7 +267,7 @@ class Product:
         self.live |= {key for key in self.ids if (bullet := self.bullet(key)) is not None and bullet.is_live}
 
 
-def _carried(one: Proposal, number: int) -> ImportedBullet:
+def _imported(one: Proposal, number: int) -> ImportedBullet:
     named = {"content", "when", "kind", "trust", "scope", "state"} | ({"anchors"} if one.anchors else set())
     bullet = Bullet(
         f"P-{number}", one.content, kind=one.kind, scope="project", trust=one.source, when=one.when, anchors=one.anchors

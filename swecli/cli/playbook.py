@@ -1,4 +1,4 @@
-"""`swecli playbook` and `swecli learn`: what was learned, shown and corrected, and learned from stored sessions."""
+"""The subcommands `swecli playbook` and `swecli learn`."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from swecli.store.session_manager import SessionManager
 
 _TURNS = (
-    Action("good", "[WHY]", "the last turn went well: its strategies count as helpful", 0),
-    Action("bad", "[WHY]", "the last turn went wrong: its strategies count as harmful", 0),
+    Action("good", "[WHY]", "mark the last turn good: its strategies count as helpful", 0),
+    Action("bad", "[WHY]", "mark the last turn bad: its strategies count as harmful", 0),
     Action("reflect", "[T7]", "learn from the last turn, or from turn T7, now"),
 )
 
 
 def playbook(parser: Parser) -> None:
-    """Show, teach, correct and review the strategies that apply in this directory, and take them elsewhere."""
+    """Show, add, edit, review, export and import the strategies that apply in this directory."""
     for action in (*ACTIONS.values(), *_TURNS):
         added = parser.action(action.name, _run if action.name in ACTIONS else _on_turn, action.help)
         added.leading = action.leading
@@ -46,21 +46,21 @@ def playbook(parser: Parser) -> None:
                 added.add_argument(flag[:-1], dest=flag, metavar="VALUE")
             else:
                 added.add_argument(flag, dest=flag, action="store_true")
-        added.add_argument("--session", metavar="ID", help="another session than this directory's last")
+        added.add_argument("--session", metavar="ID", help="a session (default: this directory's last)")
         if action.name == "reflect":
             _add_reflecting(added)
     parser.set_defaults(default_action="list")
 
 
 def _run(args: argparse.Namespace) -> ActionResult:
-    with open_sessions(args, make=args.action == "add") as sessions:  # it may be the first thing that is ever stored
+    with open_sessions(args, make=args.action == "add") as sessions:  # `add` may create the database
         sessions.current_session = session_of(sessions, args.session)
         learning = _open_learning(sessions, configuration_of(args).settings, None)
         return learning.perform(args.action, _words(args), "swecli playbook")
 
 
 def _on_turn(args: argparse.Namespace) -> ActionResult:
-    """Mark the last turn, or reflect on one; the code is 1 when reflecting failed. Raises BadInput: no such turn."""
+    """Mark the last turn, or reflect on one; exits with 1 if reflecting failed. Raises BadInput for an unknown turn."""
     settings, reflecting = configuration_of(args).settings, args.action == "reflect"
     if reflecting and not settings.learn:
         raise BadInput("Learning is off.", "Set learn = true in the configuration.")
@@ -71,7 +71,7 @@ def _on_turn(args: argparse.Namespace) -> ActionResult:
         learning = _open_learning(sessions, settings, model)
         if reflecting:
             events = asyncio.run(learning.learn(number, asked=True))
-            nothing = f"nothing to learn{'' if model else ' (by the rules alone; no model was asked)'}"
+            nothing = f"nothing to learn{'' if model else ' (by rules only; no model was asked)'}"
             lines = [] if events else [nothing]
         else:
             events = asyncio.run(learning.mark(args.action == "good", " ".join(args.words)))
@@ -95,7 +95,7 @@ def _words(args: argparse.Namespace) -> list[str]:
 
 
 def session_of(sessions: SessionManager, ref: str | None) -> Session:
-    """The session that is meant: the named one, this directory's last, or a blank one of this project."""
+    """Resolve the named session, this directory's last, or an unsaved one of this project."""
     directory = str(Path.cwd())
     try:
         return sessions.resume(ref, directory)
@@ -108,14 +108,14 @@ def session_of(sessions: SessionManager, ref: str | None) -> Session:
 
 
 def _add_reflecting(parser: argparse.ArgumentParser) -> None:
-    """The flags of what reflects."""
+    """Add the flags of commands that reflect."""
     add = parser.add_argument
     add("--rules-only", action="store_true", help="ask no model")
     add("-m", "--model", metavar="PROVIDER/NAME", help="the reflecting model (default: from the settings)")
 
 
 def _open_learning(sessions: SessionManager, settings: Settings, model: ChatModel | None) -> LearningService:
-    """Learning that judges each turn by the place of its session, also where the settings have it off."""
+    """Open learning, even if the settings disable it, with the instructions of each session's own directory."""
     # late: --help and a wrong argument need neither database nor tools
     from swecli.playbook.learning.service import LearningService  # noqa: PLC0415
     from swecli.playbook.workspace import Workspaces  # noqa: PLC0415
@@ -134,7 +134,7 @@ def _open_learning(sessions: SessionManager, settings: Settings, model: ChatMode
 
 @cache
 def instructions_in(directory: str) -> str:
-    """The instruction files that a session in that directory reads; "" where it is gone."""
+    """Load the instruction files of a directory; "" if it does not exist."""
     folder = Path(directory)
     if not directory or not folder.is_dir():
         return ""
@@ -143,7 +143,7 @@ def instructions_in(directory: str) -> str:
 
 
 def _reflecting_model(settings: Settings, named: str | None) -> ChatModel | None:
-    """Who is asked besides the rules: the one that is named, or as the settings have it. Raises SwecliError."""
+    """Make the named model, or the settings' reflecting model if they enable one. Raises SwecliError."""
     if not (named or settings.reflect_with_model):
         return None
     name = named or settings.reflect_model or choose_model(settings, os.environ).name
@@ -151,7 +151,7 @@ def _reflecting_model(settings: Settings, named: str | None) -> ChatModel | None
 
 
 def _lines_of(event: LearningEvent) -> list[str]:
-    """What came of a reflection, for people."""
+    """Format an event of a reflection."""
     if isinstance(event, PlaybookUpdated):
         return [*event.lines, *(f"not applied: {line}" for line in event.refused)]
     return [f"reflecting failed: {event.reason}"]
@@ -161,7 +161,7 @@ _MANY = 100_000  # sessions
 
 
 def learn(parser: Parser) -> None:
-    """Learn from stored sessions: what reflecting after each turn would have learned, within the same limits."""
+    """Learn from stored sessions what reflecting after each turn would have learned, within the same limits."""
     parser.add_argument(
         "--from", nargs="+", required=True, dest="sessions", metavar="SESSION", help="ids, titles, `here` or `all`"
     )
@@ -171,20 +171,20 @@ def learn(parser: Parser) -> None:
 
 
 def _learn(args: argparse.Namespace) -> ActionResult:
-    """Do it; the code is 1 when every reflection failed. Raises BadInput for a session that is not there, SwecliError
-    for a model that cannot be used."""
+    """Reflect on stored sessions; exits with 1 if every reflection failed. Raises BadInput for an unknown session,
+    SwecliError for a model that cannot be used."""
     settings = configuration_of(args).settings
     model = None if args.rules_only else _reflecting_model(settings, args.model)
     with open_sessions(args) as sessions:
         learning = _open_learning(sessions, settings, model)
-        wanted, gone = _wanted(sessions, args.sessions)
+        ids, skipped = _resolve_sessions(sessions, args.sessions)
         before = sessions.playbook.reflection_cost()
-        for line in [] if args.json else gone:
-            print_line(f"left out: {line}")
+        for line in [] if args.json else skipped:
+            print_line(f"skipped: {line}")
         done: list[tuple[str, int, list[LearningEvent]]] = []
 
         async def backfill() -> None:
-            async for name, number, events in learning.backfill(wanted, args.epochs):
+            async for name, number, events in learning.backfill(ids, args.epochs):
                 done.append((name, number, events))
                 for line in () if args.json else (line for event in events for line in _lines_of(event)):
                     print_line(f"{name[:13]} T{number}: {line}")
@@ -201,22 +201,22 @@ def _learn(args: argparse.Namespace) -> ActionResult:
     added, tagged = sum(len(event.added) for event in changed), sum(len(event.tagged) for event in changed)
     cost = None if before.cost is None or after.cost is None else after.cost - before.cost
     value = {"turns": len(done), "added": added, "tagged": tagged, "failed": len(failures), "failures": failures}
-    value |= {"cost": cost, "tokens": after.usage.total - before.usage.total, "left_out": gone}
+    value |= {"cost": cost, "tokens": after.usage.total - before.usage.total, "left_out": skipped}
     price = "unknown" if cost is None else f"${cost:.4f}"
-    came = f"{added} strategies added, {tagged} tags, {len(failures)} failures, price {price}"
+    totals = f"{added} strategies added, {tagged} tags, {len(failures)} failures, price {price}"
     failing = [any(isinstance(event, ReflectionFailed) for event in events) for *_, events in done]
-    return ActionResult(value, (f"{len(done)} turns looked at: {came}.",), code=1 if done and all(failing) else 0)
+    return ActionResult(value, (f"{len(done)} turns reflected on: {totals}.",), code=1 if done and all(failing) else 0)
 
 
-def _wanted(sessions: SessionManager, refs: list[str]) -> tuple[list[str], list[str]]:
-    """The sessions that are meant, the oldest first where all of a place are; and lines on those that are left out.
-    Where all are meant, those whose directory is gone are left out: what would be true there cannot be checked."""
+def _resolve_sessions(sessions: SessionManager, refs: list[str]) -> tuple[list[str], list[str]]:
+    """Resolve `all` and `here` to session ids, oldest first, with a line per skipped session: anchors cannot be checked
+    in a directory that no longer exists. Other refs are returned unchanged. Raises BadInput."""
     if refs not in (["all"], ["here"]):
         return refs, []
     place = str(Path.cwd()) if refs == ["here"] else None
     found = sorted(sessions.list_sessions(place, _MANY), key=lambda info: info.id)
     if not found:
         raise BadInput("There is no session to learn from yet.", "See `swecli sessions list`.")
-    there = [info for info in found if Path(info.directory).is_dir()]
-    gone = [f"{i.id[:13]}: {i.directory} is not there any more" for i in found if i not in there]
-    return [info.id for info in there], gone
+    missing = [info for info in found if not Path(info.directory).is_dir()]
+    skipped = [f"{info.id[:13]}: {info.directory} does not exist" for info in missing]
+    return [info.id for info in found if info not in missing], skipped

@@ -1,4 +1,4 @@
-"""What every action on the playbook works with, and what it answers: both faces show the same, each in its way."""
+"""The playbook actions, their context and their result, shared by the REPL and the command line."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:  # the prompt completes the actions' names before the database
 
 @dataclass(frozen=True, slots=True)
 class ActionResult:
-    """An answer: `value` for programs (plain JSON values), `lines` or a table of `rows` under `head` for people;
-    `exact` is a text that a pipe gets letter by letter in the place of lines, `code` a shell's exit code, `questions`
-    what there is to decide, one by one, where somebody can be asked."""
+    """The result of an action: `value` as plain JSON for `--json`, `lines` or a table (`head`, `rows`) with a `note`
+    for people, `exact` text to write unchanged to a pipe in place of `lines`, the process's exit `code`, and the
+    `questions` that an interactive caller asks one by one."""
 
     value: Any
     lines: tuple[str, ...] = ()
@@ -33,7 +33,7 @@ class ActionResult:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Something that waits for the user: the arguments of `review` for each answer, with what happens then."""
+    """A pending decision: `answers` pairs the arguments of `review` with their label."""
 
     title: str
     answers: tuple[tuple[str, str], ...]
@@ -42,7 +42,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class ActionContext:
-    """One session's playbook with the store behind it. `command` is how the user writes an action: `/playbook`."""
+    """One session's playbook and its store. `command` is the prefix of an action in hints: `/playbook`."""
 
     sessions: SessionManager
     session: Session
@@ -50,22 +50,22 @@ class ActionContext:
     command: str = "/playbook"
 
     def find(self, ref: str, *, include_deleted: bool = False) -> Bullet:
-        """The strategy that is meant. Raises BadInput."""
+        """Resolve `P-7`, `p7` or `7`. Raises BadInput."""
         return self.sessions.playbook.find(ref, self.session, include_deleted=include_deleted)
 
     def bullets(self) -> list[Bullet]:
-        """All that apply and are not removed, in order of minting."""
+        """Return the session's strategies in order of their numbers, without removed ones."""
         return sorted(self.session.playbook.bullets.values(), key=lambda b: b.number)
 
     def apply(self, delta: Delta) -> AppliedDelta:
-        """Change the playbook. Raises SwecliError."""
+        """Apply a delta to the playbook. Raises SwecliError."""
         return self.sessions.playbook.apply(delta, self.session)
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Something the user can do with the playbook. `leading` arguments come before free text (None: there is none);
-    `flags` may stand among them, one that ends in `=` takes a value."""
+    """An action's name, usage and help. `leading` is the number of arguments before free text (None: no free text); a
+    flag that ends in `=` takes a value."""
 
     name: str
     usage: str
@@ -75,17 +75,17 @@ class Action:
 
 
 def usage_error(ctx: ActionContext, problem: str, usage: str) -> UsageError:
-    """The error for arguments that are missing or cannot be meant."""
+    """Return the error for missing or invalid arguments."""
     return UsageError(problem, f"Use {ctx.command} {usage}")
 
 
 def split_flags(args: Sequence[str], *known: str) -> tuple[set[str], list[str]]:
-    """The flags among arguments, and the other words."""
+    """Split arguments into the known flags and the other words."""
     return {word for word in args if word in known}, [word for word in args if word not in known]
 
 
 def pop_option(args: list[str], flag: str) -> str:
-    """Take a flag with its value, the words up to the next flag, out of arguments; "" where it is not there."""
+    """Remove an option from `args` and return its value, all words up to the next flag; "" if it is absent."""
     if flag not in args:
         return ""
     at = args.index(flag)

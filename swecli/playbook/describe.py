@@ -1,4 +1,4 @@
-"""A delta in short lines for the user: what was learned, and why; nothing of mere evidence."""
+"""Format deltas as short lines for the user."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Sequence
 
 from swecli.models.learning_events import PlaybookUpdated
 from swecli.models.playbook import MARKS, AppliedDelta, Op, shorten
-from swecli.playbook.quarantine import DOUBT
 from swecli.store.records import TurnLessons
 
+DOUBT = "doubt"  # source of the evidence that gives the reason for a quarantine
 _CONTENT = 90
 _MANY = 8  # operations of a delta that are named one by one
 _DONE = {"REMOVE": "removed", "PIN": "pinned", "QUARANTINE": "put into quarantine", "RESTORE": "active again"}
 
 
-def _line_of(op: Op, name: str) -> str:
+def _format_op(op: Op, name: str) -> str:
     label = f"{name} " if name else ""
     if op.op == "ADD":
         content = shorten(str(op.fields.get("content", "")), _CONTENT)
@@ -23,18 +23,18 @@ def _line_of(op: Op, name: str) -> str:
         named = f" ({name})" if name else ""
         return f"? {content} (needs your approval: {_reason_of(op)}){named}" if waits else f"+ {content}{named}"
     if op.op == "UPDATE":
-        return f"{label}{_updated(op)}"
+        return f"{label}{_format_update(op)}"
     why = _reason_of(op)
     return f"{label}{_DONE[op.op]}" + (f": {why}" if why and op.op == "QUARANTINE" else "")
 
 
-def _updated(op: Op) -> str:
+def _format_update(op: Op) -> str:
     if content := op.fields.get("content"):
         return f"now: {shorten(str(content), _CONTENT)}"
     if op.fields.get("state") == "active":
-        return "active: it was seen again"
+        return "active: confirmed by a second turn"
     named = {key: value for key, value in op.fields.items() if key in ("scope", "state", "when")}
-    return ", ".join(f"{key} → {value}" for key, value in named.items()) or "seen again"
+    return ", ".join(f"{key} → {value}" for key, value in named.items()) or "confirmed again"
 
 
 def _reason_of(op: Op) -> str:
@@ -45,13 +45,13 @@ def _reason_of(op: Op) -> str:
 
 
 def summarize(applied: AppliedDelta) -> str:
-    """A change in one line, with what was not taken and how much evidence came with it."""
+    """Summarize a delta in one line: its operations, the number of verdicts, and refused proposals."""
     delta = applied.delta
     parts = [f"{delta.reason} T{delta.interaction}"] if delta.reason in MARKS else []
     if len(delta.ops) > _MANY:
         parts += [f"{name} {count}" for name, count in Counter(op.op.lower() for op in delta.ops).items()]
     else:
-        parts += [_line_of(op, name) for name, op in applied.ops_by_id()]
+        parts += [_format_op(op, name) for name, op in applied.ops_by_id()]
     if applied.verdicts:
         counts = Counter(sorted(tag for _, tag in applied.verdicts))
         parts.append("evidence: " + ", ".join(f"{count} {tag}" for tag, count in counts.items()))
@@ -60,20 +60,19 @@ def summarize(applied: AppliedDelta) -> str:
 
 
 def report(lessons: TurnLessons, applied: AppliedDelta | None, refused: Sequence[str]) -> list[PlaybookUpdated]:
-    """The event of what was applied; none where nothing was, and nothing was spent. What only waits is not news yet."""
+    """Build the event of an applied delta; empty if nothing was applied, reported or spent. Quarantined proposals are
+    not listed."""
     if applied is None and not (lessons.lines or refused or lessons.cost != 0):
         return []
-    ops = applied.delta.ops if applied else ()
-    news = (
-        [(name, op) for name, op in applied.ops_by_id() if op.fields.get("state") != "quarantined"] if applied else []
-    )
+    ops = applied.ops_by_id() if applied else []
+    news = [(name, op) for name, op in ops if op.fields.get("state") != "quarantined"]
     event = PlaybookUpdated(
         lessons.interaction,
         applied.delta.id if applied else "",
-        (*(_line_of(op, name) for name, op in news), *lessons.lines),
+        (*(_format_op(op, name) for name, op in news), *lessons.lines),
         added=applied.added if applied else (),
         tagged=tuple(dict.fromkeys(verdict.bullet_id for verdict in lessons.verdicts)) if applied else (),
-        removed=tuple(op.bullet_id for op in ops if op.op == "REMOVE"),
+        removed=tuple(name for name, op in ops if op.op == "REMOVE"),
         refused=tuple(refused),
         cost=lessons.cost,
         tokens=lessons.usage.total,

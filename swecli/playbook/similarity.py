@@ -1,8 +1,10 @@
-"""How alike texts are: content words by their stems, and an index that finds bullets for a query with BM25."""
+"""The text of bullets: cleaning, similarity by stems, and a BM25 index."""
 
 from __future__ import annotations
 
 import math
+import re
+import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +14,9 @@ from itertools import accumulate
 from swecli.models.playbook import Bullet
 from swecli.store.stems import stem
 
-_SIMILAR = 0.5  # shared stems of two texts from which they speak of the same
+_INVISIBLE = {"Cc", "Cf", "Co", "Cs", "Cn"}
+_ID = re.compile(r"\[\s*(P-?\d+)\s*\]", re.IGNORECASE)
+_SIMILAR = 0.5  # Jaccard similarity of two texts about the same thing
 _SATURATION, _LENGTH = 1.2, 0.75  # k1 and b of BM25
 _STOP_WORDS = """
     a an and are as at be by can do does for from has have here how i if in is it its me my not of on or our so that
@@ -21,8 +25,16 @@ _STOP_WORDS = """
 _STOP = frozenset(_STOP_WORDS.split())
 
 
+def clean(content: str) -> str:
+    """Return one line of visible text, with brackets removed from ids so that a bullet cannot cite another one."""
+    text = "".join(c for c in " ".join(content.split()) if unicodedata.category(c) not in _INVISIBLE)
+    while (found := _ID.sub(r"\1", text)) != text:
+        text = found
+    return " ".join(text.split())
+
+
 class _WordCharacters(dict[int, str]):
-    """What becomes of each letter, by its code: one that stands in no word parts words, NUL parts texts."""
+    """Translation table: characters that are not alphanumeric become spaces; NUL separates texts."""
 
     def __missing__(self, code: int) -> str:
         letter = chr(code)
@@ -37,7 +49,7 @@ def _plain(text: str) -> str:
 
 
 def stems(text: str) -> frozenset[str]:
-    """What a text is found by: its words in lower case without stop words and endings; paths and names in parts."""
+    """Return the stems of a text's words, without stop words."""
     return frozenset(map(_term, _plain(text).split())) - {""}
 
 
@@ -47,13 +59,13 @@ def _term(word: str) -> str:
 
 
 def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
-    """Shared stems over all, 0 to 1; 0 when both are empty."""
+    """Return the Jaccard similarity, 0 to 1; 0 if both sets are empty."""
     union = one | other
     return len(one & other) / len(union) if union else 0.0
 
 
 def most_similar(text: str, bullets: Iterable[Bullet]) -> Bullet | None:
-    """The bullet that speaks of the same as a text; None when none is at least half alike."""
+    """Return the bullet most similar to a text, the oldest of several; None below `_SIMILAR`."""
     words = stems(text)
     scored = ((jaccard(words, stems(bullet.content)), -bullet.number, bullet) for bullet in bullets)
     score, _, bullet = max(scored, key=lambda found: found[:2], default=(0.0, 0, None))
@@ -62,18 +74,18 @@ def most_similar(text: str, bullets: Iterable[Bullet]) -> Bullet | None:
 
 @dataclass(slots=True)
 class BulletIndex:
-    """The texts of bullets, content and `when`, as one, kept between queries. A word is stemmed when a query may mean
-    it: stemming them all takes a second for ten thousand bullets."""
+    """A BM25 index over the content and `when` of bullets, kept between queries. All texts are one string; a word is
+    stemmed only if it begins like a query's stem, because stemming all words of 10,000 bullets takes a second."""
 
     _names: list[str] = field(default_factory=list)
     _texts: list[str] = field(default_factory=list)
     _whole: str = ""
-    _starts: list[int] = field(default_factory=list)  # where each text begins in the whole, and the end
-    _spaces: int = 0  # in the whole, in the place of words: they are counted faster
-    _holders: dict[str, set[int]] = field(default_factory=dict)  # places in these lists, by a term searched for
+    _starts: list[int] = field(default_factory=list)  # offsets of the texts in `_whole`, and its end
+    _spaces: int = 0  # spaces in `_whole`: a fast estimate of its length in words
+    _places: dict[str, set[int]] = field(default_factory=dict)  # indexes of the texts that contain a term
 
     def update(self, bullets: Mapping[str, Bullet]) -> None:
-        """Bring it up to date with these bullets, and no others."""
+        """Replace the indexed bullets."""
         texts = [text for bullet in bullets.values() for text in (bullet.content, bullet.when)]
         names = [*bullets]
         if (names, texts) == (self._names, self._texts):
@@ -81,12 +93,12 @@ class BulletIndex:
         pairs = zip(texts[::2], texts[1::2], strict=True)
         self._whole = _plain("".join(f" {content} {when} \0" for content, when in pairs))
         lengths = (len(text) + 1 for text in self._whole.split("\0"))
-        self._names, self._texts, self._holders = names, texts, {}
+        self._names, self._texts, self._places = names, texts, {}
         self._starts, self._spaces = [*accumulate(lengths, initial=0)], self._whole.count(" ")
 
     def _places_of(self, term: str) -> set[int]:
-        if term not in self._holders:
-            # all but two letters of a stem are its word's, but in dying, lying and tying
+        if term not in self._places:
+            # a stem differs from its word in the last two letters at most, except for dying, lying and tying
             begin, found = f" {term[: max(2, len(term) - 2)]}", set[int]()
             at = self._whole.find(begin)
             while at >= 0:
@@ -96,14 +108,13 @@ class BulletIndex:
                     found.add(place - 1)
                     end = self._starts[place]
                 at = self._whole.find(begin, end)
-            self._holders[term] = found
-        return self._holders[term]
+            self._places[term] = found
+        return self._places[term]
 
     def search(self, query: str, least: float) -> dict[str, float]:
-        """The BM25 sums of what shares words with a query that carry at least the share `least` of its idf mass, by id.
-        BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009) with the never negative idf of
-        Lucene; each term counts once in a text, for these texts are a sentence or two. A word of the query that no
-        bullet has carries the mass of the rarest."""
+        """Return the BM25 scores by id of the bullets that match at least the share `least` of the query's idf mass.
+        BM25 after Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009), with Lucene's non-negative
+        idf; a term counts once per text. A term that no bullet contains has the idf of the rarest one."""
         wanted, total = stems(query), len(self._names)
         counts = {term: len(self._places_of(term)) for term in sorted(wanted)}
         idf = {term: math.log(1 + (total - count + 0.5) / (count + 0.5)) for term, count in counts.items()}
@@ -111,7 +122,7 @@ class BulletIndex:
         sums: dict[int, float] = {}
         left = sum(idf.values())
         for term, weight in sorted(idf.items(), key=lambda pair: -pair[1]):
-            # what the words from here on cannot carry together they need not be looked for
+            # skip texts that the remaining terms cannot lift over the threshold
             for place in self._places_of(term) if left >= enough else sums.keys() & self._places_of(term):
                 sums[place] = sums.get(place, 0.0) + weight
             left -= weight

@@ -1,4 +1,4 @@
-"""A finished turn as the reflectors see it: every call in brief, the checks among them, what was shown and cited."""
+"""The digest of a finished turn: its calls in brief, check commands, shown and cited bullets."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from swecli.models.ids import NUMBER
 from swecli.models.message import ChatMessage, Role, ToolCall
 from swecli.redact import redact, redact_value
 
-_EDGE = 400  # characters kept of each end of a result
-_ARGUMENT = 400  # characters kept of one argument
-_TEXT = 4_000  # characters kept of each end of a query
+_EDGE = 400  # characters of each end of a result
+_ARGUMENT = 400  # characters of one argument
+_TEXT = 4_000  # characters of each end of a query
 _CITATION = re.compile(rf"\[\s*(P-?{NUMBER}(?:\s*[,;&]\s*P-?{NUMBER})*)\s*\]", re.IGNORECASE)
 _NUMBER = re.compile(rf"P-?({NUMBER})", re.IGNORECASE)
 _QUOTED = re.compile(r"^[ \t]*(`{3,}|~{3,})[^`\n]*$.*?(?:^[ \t]*\1|\Z)|^[ \t]*>[^\n]*", re.MULTILINE | re.DOTALL)
@@ -21,9 +21,8 @@ _QUOTED = re.compile(r"^[ \t]*(`{3,}|~{3,})[^`\n]*$.*?(?:^[ \t]*\1|\Z)|^[ \t]*>[
 
 @dataclass(frozen=True, slots=True)
 class CallDigest:
-    """One call in brief, without secrets. `head` and `tail` are the ends of the result (`tail` empty when the head
-    holds all of it). `finished` is False for a call that was interrupted; `denied` says that it was refused, `decision`
-    by whom and `reason` with which words."""
+    """One call, truncated and without secrets. `head` and `tail` are the ends of the result (`tail` is empty if `head`
+    contains all of it); `denied` is a refusal with who decided and why; an interrupted call is not `finished`."""
 
     id: str
     name: str
@@ -40,20 +39,20 @@ class CallDigest:
 
     @property
     def command(self) -> str:
-        """The command line of a `run_command` call, "" for all others."""
+        """The command line of a `run_command` call, or ""."""
         command = self.parameters.get("command") if self.name == "run_command" else ""
         return command if isinstance(command, str) else ""
 
     @property
     def output(self) -> str:
-        """Both ends of the result and the error, as one text to look for marks in."""
+        """Both ends of the result and the error."""
         return "\n".join(part for part in (self.head, self.tail, self.error) if part)
 
 
 @dataclass(frozen=True, slots=True)
 class TurnDigest:
-    """One turn. `outcome` is "done", "failed", "cancelled" or a cap's name ("loop", "max_turns", ...). `shown` are the
-    bullets that stood in the prompt, `cited` those of them the answers named."""
+    """One turn. `outcome` is "done", "failed", "cancelled" or a cap's name ("loop", "max_turns", ...); `shown` are the
+    bullets of the prompt, `cited` those that an answer names."""
 
     session_id: str
     interaction: int
@@ -65,15 +64,15 @@ class TurnDigest:
 
     @property
     def own_words(self) -> str:
-        """The query without fenced blocks and lines behind `>`: what is quoted there is somebody else's."""
+        """The query without fenced blocks and `>` lines, which quote others."""
         return _QUOTED.sub(" … ", self.query)
 
 
 def digest_turn(
     messages: Sequence[ChatMessage], shown: Iterable[str] = (), *, session_id: str = "", outcome: str = "done"
 ) -> TurnDigest:
-    """Digest the stored messages of one interaction, the user's first; `shown` are the bullets that stood in its
-    prompt. What users typed is the query, not what was sent in its place."""
+    """Digest the stored messages of one interaction; `shown` are the bullets of its prompt. The query is the text as
+    typed, not as sent."""
     queries = [m.content for m in messages if m.role is Role.USER]
     texts = [m.content for m in messages if m.role is Role.ASSISTANT and m.content]
     allowed, query = tuple(dict.fromkeys(shown)), redact("\n".join(queries))
@@ -116,7 +115,7 @@ _WRAPPER = re.compile(
     r"bundle\s+exec|pnpm\s+exec|yarn\s+exec)\s+)+"
 )
 _CD = re.compile(r"^(?:cd|pushd)\s+\S+$")
-# A check says in one of its words that it tests, checks or compiles, or is a program that does nothing else.
+# Words that name a check, and programs that only check.
 _CHECK = re.compile(
     r"(?:^|[\s/.:_-])(?:py)?(?:tests?|checks?|lint|specs?|verify|build|compile|typecheck|pytest|unittest|tox|nox|jest|"
     r"vitest|mocha|mypy|pyright|ruff|flake8|eslint|tsc|clippy|vet|ctest|rspec|phpunit)(?:$|[\s/.:_\d-])"
@@ -130,8 +129,7 @@ _MOST_LINES = 50
 
 
 def _normalize_command(command: str) -> str:
-    """A command line without assignments, wrappers, `cd` and the virtual environment's folder: equal for the same
-    work."""
+    """Remove assignments, wrappers, `cd` and `bin/` folders, so that equal checks have equal keys."""
     parts = (_strip_wrappers(part) for part in _SPLIT.split(command.strip()))
     return " ".join(" && ".join(part for part in parts if part and not _CD.match(part)).split())
 
@@ -145,7 +143,7 @@ def _strip_wrappers(part: str) -> str:
 
 
 def check_key(call: CallDigest) -> str:
-    """The check that a call runs, as a key; "" where it runs none, or its exit code may be another program's."""
+    """Return the key of the check that a call runs; "" if it runs none, or its exit code may be another command's."""
     if not call.command or re.search(r"(?<!\|)\|(?!\|)|\|\||;|\n", call.command):
         return ""
     key = _normalize_command(call.command)
@@ -154,13 +152,13 @@ def check_key(call: CallDigest) -> str:
 
 
 def has_passed(call: CallDigest) -> bool | None:
-    """Whether a command ended well; None for one that did not end, and for other tools."""
+    """Return True for a successful command; None if it was interrupted or refused, and for other tools."""
     if not call.finished or call.denied or not call.command:
         return None
     return call.ok
 
 
 def failing_lines(output: str) -> tuple[str, ...]:
-    """The lines of an output that name what fails, without times: equal for the same failures."""
+    """Return the lines of an output that name a failure, without times and addresses."""
     lines = (" ".join(_VARYING.sub("#", line).split()) for line in output.splitlines() if _FAILING.search(line))
     return tuple(dict.fromkeys(lines))[:_MOST_LINES]

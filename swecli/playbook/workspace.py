@@ -1,4 +1,4 @@
-"""Where a session works, as far as strategies speak of it: what exists there, and what its instructions say anyway."""
+"""Anchors: the paths and commands that strategies name, and the check of the workspace for them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from swecli.models.session import Session
 if TYPE_CHECKING:  # a first request is made before the store is loaded
     from swecli.store.session_manager import SessionManager
 
-_MOST_ENTRIES = 20_000  # of the workspace that are looked at for a bare file name
-_LARGEST = 1_000_000  # bytes of a Makefile or package.json that is read
-_LONGEST = 2_000  # characters of a text that are looked at
+_MAX_ENTRIES = 20_000  # files of a workspace that is searched for a bare file name
+_MAX_BYTES = 1_000_000  # read of a Makefile or package.json
+_MAX_TEXT = 2_000  # characters of a text that is searched for anchors
 _SKIPPED = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__", ".mypy_cache", ".tox", "target", "dist"})
 _SPAN = re.compile(r"`([^`]+)`")
 _PATH = re.compile(r"(?:\.?/)?[\w.@*-]+(?:/[\w.@*-]+)*/?")
@@ -31,64 +31,60 @@ _FILE = re.compile(
 _PARTS = re.compile(r"\s*(?:&&|\|\||[;|\n])\s*")
 _ASSIGNED = re.compile(r"^(?:[A-Za-z_]\w*=\S*\s+)+")
 _TARGET = re.compile(r"^([A-Za-z0-9_.-]+(?:[ \t]+[A-Za-z0-9_.-]+)*)[ \t]*::?(?!=)", re.MULTILINE)
-_NAMED = 3  # strategies, where one thing is gone for many
+_MAX_NAMES = 3  # ids in one line
 
 
 def anchors_of(content: str) -> tuple[str, ...]:
-    """What a text names, as `kind:value` (`path:src/api`, `command:make check`), sorted, each once: the paths between
-    backticks, those written out with a folder and an ending elsewhere, and the targets of make and of npm's kin."""
-    text = content[:_LONGEST]
+    """Find the anchors of a text as `kind:value` (`path:src/api`, `command:make check`), sorted: paths in backticks,
+    paths elsewhere if they have a folder and a known suffix, and targets of make, npm and similar programs."""
+    text = content[:_MAX_TEXT]
     spans = [" ".join(span.split()) for span in _SPAN.findall(text) if "cd " not in span]
     words = [word.strip("()\"'").rstrip(".,;:!?)\"'") for word in _SPAN.sub(" ", text).split()]
     named = [word for word in words if "/" in word.strip("./") and (word.endswith("/") or _FILE.fullmatch(word))]
     named += [word for span in spans for word in span.split() if "/" in word or _FILE.fullmatch(word)]
     paths = {f"path:{word.removeprefix('./')}" for word in named if _PATH.fullmatch(word)}
-    return tuple(
-        sorted(paths | {f"command:{span}" for span in spans if any(p in _TARGETS for p, *_ in _split_commands(span))})
-    )
+    commands = {f"command:{span}" for span in spans if any(words[0] in _TARGETS for words in _split_commands(span))}
+    return tuple(sorted(paths | commands))
 
 
 def _split_commands(command: str) -> list[list[str]]:
-    """The words of each command of a line, that of the program first."""
+    """Split a command line into the words of its commands, without assignments."""
     return [words for part in _PARTS.split(command) if (words := _ASSIGNED.sub("", part).split())]
 
 
 @dataclass(frozen=True, slots=True)
 class Workspaces:
-    """What can be looked up without a model. `instructions` gives what a prompt says anyway: the system prompt and the
-    project's own files, as they are now."""
+    """Access to workspaces. `instructions` returns the current system prompt with the project's instruction files."""
 
     instructions: Callable[[], str] = lambda: ""
 
     def lookup(self, session: Session, *, deep: bool = True) -> WorkspaceLookup | None:
-        """A new look at where a session works; None where that directory is gone: then nothing is known. See
-        `WorkspaceLookup` for `far`."""
+        """Create a lookup for a session's directory; None if it does not exist. See `WorkspaceLookup` for `deep`."""
         root = Path(session.working_directory)
         if not session.working_directory or not root.is_dir():
             return None
-        above = Path(session.project) if session.project else root
-        return WorkspaceLookup(root, above, deep)
+        return WorkspaceLookup(root, Path(session.project) if session.project else root, deep)
 
 
 async def check_anchors(sessions: SessionManager, session: Session, workspaces: Workspaces) -> tuple[str, ...]:
-    """Look, beside the prompt, for what the strategies of this project name, and keep what is found; lines on those
-    that are stale now and were not. Raises StoreError."""
+    """Check the anchors of the project's strategies in a thread, store the result, and return lines on newly stale
+    ones. Raises StoreError."""
     bullets = dict(session.playbook.bullets)
     lookup = workspaces.lookup(session)
     wanted = [bullet for bullet in bullets.values() if bullet.is_live and bullet.scope != "user"]
     if lookup is None or not wanted:
         return ()
-    looked = await asyncio.to_thread(lambda: {bullet.id: lookup.missing(bullet) for bullet in wanted})
-    stale = {name: missing for name, missing in looked.items() if missing}
-    sessions.playbook.record_anchor_checks(session, stale, [name for name, missing in looked.items() if missing == ""])
+    found = await asyncio.to_thread(lambda: {bullet.id: lookup.missing(bullet) for bullet in wanted})
+    stale = {name: missing for name, missing in found.items() if missing}
+    sessions.playbook.record_anchor_checks(session, stale, [name for name, missing in found.items() if missing == ""])
     new = {name: why for name, why in stale.items() if not bullets[name].stale}
     pinned = {name: why for name, why in new.items() if bullets[name].state == "pinned"}
     others = {name: why for name, why in new.items() if name not in pinned}
-    return (*stale_lines(others, "out of prompts"), *stale_lines(pinned, "in prompts all the same, being pinned"))
+    return (*stale_lines(others, "out of prompts"), *stale_lines(pinned, "in prompts, being pinned"))
 
 
 def check_new_anchors(sessions: SessionManager, session: Session, workspaces: Workspaces | None, name: str) -> str:
-    """What a strategy in the user's words names that is not here, by which it is stale at once; "" where it is here."""
+    """Check a new strategy's anchors; store and return the missing one, or return ""."""
     bullets, lookup = session.playbook.bullets, workspaces.lookup(session) if workspaces else None
     bullet = bullets.get(name)
     if bullet is None or lookup is None or not bullet.is_live or bullet.scope == "user":
@@ -100,8 +96,7 @@ def check_new_anchors(sessions: SessionManager, session: Session, workspaces: Wo
 
 @dataclass(slots=True)
 class StaleStrategies:
-    """Finds, among strategies that are to stand in a prompt, those that name something that was here and is gone. What
-    was found stays in `found` until a turn has reported it."""
+    """Finds strategies that are stale when a request is built. `found` collects them until a turn reports them."""
 
     workspaces: Workspaces | None = None
     found: dict[str, str] = field(default_factory=dict)
@@ -109,8 +104,8 @@ class StaleStrategies:
     _fresh: set[str] = field(default_factory=set)
 
     def find(self, session: Session, bullets: Iterable[Bullet]) -> dict[str, str]:
-        """The stale ones by id, with what is gone: only what is quickly looked up, but for the first time in a session.
-        What never was here was taught nevertheless, and is not found out by this."""
+        """Return the missing anchor of each stale strategy by id. Anchors that never existed do not count: the strategy
+        was added nevertheless. The lookup is deep only for the first request of a resumed session."""
         deep = bool(self._sessions) and session.id not in self._sessions
         self._sessions.add(session.id)
         lookup = self.workspaces.lookup(session, deep=deep) if self.workspaces else None
@@ -127,36 +122,35 @@ class StaleStrategies:
         return stale
 
     def notices(self) -> list[str]:
-        """Lines for the user on what was found."""
+        """Format what was found as lines for the user."""
         return list(stale_lines(self.found, "out of prompts"))
 
 
 def stale_lines(stale: Mapping[str, str], where: str) -> Iterator[str]:
-    """A line for each thing that is gone, with the strategies that name it."""
+    """Format one line per missing anchor."""
     for why in dict.fromkeys(stale.values()):
         names = [name for name, reason in stale.items() if reason == why]
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
         verb = "is stale and stays" if len(names) == 1 else "are stale and stay"
-        yield f"{', '.join(names[:_NAMED])}{more} {verb} {where}: {why}"
+        yield f"{', '.join(names[:_MAX_NAMES])}{more} {verb} {where}: {why}"
 
 
 @dataclass(frozen=True)
 class WorkspaceLookup:
-    """A workspace, as far as bullets name it: paths below `root`, else `above`; `far`: also a bare file name anywhere
-    in it. What was looked up is remembered: make one for each look."""
+    """Looks up anchors below `root` and `above`; if `deep`, bare file names in all folders. Caches the file names, so
+    create one per check."""
 
     root: Path
     above: Path | None = None
     deep: bool = True
 
     def missing(self, bullet: Bullet) -> str | None:
-        """What a bullet names, in its anchors or else in its words, that is not here, where nothing of it is; "" where
-        something is here, None where nothing can be looked up: reading one is not a verification."""
+        """Return the first missing anchor if none exists, "" if one exists, None if no anchor can be checked."""
         found = [self._check_anchor(anchor) for anchor in bullet.anchors or anchors_of(bullet.content)]
         return "" if "" in found else next((one for one in found if one), None)
 
     def first_missing(self, anchors: Iterable[str]) -> str:
-        """The first of the anchors that is not here; "" for none."""
+        """Return the first missing anchor, or ""."""
         return next((one for anchor in anchors if (one := self._check_anchor(anchor))), "")
 
     def _check_anchor(self, anchor: str) -> str | None:
@@ -167,18 +161,18 @@ class WorkspaceLookup:
         return self._check_path(value) if kind == "path" and value.strip() else None
 
     def _check_path(self, value: str) -> str | None:
-        firm = re.split(r"[^/]*[*?\[]", value)[0]
-        if not firm or value.startswith("~") or "$" in value:
+        fixed = re.split(r"[^/]*[*?\[]", value)[0]  # the part before a wildcard
+        if not fixed or value.startswith("~") or "$" in value:
             return None
         try:
-            if any((root / firm).exists() for root in self._roots):
+            if any((root / fixed).exists() for root in self._roots):
                 return ""
             top, _, below = value.partition("/")
             if not _FILE.fullmatch(value) and not (top and any((root / top).exists() for root in self._roots)):
                 return None  # `origin/main`, `text/plain`, `/users`: a slash alone makes no path
         except (OSError, ValueError):
             return None
-        if not below and firm == value:
+        if not below and fixed == value:
             names = self._names
             if names is None or top in names:
                 return None if names is None else ""
@@ -195,20 +189,20 @@ class WorkspaceLookup:
 
     @cached_property
     def _names(self) -> frozenset[str] | None:
-        """The names of all files and folders; None when there are too many to look at, or none is to be."""
+        """The names of all files and folders; None if there are too many, or the lookup is not deep."""
         if not self.deep:
             return None
         names = set[str]()
         for _, folders, files in os.walk(self._roots[-1]):
             folders[:] = [name for name in folders if name not in _SKIPPED]
             names.update(folders, files)
-            if len(names) > _MOST_ENTRIES:
+            if len(names) > _MAX_ENTRIES:
                 return None
         return frozenset(names)
 
 
 def _missing_target(root: Path, words: list[str]) -> str | None:
-    """The target that a Makefile lacks; None where it includes others, is run elsewhere, or has rules for any name."""
+    """Check the targets of a make command; None if they cannot be known: include, pattern rules, another directory."""
     files = [root / name for name in ("GNUmakefile", "makefile", "Makefile")]
     text = next((text for text in map(_read, files) if text is not None), None)
     if text is None:
@@ -223,7 +217,7 @@ def _missing_target(root: Path, words: list[str]) -> str | None:
 
 
 def _missing_script(root: Path, words: list[str]) -> str | None:
-    """The script that npm and its kin are to run and package.json lacks; None where they run none, or elsewhere."""
+    """Check the script of an npm, pnpm, yarn or bun command; None if it runs none, or one of another directory."""
     named = [word for word in words[1:] if not word.startswith("-")]
     script = named[1] if named[:1] == ["run"] and len(named) > 1 else next(iter({"test", "start"} & {*named[:1]}), "")
     if not script or any(word in ("-C", "--prefix", "-w", "--filter") for word in words):
@@ -238,17 +232,11 @@ def _missing_script(root: Path, words: list[str]) -> str | None:
     return "" if script in scripts else f"package.json has no script {script}"
 
 
-_TARGETS = {
-    "make": _missing_target,
-    "npm": _missing_script,
-    "pnpm": _missing_script,
-    "yarn": _missing_script,
-    "bun": _missing_script,
-}
+_TARGETS = {"make": _missing_target} | dict.fromkeys(("npm", "pnpm", "yarn", "bun"), _missing_script)
 
 
 def _read(path: Path) -> str | None:
     try:
-        return path.read_text(encoding="utf-8", errors="replace")[:_LARGEST] if path.is_file() else None
+        return path.read_text(encoding="utf-8", errors="replace")[:_MAX_BYTES] if path.is_file() else None
     except OSError:
         return None

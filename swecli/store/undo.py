@@ -189,7 +189,7 @@ def _revert_deltas(
             continue
         try:
             with db.begin_nested():
-                deltas.turn(db, row, back=back)
+                deltas.revert(db, row, redo=back)
             row.id = row.id.removesuffix(mark) if back else row.id + mark
             names |= dict.fromkeys(row.before)
         except BadInput as error:

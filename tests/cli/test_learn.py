@@ -73,8 +73,8 @@ def test_a_session_whose_place_is_gone_is_left_out_and_reported(run: Run, tmp_pa
     os.chdir(tmp_path)
     shutil.rmtree(place)
     done = run("learn", "--from", "all", "--rules-only")
-    assert f"{place} is not there any more" in done.out
-    assert "0 turns looked at" in done.out
+    assert f"{place} does not exist" in done.out
+    assert "0 turns reflected on" in done.out
     [line] = run("learn", "--from", "all", "--rules-only", "--json").json["left_out"]
     assert str(place) in line
 

@@ -24,7 +24,7 @@ def test_what_is_taught_stands_in_the_list_with_its_evidence(run: Run) -> None:
     shown = run("playbook", "show", "p1").out.splitlines()
     assert shown[0] == "P-1  run the tests with pytest -q"
     assert "because (user): run the tests with pytest -q" in shown
-    assert shown[-1] == "in no prompt yet"
+    assert shown[-1] == "not used yet"
     assert run("playbook", "show", "1", "--json").json["evidence"][0]["trust"] == "user"
 
 
@@ -46,7 +46,7 @@ def test_it_reaches_the_next_request_of_this_project_only(run: Run, tmp_path: Pa
 
 
 def test_the_hint_of_an_empty_playbook_works_as_it_is_printed(run: Run) -> None:
-    hint = run("playbook", "list").out.split("Teach it: swecli ")[1].split()
+    hint = run("playbook", "list").out.split("Add one: swecli ")[1].split()
     assert run(*hint).out == "Added as P-1.\n"
     assert run("playbook", "list", "--json").json[0]["content"] == "run the tests with pytest -q"
 
@@ -81,13 +81,13 @@ def test_reworded_pinned_removed_undone_and_back(run: Run) -> None:
     run("playbook", "add", "answer in prose")
     assert (
         run("playbook", "edit", "P-1", "answer in verse", "--pin").out
-        == "P-1 is changed, is pinned: it stands in every prompt.\n"
+        == "P-1 is changed, is pinned: every prompt contains it.\n"
     )
     assert run("playbook", "list", "--json").json[0]["state"] == "pinned"
     assert run("playbook", "edit", "--off", "P-1").code == 0
-    assert run("playbook", "remove", "1").out.startswith("P-1 removed; `swecli playbook undo` brings it back")
+    assert run("playbook", "remove", "1").out.startswith("P-1 removed; `swecli playbook undo` restores it")
     assert run("playbook", "list", "--json").json == []
-    assert 'taken back: P-1 removed "answer in verse"' in run("playbook", "undo").out
+    assert 'undone: P-1 removed "answer in verse"' in run("playbook", "undo").out
     assert run("playbook", "undo", "--redo").out.startswith("brought back")
     assert run("playbook", "undo", "99").out.splitlines()[-2] == "only 4 of 99: there were no more"
     assert run("playbook", "undo").code == 42
@@ -162,5 +162,5 @@ def test_what_cannot_be_done_is_refused_in_a_line(run: Run, argv: list[str]) -> 
 
 def test_secrets_are_not_kept(run: Run) -> None:
     done = run("playbook", "add", "the key is sk-abcdefghij0123456789xyz")
-    assert "A secret in it was not kept" in done.out
+    assert "A secret in it was redacted" in done.out
     assert "abcdefghij" not in run("playbook", "show", "P-1").out

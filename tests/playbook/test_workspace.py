@@ -47,4 +47,4 @@ async def test_of_a_pinned_strategy_it_is_reported_that_it_stays_in() -> None:
         runtime.sessions.playbook.apply(Delta(state, ops, "user"), session)
     first, second = await check_anchors(runtime.sessions, session, AROUND)
     assert first.startswith("P-2 is stale and stays out of prompts: ")
-    assert second.startswith("P-1 is stale and stays in prompts all the same, being pinned: ")
+    assert second.startswith("P-1 is stale and stays in prompts, being pinned: ")

@@ -1,4 +1,4 @@
-"""Changing the playbook by hand: each change is a delta with the user as its evidence, and can be taken back."""
+"""Actions that change the playbook. Each change is a delta with the user as its evidence, and can be undone."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from swecli.models.playbook import Bullet, Delta, Evidence, Op
 from swecli.models.session import uuid7
 from swecli.playbook.action import ACTIONS, ActionContext, ActionResult, Question, pop_option, split_flags, usage_error
 from swecli.playbook.actions.show import count_of, list_all, show, why
-from swecli.playbook.describe import summarize
-from swecli.playbook.quarantine import DOUBT
+from swecli.playbook.describe import DOUBT, summarize
 from swecli.playbook.scoring.score import is_probably_harmful
 from swecli.playbook.similarity import most_similar
 from swecli.playbook.transfer.importing import import_file
@@ -24,7 +23,7 @@ _SCOPES = ("session", "project", "user")
 
 
 def _content(text: str) -> str:
-    """A strategy's words, on one line and without secrets."""
+    """Normalize whitespace and redact secrets."""
     return redact(" ".join(text.split()))
 
 
@@ -37,11 +36,11 @@ def _delta(ctx: ActionContext, reason: str, *ops: Op) -> Delta:
 
 
 def _secret_note(text: str) -> str:
-    return "A secret in it was not kept; `show` has what was." if has_secret(text) else ""
+    return "A secret in it was redacted; `show` prints the stored text." if has_secret(text) else ""
 
 
 def _add(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
-    """Teach a strategy for this project, or take in an exported playbook."""
+    """Add a strategy to this project, or import an exported playbook."""
     words = list(args)
     if _FROM in words:
         return import_file(ctx, pop_option(words, _FROM), trusted=_TRUST in words)
@@ -55,14 +54,7 @@ def _add(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
         ctx.apply(_delta(ctx, "taught", Op("UPDATE", known[0].id, fields=more, evidence=_decision(ctx, content))))
         return ActionResult({"added": [], "known": known[0].id}, (f"{known[0].id} already covers it and is active.",))
     near = most_similar(content, (bullet for bullet in ctx.bullets() if bullet.is_live))
-    scope = "project" if ctx.session.project else "session"
-    fields = {
-        "content": content,
-        "kind": "preference",
-        "scope": scope,
-        "trust": "user",
-        "anchors": list(anchors_of(content)),
-    }
+    fields = _user_content(content) | {"kind": "preference", "scope": "project" if ctx.session.project else "session"}
     applied = ctx.apply(_delta(ctx, "taught", Op("ADD", fields=fields, evidence=_decision(ctx, content))))
     name = applied.added[0]
     lines = [f"Added as {name}.", *_missing(ctx, name)]
@@ -71,13 +63,17 @@ def _add(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     return ActionResult({"added": [name], "near": near.id if near else None}, tuple(lines), note=_secret_note(text))
 
 
+def _user_content(content: str) -> dict[str, Any]:
+    return {"content": content, "trust": "user", "anchors": list(anchors_of(content))}
+
+
 def _missing(ctx: ActionContext, name: str) -> Iterator[str]:
     if missing := check_new_anchors(ctx.sessions, ctx.session, ctx.workspaces, name):
-        yield f"It is stale for now and stays out of prompts: {missing}."
+        yield f"It is stale and not used in prompts: {missing}."
 
 
 def _edit(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
-    """Put a strategy differently, or change what it is: pinned, off, on, for whom, when it matters."""
+    """Change a strategy's content, state, scope or `when`."""
     words = list(args)
     scope, when = pop_option(words, _SCOPE), pop_option(words, _WHEN)
     flags, words = split_flags(words, _PIN, _ON, _OFF)
@@ -93,7 +89,7 @@ def _edit(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
         )
     content = _content(text)
     fields: dict[str, Any] = {"when": when} if when else {}
-    fields |= {"content": content, "trust": "user", "anchors": list(anchors_of(content))} if content else {}
+    fields |= _user_content(content) if content else {}
     fields |= {"scope": scope} if scope else {}
     fields |= {"state": "disabled"} if _OFF in flags else {}
     if _ON in flags and bullet.state == "active" and not is_probably_harmful(bullet):
@@ -105,13 +101,13 @@ def _edit(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     ctx.apply(_delta(ctx, "edited", *ops))
     changes: tuple[tuple[str, object], ...] = (
         ("is changed", text),
-        ("is found by other words too", when),
-        (f"is for {'all your projects' if scope == 'user' else f'this {scope}'}", scope),
-        ("is pinned: it stands in every prompt", _PIN in flags),
-        ("is off: kept, and out of prompts", _OFF in flags),
+        ("matches other words too", when),
+        (f"applies to {'all your projects' if scope == 'user' else f'this {scope}'}", scope),
+        ("is pinned: every prompt contains it", _PIN in flags),
+        ("is disabled: stored, but not used in prompts", _OFF in flags),
         ("is active", _ON in flags),
     )
-    done = ", ".join(word for word, there in changes if there)
+    done = ", ".join(text for text, is_set in changes if is_set)
     more = _missing(ctx, bullet.id) if text else ()
     return ActionResult(
         {"edited": bullet.id, "what": done}, (f"{bullet.id} {done}.", *more), note=_secret_note(f"{text} {when}")
@@ -121,26 +117,26 @@ def _edit(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
 def _remove(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     bullet = ctx.find(" ".join(args))
     ctx.apply(_delta(ctx, "removed", Op("REMOVE", bullet.id, evidence=_decision(ctx, f"remove {bullet.id}"))))
-    return ActionResult({"removed": bullet.id}, (f"{bullet.id} removed; `{ctx.command} undo` brings it back.",))
+    return ActionResult({"removed": bullet.id}, (f"{bullet.id} removed; `{ctx.command} undo` restores it.",))
 
 
 def _undo(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
-    """Take the last change back, or the last N; with --redo bring back what an undo took."""
+    """Undo the last N changes (default 1), or redo them with `--redo`."""
     flags, words = split_flags(args, _REDO)
     n = count_of(words, 1, "changes")
     store = ctx.sessions.playbook
     changes = store.redo(ctx.session, n) if flags else store.undo(ctx.session, n)
-    how = "brought back" if flags else "taken back"
-    lines = [f"{how}: {_named(ctx, change)}" for change in changes]
+    how = "redone" if flags else "undone"
+    lines = [f"{how}: {_describe(ctx, change)}" for change in changes]
     lines += [f"only {len(changes)} of {n}: there were no more"] if len(changes) < n else []
     many = f" {len(changes)}" if len(changes) > 1 else ""
-    hint = "" if flags else f"`{ctx.command} undo{many} {_REDO}` brings it back."
+    hint = "" if flags else f"To redo: `{ctx.command} undo{many} {_REDO}`."
     value = [{"id": c.delta.id, "what": summarize(c)} for c in changes]
     return ActionResult(value, tuple(lines), note=hint)
 
 
-def _named(ctx: ActionContext, change: Any) -> str:
-    """What a change did, with the words of a strategy that it does not name itself."""
+def _describe(ctx: ActionContext, change: Any) -> str:
+    """Summarize a change, adding the content of a strategy that the summary names by its id only."""
     text = summarize(change)
     for name, op in change.ops_by_id():
         bullet = ctx.sessions.playbook.get(name)
@@ -151,26 +147,26 @@ def _named(ctx: ActionContext, change: Any) -> str:
 
 
 def _review(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
-    """What needs your approval; with `P-7 use` or `P-7 remove` your answer."""
-    waiting = [bullet for bullet in ctx.bullets() if _waits(bullet)]
+    """List the strategies that need a decision; with `P-7 use` or `P-7 remove`, decide one."""
+    waiting = [bullet for bullet in ctx.bullets() if _needs_review(bullet)]
     evidence = ctx.sessions.playbook.evidence_by_id([bullet.id for bullet in waiting])
     found = {bullet.id: _why(bullet, evidence[bullet.id]) for bullet in waiting}
     if not args:
         return _questions(ctx, found, evidence)
     if len(args) != 2 or args[1] not in ("use", "remove"):
-        raise usage_error(ctx, "Name a strategy and your decision.", "review P-7 use|remove")
+        raise usage_error(ctx, "A strategy and a decision are required.", "review P-7 use|remove")
     bullet = ctx.find(args[0])
     if bullet.id not in found:
         raise BadInput(f"{bullet.id} needs no decision: it is {bullet.state}.")
     use = args[1] == "use"
     decision = _decision(ctx, f"{args[1]} {bullet.id}")
     ctx.apply(_delta(ctx, f"reviewed: {args[1]}", Op("RESTORE" if use else "REMOVE", bullet.id, evidence=decision)))
-    done = "is active" if use else f"is removed; `{ctx.command} undo` brings it back"
+    done = "is active" if use else f"is removed; `{ctx.command} undo` restores it"
     return ActionResult({"id": bullet.id, "decision": args[1]}, (f"{bullet.id} {done}.",))
 
 
-def _waits(bullet: Bullet) -> bool:
-    """Whether there is something to decide: in quarantine, held to harm, or naming what is gone."""
+def _needs_review(bullet: Bullet) -> bool:
+    """Return True for a quarantined, stale or probably harmful strategy."""
     if bullet.state in ("disabled", "deleted"):
         return False
     return bullet.state == "quarantined" or bool(bullet.stale) or is_probably_harmful(bullet)
@@ -180,7 +176,7 @@ def _why(bullet: Bullet, evidence: Sequence[Evidence]) -> str:
     if bullet.stale:
         return f"stale: {bullet.stale}"
     if is_probably_harmful(bullet):
-        return f"it seems to harm ({bullet.current_belief[0]:.0%})"
+        return f"it is probably harmful ({bullet.current_belief[0]:.0%})"
     doubts = [item.quote for item in evidence if item.source in (DOUBT, "score")]
     return doubts[-1] if doubts else f"it comes from {bullet.trust}"
 
@@ -195,7 +191,7 @@ def _questions(ctx: ActionContext, found: dict[str, str], evidence: dict[str, li
     questions = tuple(
         Question(
             f"{name} {bullets[name].content}\n{reason}",
-            ((f"{name} use", "use it in prompts"), (f"{name} remove", "remove it (undo brings it back)")),
+            ((f"{name} use", "use it in prompts"), (f"{name} remove", "remove it (can be undone)")),
             tuple(f"because ({item.source}): {item.quote}" for item in evidence[name]),
         )
         for name, reason in found.items()
@@ -211,7 +207,7 @@ _RUN = {
 
 
 def perform(ctx: ActionContext, name: str, args: Sequence[str]) -> ActionResult:
-    """Do it. Raises UsageError for an unknown action, SwecliError where it cannot be done."""
+    """Run an action. Raises UsageError if it is unknown, SwecliError if it fails."""
     if name not in ACTIONS:
         raise UsageError(f"Unknown playbook action {name!r:.40}.", f"Choose: {', '.join(ACTIONS)}")
     return _RUN[name](ctx, args)

@@ -1,4 +1,4 @@
-"""Looking at the playbook: what is in it, where it comes from, what it did, and why it stands in a prompt."""
+"""Actions that show the playbook: its strategies, their evidence and history, and the selection for a turn."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from swecli.playbook.transfer.importing import write_file
 from swecli.playbook.transfer.markdown import to_markdown
 
 _LOGGED = 20
-_LISTED = 100  # strategies that are printed; JSON and --verbose have all
-_PROMPTS = 10  # that are named of a strategy
-_SESSION = 13  # characters of a session's id that tell it from others
+_LISTED = 100  # strategies that are printed; `--json` and `--verbose` contain all
+_PROMPTS = 10  # prompts and verdicts that are printed of a strategy
+_SESSION = 13  # characters that identify a session
 _VERBOSE, _LOG, _EXPORT, _FORCE = "--verbose", "--log", "--export", "--force"
 
 
@@ -29,7 +29,7 @@ def _when(moment: datetime | None) -> str:
 
 
 def list_all(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
-    """What is in the playbook; its changes, all that is known of it, or the whole as a file."""
+    """List the strategies, all figures (`--verbose`) or the changes (`--log`), or export to a file (`--export`)."""
     words = list(args)
     file = pop_option(words, _EXPORT) if _EXPORT in words else None
     flags, rest = split_flags(words, _VERBOSE, _LOG, _FORCE)
@@ -38,17 +38,17 @@ def list_all(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     if _LOG in flags:
         return _log(ctx, rest)
     if rest:
-        raise BadInput(f"{rest[0]!r:.40} cannot be listed.", f"Use {ctx.command} show {rest[0]} for a strategy.")
+        raise BadInput(f"Unexpected argument {rest[0]!r:.40}.", f"Use {ctx.command} show {rest[0]} for a strategy.")
     bullets = ctx.bullets()
     if not bullets:
-        hint = f"Nothing learned yet. Teach it: {ctx.command} add run the tests with pytest -q"
-        notes = _figures(ctx, len(ctx.sessions.playbook.turns.in_project(ctx.session))) if _VERBOSE in flags else ()
+        hint = f"No strategies yet. Add one: {ctx.command} add run the tests with pytest -q"
+        notes = _totals(ctx, len(ctx.sessions.playbook.turns.in_project(ctx.session))) if _VERBOSE in flags else ()
         return ActionResult([], (hint,), note=" · ".join(notes))
     return _table(ctx, bullets, verbose=_VERBOSE in flags)
 
 
 def _table(ctx: ActionContext, bullets: Sequence[Bullet], *, verbose: bool) -> ActionResult:
-    """One line a strategy; with `verbose` also its measured effect and what is known of who judges."""
+    """Format one row per strategy; `verbose` adds its measured effect and the project's totals."""
     records = ctx.sessions.playbook.turns.in_project(ctx.session) if verbose else []
     value, rows = [], []
     for bullet in bullets:
@@ -62,33 +62,29 @@ def _table(ctx: ActionContext, bullets: Sequence[Bullet], *, verbose: bool) -> A
         rows.append((*cells, bullet.content))
     more = ("used", "scope", "shown against withheld") if verbose else ()
     waiting = sum(bullet.state == "quarantined" for bullet in bullets)
-    notes = (
-        [f"{waiting} proposal{'s need' if waiting > 1 else ' needs'} your approval: {ctx.command} review"]
-        if waiting
-        else []
-    )
-    notes += _figures(ctx, len(records)) if verbose else []
+    need = "proposals need" if waiting > 1 else "proposal needs"
+    notes = [f"{waiting} {need} your approval: {ctx.command} review"] if waiting else []
+    notes += _totals(ctx, len(records)) if verbose else []
     if not verbose and len(rows) > _LISTED:
         notes.append(f"{len(rows) - _LISTED:,} more: {ctx.command} list --verbose")
         del rows[_LISTED:]
-    return ActionResult(
-        value, head=("id", "state", "worth", *more, "strategy"), rows=tuple(rows), note=" · ".join(notes)
-    )
+    head = ("id", "state", "worth", *more, "strategy")
+    return ActionResult(value, head=head, rows=tuple(rows), note=" · ".join(notes))
 
 
-def _figures(ctx: ActionContext, turns: int) -> Iterator[str]:
+def _totals(ctx: ActionContext, turns: int) -> Iterator[str]:
     store = ctx.sessions.playbook
     spent = store.reflection_cost()
     cost = "at an unknown price" if spent.cost is None else f"for ${spent.cost:.4f}"
-    yield f"turns: {turns}, {store.count_pending(ctx.session)} of them still to be reflected on"
+    yield f"turns: {turns}, {store.count_pending(ctx.session)} of them pending reflection"
     yield f"reflection took {spent.requests} requests, {spent.usage.total:,} tokens, {cost}, in all sessions"
     for name, known in store.turns.reflectors().items():
         reflector = Reflector.from_json(known)
-        yield f"insight of {name}: {reflector.insight:.2f} by {reflector.tags} tags"
+        yield f"insight of {name}: {reflector.insight:.2f} after {reflector.tags} tags"
 
 
 def _state_of(bullet: Bullet) -> str:
-    """Its state in a word or two: what keeps it out of prompts, where something does."""
+    """Return the state as listed: "hidden" and "stale" mean that it is not used in prompts."""
     if bullet.stale:
         return f"{bullet.state}, stale"
     hidden = bullet.state == "active" and not passes(bullet)
@@ -96,7 +92,7 @@ def _state_of(bullet: Bullet) -> str:
 
 
 def _worth_of(bullet: Bullet) -> str:
-    """What it is worth, with the counts it rests on; "new" where nothing is known."""
+    """Format the expected value (-1 to +1) with its counts; "new" without any evidence."""
     if not bullet.helpful + bullet.harmful + bullet.neutral:
         return "new"
     return f"{expected(bullet.current_belief):+.1f} ({bullet.helpful}+ {bullet.harmful}-)"
@@ -114,7 +110,7 @@ def _export(ctx: ActionContext, file: str, *, force: bool) -> ActionResult:
     if file in ("", "-"):
         return ActionResult({"text": text}, tuple(text.rstrip("\n").split("\n")), exact=text)
     path = Path(file).expanduser()
-    write_file(path, text, force=force, hint=f"To write over it: {ctx.command} list {_EXPORT} {file} {_FORCE}")
+    write_file(path, text, force=force, hint=f"To overwrite it: {ctx.command} list {_EXPORT} {file} {_FORCE}")
     return ActionResult({"file": str(path)}, (f"Written to {path}.",))
 
 
@@ -131,7 +127,7 @@ def _log(ctx: ActionContext, rest: Sequence[str]) -> ActionResult:
 
 
 def _row(applied: AppliedDelta) -> str:
-    return summarize(applied) + (" (taken back)" if applied.undone else "")
+    return summarize(applied) + (" (undone)" if applied.undone else "")
 
 
 def _delta_json(applied: AppliedDelta) -> dict[str, Any]:
@@ -150,7 +146,7 @@ def _delta_json(applied: AppliedDelta) -> dict[str, Any]:
 
 
 def count_of(args: Sequence[str], default: int, what: str) -> int:
-    """A number of things from an argument. Raises UsageError."""
+    """Parse an optional count from 1 to 99,999. Raises UsageError."""
     text = " ".join(args)
     if text and not (text.isdecimal() and len(text) < 6 and int(text)):
         raise UsageError(f"{text!r:.40} is not a number of {what}.", "Give a number from 1.")
@@ -158,19 +154,13 @@ def count_of(args: Sequence[str], default: int, what: str) -> int:
 
 
 def show(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
-    """One strategy with its evidence, its changes and the prompts it stood in."""
+    """Show one strategy with its evidence, its changes and the prompts that contained it."""
     bullet, store = ctx.find(" ".join(args), include_deleted=True), ctx.sessions.playbook
     evidence, verdicts = store.evidence(bullet.id), store.evidence(bullet.id, verdicts=True)
     changes, turns = store.changes(bullet.id), store.prompts(bullet.id, _PROMPTS)
     harmful, inert, helpful = bullet.current_belief
-    facts = (
-        bullet.kind,
-        f"for this {bullet.scope}",
-        _state_of(bullet),
-        f"from {bullet.trust}",
-        f"used {bullet.uses} times",
-    )
-    lines = [f"{bullet.id}  {bullet.content}", " · ".join(facts)]
+    facts = f"{bullet.kind} · for this {bullet.scope} · {_state_of(bullet)} · from {bullet.trust}"
+    lines = [f"{bullet.id}  {bullet.content}", f"{facts} · used {bullet.uses} times"]
     lines += [f"when: {bullet.when}"] if bullet.when else []
     counts = f"{bullet.helpful} helpful · {bullet.harmful} harmful · {bullet.neutral} neutral"
     lines.append(f"{counts} · helps {helpful:.0%}, does nothing {inert:.0%}, harms {harmful:.0%}")
@@ -179,7 +169,7 @@ def show(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     lines += [f"evidence ({item.source}{_place(item)}): {item.quote}" for item in verdicts[-_PROMPTS:]]
     lines += [f"{_when(c.delta.created_at)}  {c.delta.author}: {_row(c)}" for c in changes]
     stood = ", ".join(f"T{number} of {session[:_SESSION]}" for session, number in turns)
-    lines.append(f"in the prompt of {stood}" if turns else "in no prompt yet")
+    lines.append(f"in the prompt of {stood}" if turns else "not used yet")
     value = _json(bullet) | {
         "evidence": [_evidence(item) for item in evidence],
         "verdicts": [_evidence(item) for item in verdicts],
@@ -198,23 +188,23 @@ def _evidence(item: Any) -> dict[str, Any]:
 
 
 def why(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
-    """What was thought of the strategies for the last turn, or turn T7."""
+    """Show which strategies were selected for the last turn, or turn T7, and why."""
     turn = resolve_turn(" ".join(args), ctx.session.interactions)
     choice = ctx.sessions.playbook.turns.choice(ctx.session.id, turn)
     if choice is None or "chosen" not in choice:
-        raise BadInput(f"What was decided in T{turn} was not recorded.", "Only turns that ran here have it.")
+        raise BadInput(f"No selection was recorded for T{turn}.", "Only finished turns of this version have one.")
     rows, value = [], []
     for name, chosen, match, worth, tokens, reason in choice["chosen"]:
         withheld = name in choice["withheld"]
-        stands = "out" if withheld or not chosen else "in"
-        reason = "withheld, to measure it" if withheld else reason
-        bullet = ctx.session.playbook.bullets.get(name) or ctx.sessions.playbook.get(name) or Bullet(name, "(gone)")
-        rows.append((name, stands, reason, shorten(bullet.content, 60)))
-        value.append({"id": name, "chosen": stands == "in", "match": match, "value": worth, "tokens": tokens,
+        shown = chosen and not withheld
+        reason = "withheld, to measure its effect" if withheld else reason
+        bullet = ctx.sessions.playbook.get(name) or Bullet(name, "(deleted)")
+        rows.append((name, "in" if shown else "out", reason, shorten(bullet.content, 60)))
+        value.append({"id": name, "chosen": shown, "match": match, "value": worth, "tokens": tokens,
                       "reason": reason, "content": bullet.content})  # fmt: skip
     notes = [f"{choice['tokens']} of {choice['budget']} tokens"]
-    notes += ["there are more, which match less"] if choice["more"] else []
+    notes += ["others match less"] if choice["more"] else []
     whole = {"turn": turn, "candidates": value} | {name: choice[name] for name in ("tokens", "budget", "more")}
     if not rows:
-        return ActionResult(whole, ("There was nothing to choose from.",))
+        return ActionResult(whole, ("The playbook had no strategies for this turn.",))
     return ActionResult(whole, head=("id", "prompt", "because", "strategy"), rows=tuple(rows), note=" · ".join(notes))

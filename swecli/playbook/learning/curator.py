@@ -1,74 +1,57 @@
-"""The curator: out of what reflectors and the `remember` tool propose it makes one checked, capped delta."""
+"""The curator checks what reflectors and the `remember` tool propose, and builds one delta from what passes."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from swecli.models.playbook import OUTSIDE, Bullet, Delta, Evidence, Kind, Op, Scope, Tag, Trust, shorten
-from swecli.playbook.quarantine import DOUBT, PROVISIONAL, clean, is_confirmed, rejection_reason, requests_beyond
-from swecli.playbook.similarity import jaccard, most_similar, stems
+from swecli.models.playbook import (
+    OUTSIDE,
+    Bullet,
+    Delta,
+    Evidence,
+    Kind,
+    Op,
+    Scope,
+    Tag,
+    Trust,
+    length_problem,
+    shorten,
+)
+from swecli.playbook.describe import DOUBT
+from swecli.playbook.similarity import clean, jaccard, most_similar, stems
 from swecli.playbook.turn_digest import CallDigest, TurnDigest
 from swecli.playbook.workspace import WorkspaceLookup, anchors_of
-from swecli.redact import redact
+from swecli.redact import has_secret, redact
 
+_PROVISIONAL = "seen in a result"  # the reason if a second turn may confirm the bullet
+MAX_ADDS, MAX_UPDATES = 3, 2
+_MAX_QUOTE = 300  # characters of stored evidence
+_SAME = 0.8  # Jaccard similarity from which the user's words restate a bullet
+_KNOWN = 0.75  # share of a text's stems in one line of the instructions from which they contain it
+# URLs, programs that download, and flags that disable a check: spelled alike in every language.
+_EXTERNAL = re.compile(
+    r"\b[a-z][a-z0-9+.-]*://\S*|\bwww\.\S*|\b[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}/\S*|\b(?:curl|wget|sudo|chmod)\b|--no-[\w-]+|"
+    r"--(?:force|insecure|trusted-host|index-url)\b|\|\s*(?:sudo\s+)?\w*sh\b",
+    re.IGNORECASE,
+)
+# Further words of instructions that are never activated without the user, however often a result repeats them.
+_ORDERS = re.compile(
+    r"\b(?:install|download|upload|eval|disable|skip|ignore|bypass|always|never|must)\b", re.IGNORECASE
+)
 _READERS = frozenset({"read_file", "search_files", "list_files"})
 _QUOTES = str.maketrans("‘’‚“”„«»", "'''" + 5 * '"')
-_WORDS, _LETTERS = 3, 8  # a quote has at least so many of one of them; a Chinese letter is two
-
-
-def contains_quote(quote: str, text: str) -> bool:
-    """Whether a quote stands literally in a text, however it is spaced and capitalised; one that is too short to prove
-    anything does not."""
-    words = _normalize(quote)
-    letters = sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in words)
-    long_enough = len(words.split()) >= _WORDS or letters >= _LETTERS
-    return long_enough and words in _normalize(text)
-
-
-def _source_of_quote(quote: str, call_id: str, digest: TurnDigest) -> Trust | None:
-    """Where a quote comes from: the user's own message of the turn, a file, a command's output, the web; None where it
-    stands nowhere in the turn."""
-    if contains_quote(quote, digest.own_words):
-        return "user"
-    named = [call for call in digest.calls if call.id == call_id] or list(digest.calls)
-    found = [call for call in named if contains_quote(quote, _searchable_text(call))]
-    return _least_trusted(found) if found else None
-
-
-def _searchable_text(call: CallDigest) -> str:
-    values = " ".join(str(value) for value in call.parameters.values())
-    code = f"exit code {call.exit_code} exit {call.exit_code}" if call.exit_code is not None else ""
-    return f"{call.output} {call.reason} {values} {code}"
-
-
-def _least_trusted(calls: Sequence[CallDigest]) -> Trust:
-    """The least trusted of them counts."""
-    names = [call.name for call in calls]
-    if any("fetch" in name or "web" in name or "__" in name for name in names):
-        return "web"
-    return "repository" if all(name in _READERS for name in names) else "tool"
-
-
-def _normalize(text: str) -> str:
-    """Without what a model's copy changes unasked: case, spacing, the form of accents, wide letters, quotes, and what
-    is not seen."""
-    plain = unicodedata.normalize("NFKC", text.translate(_QUOTES)).casefold().replace("i\u0307", "i")
-    return " ".join("".join(c for c in plain if unicodedata.category(c) != "Cf").split())
-
-
-MAX_ADDS, MAX_UPDATES = 3, 2
-_QUOTE = 300  # characters of a quoted span
-_SAME = 0.8  # shared stems from which the user's words say what a bullet says already
+_MIN_WORDS, _MIN_LETTERS = 3, 8  # a quote needs one of them; a wide letter counts twice
 
 
 @dataclass(frozen=True, slots=True)
 class TagProposal:
-    """A verdict on one bullet that was shown, with the reason given."""
+    """A reflector's tag on one shown bullet."""
 
     bullet_id: str
     tag: Tag
@@ -77,8 +60,8 @@ class TagProposal:
 
 @dataclass(frozen=True, slots=True)
 class AddProposal:
-    """A new bullet, or with `bullet_id` other words for one. `quote` are words of the turn that show it, `call_id` the
-    call in whose result they stand ("": the user's own words, or none named)."""
+    """A new bullet, or new content for `bullet_id`. `quote` is evidence copied from the turn, `call_id` the call whose
+    result contains it ("": the user's words, or unknown)."""
 
     content: str
     when: str = ""
@@ -91,9 +74,9 @@ class AddProposal:
 
 @dataclass(frozen=True, slots=True)
 class CuratorContext:
-    """What a proposal is held against: who proposes ("user": the user's own typed words), the turn, the bullets that
-    apply, those the user `removed`, what the prompt says anyway, the workspace (None: nothing is looked up), and
-    `seen_in`: the sessions that a bullet's evidence is from, by its id."""
+    """What proposals are checked against. `author` is "user" for the user's own typed words; `removed` are the bullets
+    the user deleted; `lookup` is None if no workspace is known; `seen_in` returns the session ids of a bullet's
+    evidence."""
 
     author: str
     digest: TurnDigest
@@ -106,54 +89,45 @@ class CuratorContext:
 
 @dataclass(slots=True)
 class Curated:
-    """What passed, and a line for each thing that did not."""
+    """The operations that passed, and one line per refused proposal."""
 
     ops: list[Op] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
 
-    def count(self, name: str) -> int:
-        return sum(op.op == name for op in self.ops)
 
-
-def curate(adds: Sequence[AddProposal], updates: Sequence[AddProposal], ground: CuratorContext) -> Curated:
-    """What of one turn's proposals passes: new bullets, and other words for some."""
+def curate(adds: Sequence[AddProposal], updates: Sequence[AddProposal], context: CuratorContext) -> Curated:
+    """Check the proposals of one turn."""
     curated = Curated()
     for add in adds:
-        _add(replace(add, content=clean(add.content), when=clean(add.when)), ground, curated)
+        _add(replace(add, content=clean(add.content), when=clean(add.when)), context, curated)
     for update in updates:
-        _update(replace(update, content=clean(update.content), when=clean(update.when)), ground, curated)
+        _update(replace(update, content=clean(update.content), when=clean(update.when)), context, curated)
     return curated
 
 
-def _trusted(add: AddProposal, ground: CuratorContext) -> Trust | None:
-    return "user" if ground.author == "user" else _source_of_quote(add.quote, add.call_id, ground.digest)
-
-
-def _add(add: AddProposal, ground: CuratorContext, curated: Curated) -> None:
-    trust = _trusted(add, ground)
-    problem = rejection_reason(add.content, trust or "tool", ground.instructions)
-    if problem or (trust is None and ground.author != "remember"):
+def _add(add: AddProposal, context: CuratorContext, curated: Curated) -> None:
+    trust = _source_of_quote(add, context)
+    problem = _rejection_reason(add.content, trust or "tool", context.instructions)
+    if problem or (trust is None and context.author != "remember"):
         curated.refused.append(_refusal_line(add, problem or "its quote is not in this turn"))
         return
-    old = most_similar(add.content, ground.bullets)
+    old = most_similar(add.content, context.bullets)
     if old is not None and trust != "user":
-        _confirm(add, old, trust or "tool", ground, curated)
+        _confirm(add, old, trust or "tool", context, curated)
     elif old is not None and jaccard(stems(add.content), stems(old.content)) >= _SAME:
-        _restate(add, old, ground, curated)
-    elif trust != "user" and (gone := most_similar(add.content, ground.removed)):
+        _restate(add, old, context, curated)
+    elif trust != "user" and (gone := most_similar(add.content, context.removed)):
         curated.refused.append(_refusal_line(add, f"you removed {gone.id}, which covers it"))
-    elif trust != "user" and curated.count("ADD") >= MAX_ADDS:
-        curated.refused.append(_refusal_line(add, f"{MAX_ADDS} new ones a turn are the limit"))
     else:
-        _add_new(add, trust, ground, curated)
+        _add_new(add, trust, context, curated)
 
 
-def _add_new(add: AddProposal, trust: Trust | None, ground: CuratorContext, curated: Curated) -> None:
-    """A new bullet: active in the user's words, else waiting."""
+def _add_new(add: AddProposal, trust: Trust | None, context: CuratorContext, curated: Curated) -> None:
+    """Add a bullet: active if it is in the user's words, else quarantined."""
     doubt = ""
     if trust != "user":
-        doubt = PROVISIONAL if trust else "the quote is not in your own words"
-    elif ground.author != "user" and requests_beyond(add.content, ground.digest.own_words):
+        doubt = _PROVISIONAL if trust else "the quote is not in your own words"
+    elif context.author != "user" and _requests_beyond(add.content, context.digest.own_words):
         doubt = "it asks for more than you said"
     fields: dict[str, Any] = {
         "content": add.content,
@@ -166,62 +140,65 @@ def _add_new(add: AddProposal, trust: Trust | None, ground: CuratorContext, cura
         fields["when"] = add.when
     if anchors := anchors_of(add.content):
         fields["anchors"] = list(anchors)
-    evidence = [_evidence(add, str(fields["trust"]), ground)]
+    evidence = _evidence(add, fields["trust"], context)
     if doubt:
-        evidence.append(replace(evidence[0], source=DOUBT, quote=doubt, trust="tool"))
-    curated.ops.append(Op("ADD", fields=fields, evidence=tuple(evidence)))
+        evidence += (replace(evidence[0], source=DOUBT, quote=doubt, trust="tool"),)
+    curated.ops.append(Op("ADD", fields=fields, evidence=evidence))
 
 
-def _confirm(add: AddProposal, old: Bullet, trust: Trust, ground: CuratorContext, curated: Curated) -> None:
-    """A second sight of what a bullet says: it is evidence, and makes one active that waited for it."""
-    missing = ground.lookup.first_missing(old.anchors) if ground.lookup else ""
-    if is_confirmed(old, ground.seen_in(old.id), ground.digest.session_id, missing):
+def _confirm(add: AddProposal, old: Bullet, trust: Trust, context: CuratorContext, curated: Curated) -> None:
+    """Add evidence to a bullet that a result repeats; a provisional one becomes active."""
+    if _is_confirmed(old, context):
         fields = {"state": "active"}
     elif old.state in ("quarantined", "disabled"):
         curated.refused.append(_refusal_line(add, f"it repeats {old.id}, which is {old.state}"))
         return
-    elif old.id in ground.digest.shown:
-        return  # the playbook's own words come back: no news, and no fault
+    elif old.id in context.digest.shown:
+        return  # the model repeats its own prompt
     else:
         fields = {"trust": old.trust}
-    _append_change(Op("UPDATE", old.id, fields=fields, evidence=(_evidence(add, trust, ground),)), add, curated)
+    if sum(op.op == "UPDATE" for op in curated.ops) >= MAX_UPDATES:
+        curated.refused.append(_refusal_line(add, f"at most {MAX_UPDATES} changes per turn"))
+        return
+    curated.ops.append(Op("UPDATE", old.id, fields, _evidence(add, trust, context)))
 
 
-def _restate(add: AddProposal, old: Bullet, ground: CuratorContext, curated: Curated) -> None:
-    """The user's words say what a bullet says: it is theirs from now on, and active."""
+def _is_confirmed(bullet: Bullet, context: CuratorContext) -> bool:
+    """Return True for a provisional bullet with evidence from another session, no missing anchor and no instruction."""
+    if bullet.state != "quarantined" or bullet.trust not in OUTSIDE or _is_instruction(bullet.content):
+        return False
+    missing = context.lookup.first_missing(bullet.anchors) if context.lookup else ""
+    return not missing and context.digest.session_id not in context.seen_in(bullet.id)
+
+
+def _restate(add: AddProposal, old: Bullet, context: CuratorContext, curated: Curated) -> None:
+    """Activate a bullet that the user's words repeat, and give it the user's trust."""
     fields: dict[str, Any] = {"trust": "user"} | ({} if old.is_live else {"state": "active"})
     if stems(old.content) < stems(add.content):
         fields |= {"content": add.content, "anchors": list(anchors_of(add.content))}
-    curated.ops.append(Op("UPDATE", old.id, fields=fields, evidence=(_evidence(add, "user", ground),)))
+    curated.ops.append(Op("UPDATE", old.id, fields, _evidence(add, "user", context)))
 
 
-def _update(add: AddProposal, ground: CuratorContext, curated: Curated) -> None:
-    """Other words for a bullet: in the user's words any, else only for what a reflector wrote."""
-    old = next((bullet for bullet in ground.bullets if bullet.id == add.bullet_id), None)
-    trust = _trusted(add, ground)
+def _update(add: AddProposal, context: CuratorContext, curated: Curated) -> None:
+    """Change a bullet's content, if the user's words are the evidence."""
+    old = next((bullet for bullet in context.bullets if bullet.id == add.bullet_id), None)
+    trust = _source_of_quote(add, context)
     if old is None:
         curated.refused.append(f"not changed: {add.bullet_id}: there is no such strategy")
-    elif problem := rejection_reason(add.content, trust or "tool"):
+    elif problem := _rejection_reason(add.content, trust or "tool"):
         curated.refused.append(f"not changed: {old.id}: {problem}")
-    elif trust != "user" or requests_beyond(add.content, ground.digest.own_words):
+    elif trust != "user" or _requests_beyond(add.content, context.digest.own_words):
         curated.refused.append(f"not changed: {old.id}: the words are not yours")
     else:
         fields: dict[str, Any] = {"content": add.content, "anchors": list(anchors_of(add.content)), "trust": "user"}
         fields |= {"when": add.when} if add.when else {}
-        _append_change(Op("UPDATE", old.id, fields=fields, evidence=(_evidence(add, "user", ground),)), add, curated)
+        curated.ops.append(Op("UPDATE", old.id, fields, _evidence(add, "user", context)))
 
 
-def _append_change(op: Op, add: AddProposal, curated: Curated) -> None:
-    if curated.count("UPDATE") >= MAX_UPDATES:
-        curated.refused.append(_refusal_line(add, f"{MAX_UPDATES} changes a turn are the limit"))
-    else:
-        curated.ops.append(op)
-
-
-def _evidence(add: AddProposal, trust: str, ground: CuratorContext) -> Evidence:
-    quote = shorten(redact(clean(add.quote or add.content)), _QUOTE)
-    digest, known = ground.digest, cast(Trust, trust)
-    return Evidence(ground.author, quote, digest.session_id, digest.interaction or None, add.call_id, known)
+def _evidence(add: AddProposal, trust: str, context: CuratorContext) -> tuple[Evidence, ...]:
+    quote, digest = shorten(redact(clean(add.quote or add.content)), _MAX_QUOTE), context.digest
+    place = (digest.session_id, digest.interaction or None, add.call_id)
+    return (Evidence(context.author, quote, *place, cast(Trust, trust)),)
 
 
 def _refusal_line(add: AddProposal, why: str) -> str:
@@ -229,17 +206,66 @@ def _refusal_line(add: AddProposal, why: str) -> str:
 
 
 def build_delta(digest: TurnDigest, curated: Curated, author: str, reason: str, salt: str = "") -> Delta:
-    """A delta whose id follows from its turn, author, reason and content: made twice, it is applied once."""
+    """Build a delta whose id is a hash of its turn, author, reason, `salt` and content, so that it is applied once."""
     rows = [
         [op.op, op.bullet_id, op.fields, [[e.source, e.quote, e.call_id] for e in op.evidence]] for op in curated.ops
     ]
     text = json.dumps([digest.session_id, digest.interaction, author, reason, salt, rows], sort_keys=True)
-    return Delta(
-        id="d-" + hashlib.sha256(text.encode()).hexdigest()[:24],
-        ops=tuple(curated.ops),
-        author=author,
-        session_id=digest.session_id,
-        interaction=digest.interaction,
-        reason=reason,
-        refused=tuple(dict.fromkeys(curated.refused)),
-    )
+    name, refused = "d-" + hashlib.sha256(text.encode()).hexdigest()[:24], tuple(dict.fromkeys(curated.refused))
+    return Delta(name, tuple(curated.ops), author, digest.session_id, digest.interaction, reason, refused)
+
+
+def contains_quote(quote: str, text: str) -> bool:
+    """Return True if a text contains the normalized quote; False for quotes that are too short to be evidence."""
+    words = _normalize(quote)
+    letters = sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in words)
+    long_enough = len(words.split()) >= _MIN_WORDS or letters >= _MIN_LETTERS
+    return long_enough and words in _normalize(text)
+
+
+def _source_of_quote(add: AddProposal, context: CuratorContext) -> Trust | None:
+    """Return where a quote comes from, the least trusted place of several; None if the turn does not contain it."""
+    digest = context.digest
+    if context.author == "user" or contains_quote(add.quote, digest.own_words):
+        return "user"
+    calls = [call for call in digest.calls if call.id == add.call_id] or digest.calls
+    names = [call.name for call in calls if contains_quote(add.quote, _searchable_text(call))]
+    if any("fetch" in name or "web" in name or "__" in name for name in names):
+        return "web"
+    return None if not names else "repository" if all(name in _READERS for name in names) else "tool"
+
+
+def _searchable_text(call: CallDigest) -> str:
+    values = " ".join(str(value) for value in call.parameters.values())
+    code = f"exit code {call.exit_code} exit {call.exit_code}" if call.exit_code is not None else ""
+    return f"{call.output} {call.reason} {values} {code}"
+
+
+def _normalize(text: str) -> str:
+    """Normalize what models change when they copy: case, spacing, accents, width, quotes, invisible characters."""
+    plain = unicodedata.normalize("NFKC", text.translate(_QUOTES)).casefold().replace("i\u0307", "i")
+    return " ".join("".join(c for c in plain if unicodedata.category(c) != "Cf").split())
+
+
+def _rejection_reason(content: str, trust: Trust, instructions: str = "") -> str:
+    """Return why a cleaned text may not become a bullet, or "". The user's words need only be short and not secret."""
+    if not re.search(r"\w", content):
+        return "it is empty"
+    if problem := length_problem(content):
+        return problem
+    if has_secret(content):
+        return "it holds a secret"
+    words, lines = stems(content), instructions.splitlines() if trust != "user" else []
+    known = any(len(words & stems(line)) >= _KNOWN * len(words) for line in lines if line.strip())
+    return "the instructions contain it already" if known else ""
+
+
+def _is_instruction(content: str) -> bool:
+    """Return True if a text asks for something that only the user may ask for."""
+    return _EXTERNAL.search(content) is not None or _ORDERS.search(content) is not None
+
+
+def _requests_beyond(content: str, query: str) -> bool:
+    """Return True if a text names a URL, flag or download program that the user's message does not contain."""
+    typed = query.casefold()
+    return any(found[0].strip().casefold() not in typed for found in _EXTERNAL.finditer(content))

@@ -1,4 +1,4 @@
-"""How a turn went, by what its checks and its user show: good, bad, or unknown, which is the usual case."""
+"""The outcome of a turn (good, bad or unknown) from its check commands and the user's decisions."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from swecli.playbook.turn_digest import CallDigest, TurnDigest, check_key, faili
 from swecli.store.records import CheckResult
 
 _EDITS = frozenset({"edit_file", "write_file"})
-_COMMON = "turn"  # the kind of a turn that no check judged
+_COMMON = "turn"  # the kind of all turns without a deciding check
 _STILL_GREEN, _STILL_RED = 0.5, 0.3
-_ONLY_SHOWN = {True: 0.3, False: 0.1}  # by whether the outcome was good
+_ONLY_SHOWN = {True: 0.3, False: 0.1}  # role of an unlinked bullet after a good and a bad outcome
 _SPAN = re.compile(r"`([^`\n]{3,})`")
-_SHORTEST = 3  # characters of an anchor that identifies something
+_SHORTEST = 3  # characters of an anchor that is searched for
 _NO = re.compile(r"\s*no\s*,", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What showed how a turn went: `source` in a word ("check", "mark", "refusal"), `why` in a line, `call` the one
-    that decided. `kind` is the kind of turn whose odds it moves."""
+    """The observed outcome of a turn: `weight` 0 to 1, `source` ("check", "mark", "refusal"), `why` as a line for
+    people, the kind of turn whose base odds it changes, and the deciding `call`."""
 
     good: bool
     weight: float
@@ -36,8 +36,8 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class TurnEvidence:
-    """What a turn shows. `observed` is None where nobody can tell how it went; `checks` is how its checks ended,
-    `friction` whether something went wrong on the way, `first_success` whether a check passed for the first time."""
+    """The outcome of a turn (None: unknown), the last result of each check command, whether anything failed on the way
+    (`friction`), and whether a check passed for the first time."""
 
     observed: Observation | None = None
     checks: Mapping[str, CheckResult] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class TurnEvidence:
 class _Run:
     call: CallDigest
     passed: bool
-    edited: bool  # whether the turn had edited something before it
+    edited: bool  # the turn edited a file before this run
 
     @property
     def check(self) -> CheckResult:
@@ -57,7 +57,7 @@ class _Run:
 
 
 def observe(digest: TurnDigest, last: Mapping[str, CheckResult]) -> TurnEvidence:
-    """What a turn shows by itself; `last` is how its checks ended when they were last run in this workspace."""
+    """Observe a turn; `last` contains the previous results of its checks in this project."""
     runs = _runs(digest.calls)
     found = [one for name, own in runs.items() if (one := _state_change(name, own, last.get(name))) is not None]
     found += [_refused(call) for call in digest.calls if call.denied and call.decision in ("user", "")]
@@ -76,7 +76,7 @@ def checks_of(digest: TurnDigest) -> list[str]:
 
 
 def is_correction(query: str) -> bool:
-    """Whether a message says of the turn before it that it went wrong: it begins with "no,"."""
+    """Return True for a message that begins with "no,"."""
     return _NO.match(query) is not None
 
 
@@ -92,7 +92,7 @@ def _runs(calls: Sequence[CallDigest]) -> dict[str, list[_Run]]:
 
 
 def _state_change(name: str, runs: Sequence[_Run], last: CheckResult | None) -> Observation | None:
-    """What the last run of a check says against the state before the turn's edits."""
+    """Compare a check's last run with its state before the turn's edits."""
     end, start = runs[-1], runs[0]
     before = last if start.edited or len(runs) == 1 else start.check
     if before is None:
@@ -104,7 +104,7 @@ def _state_change(name: str, runs: Sequence[_Run], last: CheckResult | None) -> 
     if end.passed:
         return Observation(True, _STILL_GREEN, "check", f"{label} still passes", name, end.call) if end.edited else None
     if not end.edited or end.check.failing == before.failing:
-        return None  # it was red in the same way before: that is nobody's fault
+        return None  # the same tests failed before the turn
     return Observation(False, _STILL_RED, "check", f"{label} still fails, in another way", name, end.call)
 
 
@@ -115,7 +115,7 @@ def _refused(call: CallDigest) -> Observation:
 
 
 def _strongest(found: Sequence[Observation]) -> Observation | None:
-    """The surest observation; None when there is none, or when two as sure as each other disagree."""
+    """Return the observation with the largest weight; None if there is none, or if two of that weight disagree."""
     best = max(found, key=lambda one: one.weight, default=None)
     if best is None or any(one.weight == best.weight and one.good != best.good for one in found):
         return None
@@ -123,7 +123,7 @@ def _strongest(found: Sequence[Observation]) -> Observation | None:
 
 
 def _friction(digest: TurnDigest) -> bool:
-    """Whether the turn went wrong on the way: a refusal, a loop, the same call again, a command that failed."""
+    """Return True after a refused call, a repeated failing call, a failing command or a loop stop."""
     asked: set[str] = set()
     for call in digest.calls:
         same = call.name + json.dumps(call.parameters, sort_keys=True, default=str)
@@ -135,15 +135,15 @@ def _friction(digest: TurnDigest) -> bool:
 
 
 def roles(digest: TurnDigest, observed: Observation, bullets: Mapping[str, Bullet]) -> list[ShownBullet]:
-    """The bullets that stood in a turn's prompt, each with how far an observation touches it."""
+    """Return the bullets of a turn's prompt with their roles."""
     shown = (bullets[name] for name in digest.shown if name in bullets)
     return [ShownBullet(bullet, *_role_of(bullet, observed, digest)) for bullet in shown]
 
 
 def _role_of(bullet: Bullet, observed: Observation, digest: TurnDigest) -> tuple[float, str]:
-    """The share of an outcome's weight that a shown bullet gets, and the id of the call that links it ("": none): 1
-    where the deciding call names what it names, or where it was cited and calls followed or the user judged; else a
-    part. What is stale or quarantined gets nothing."""
+    """Return a bullet's share of the outcome's weight, and the id of the call that links it ("": none): 1 if the
+    deciding call contains one of its anchors, or it was cited and a call or the user's mark followed; 0 if it is stale
+    or quarantined; else the share of a bullet that was only shown."""
     call = observed.call
     if not bullet.is_live or bullet.stale:
         return 0.0, ""

@@ -1,5 +1,4 @@
-"""The model-based reflector: what it is asked about a turn, at most twice, how its answer is read, and what reflecting
-may take."""
+"""The model-based reflector: its question about a turn, the parser of its answer, and the budget."""
 
 from __future__ import annotations
 
@@ -25,17 +24,17 @@ from swecli.redact import redact, redact_value
 from swecli.store.records import UsageTotals
 
 _MAX_TOKENS = 2_000
-_TIMEOUT = 60.0  # seconds for all that a model is asked about one turn
+_TIMEOUT = 60.0  # seconds for all attempts of one turn
 _ANSWER = 32_000  # characters read of one answer
-_OUTPUT = 12_000  # characters of results in one digest, shared by its calls
+_OUTPUT = 12_000  # characters of results in one question, shared by its calls
 _ATTEMPTS = 2
-_LETTERS = 4  # characters a token, roughly, where nobody counted
+_LETTERS = 4  # characters per token, if a service reports no usage
 
 
 @dataclass(frozen=True, slots=True)
 class ReflectorModel:
-    """Who reflects besides the rules, asked with `template`; None leaves it at the rules, `missing` says why though the
-    settings want one. `every_turn`: a cheap one, asked about each turn and not about those with friction only."""
+    """The model that reflects (None: rules only) and its prompt. `missing` is why a model that the settings ask for is
+    not available; `every_turn` asks about every turn, not only after friction."""
 
     template: str
     model: ChatModel | None = None
@@ -45,8 +44,8 @@ class ReflectorModel:
 
 @dataclass(slots=True)
 class ReflectorCall:
-    """What asking took and brought: right at any time while it goes on, so that what was spent can be recorded. `model`
-    is its name. `cost` is None where a price is unknown; `failure` is why there is no answer, or no whole one."""
+    """The answer of a reflection and its cost in US dollars (None: unknown), updated while it runs so that a cancelled
+    one can be recorded. `failure` is why the answer is missing or invalid."""
 
     model: str
     answer: str = ""
@@ -57,38 +56,38 @@ class ReflectorCall:
 
 
 async def ask_reflector(
-    model: ChatModel, template: str, question: str, shown: Iterable[str], asked: ReflectorCall
+    model: ChatModel, template: str, question: str, shown: Iterable[str], call: ReflectorCall
 ) -> None:
-    """Ask a model what a turn teaches; the second time with the first answer's fault named. Fills `asked`; raises
-    nothing but CancelledError."""
+    """Ask a model about a turn, and once more with the problem of an invalid answer. Fills `call`; raises only
+    CancelledError."""
     text, ids = question, list(shown)
     try:
         async with asyncio.timeout(_TIMEOUT):
             for _ in range(_ATTEMPTS):
-                answer = await _request(model, template, text, asked)
+                answer = await _request(model, template, text, call)
                 problem = read_answer(answer, ids).problem
-                asked.failure = problem or None
+                call.failure = problem or None
                 if not problem:
-                    asked.answer = answer
+                    call.answer = answer
                     break
                 text = f"{question}\n\nYour last answer could not be used: {problem}. Answer with the JSON object only."
     except TimeoutError:
-        asked.failure = f"the model did not answer within {_TIMEOUT:g} s"
+        call.failure = f"the model did not answer within {_TIMEOUT:g} s"
     except SwecliError as error:
-        asked.failure = str(error)
-    except Exception as error:  # noqa: BLE001  a model's fault becomes a visible reason
-        asked.failure = f"{type(error).__name__}: {error}"
-    asked.failure = redact(shorten(asked.failure, 300)) if asked.failure else None
+        call.failure = str(error)
+    except Exception as error:  # noqa: BLE001 - a provider's fault must not end the program
+        call.failure = f"{type(error).__name__}: {error}"
+    call.failure = redact(shorten(call.failure, 300)) if call.failure else None
 
 
-async def _request(model: ChatModel, template: str, text: str, asked: ReflectorCall) -> str:
-    """The answer to one request; an endless one is left at the cap. The stream is closed, and what it took is added, on
-    every way out; where the service did not report that, by our estimate."""
+async def _request(model: ChatModel, template: str, text: str, call: ReflectorCall) -> str:
+    """Send one request and return its answer, truncated to the cap. The stream is always closed and its usage added,
+    estimated if the service reports none."""
     messages = [{"role": "system", "content": template}, {"role": "user", "content": text}]
     limit = min(_MAX_TOKENS, model.profile.max_output or _MAX_TOKENS)
     stream = model.stream(ModelRequest(model=model.name, messages=messages, max_tokens=limit, purpose="reflect"))
     builder, length, begun = ReplyBuilder(), 0, False
-    asked.attempts += 1
+    call.attempts += 1
     try:
         async for chunk in stream:
             begun = True
@@ -106,15 +105,15 @@ async def _request(model: ChatModel, template: str, text: str, asked: ReflectorC
         elif not usage.total:
             cost = 0.0  # no answer began
         cost = cost_of(usage, model.profile.price) if cost is None else cost
-        asked.usage += usage
-        asked.cost = None if asked.cost is None or cost is None else asked.cost + cost
+        call.usage += usage
+        call.cost = None if call.cost is None or cost is None else call.cost + cost
     return reply.text[:_ANSWER]
 
 
 def build_question(
     digest: TurnDigest, shown: Iterable[Bullet], observed: Observation | None, user_next: str = ""
 ) -> str:
-    """The request's user message: the digest, which has no secrets, as one fenced JSON object."""
+    """Format the turn's digest, without secrets, as one fenced JSON object."""
     room = max(60, _OUTPUT // (2 * max(1, len(digest.calls))))
     value = {
         "query": redact(digest.query),
@@ -126,7 +125,7 @@ def build_question(
         "user_next": redact(user_next),
     }
     text = json.dumps(value, ensure_ascii=False, default=str)
-    # A fence inside a result must not close ours; backticks only ever stand inside strings.
+    # a fence inside a result must not close ours; backticks occur inside strings only
     text = re.sub(r"[\ud800-\udfff]", "�", text).replace("`", "\\u0060")
     return f"```json\n{text}\n```"
 
@@ -153,8 +152,7 @@ _KEYS = ("tags", "add", "update")
 
 @dataclass(slots=True)
 class Answer:
-    """A read answer. `problem` names why asking again would be worth it ("" where the answer can be used); `losses` are
-    lines on what was dropped."""
+    """A parsed answer, with a line for each dropped item in `losses`; `problem` is why it is unusable, or ""."""
 
     tags: list[TagProposal] = field(default_factory=list)
     adds: list[AddProposal] = field(default_factory=list)
@@ -164,8 +162,8 @@ class Answer:
 
 
 def read_answer(text: str, shown: Collection[str]) -> Answer:
-    """Read a reflector's answer: the last whole object with one of the expected keys. `shown` are the ids of the
-    strategies that may be tagged and changed."""
+    """Parse the last complete JSON object that has one of the expected keys. Only the `shown` ids may be tagged and
+    changed."""
     whole = (one.value for one in find_json_values(text) if isinstance(one.value, dict) and not one.cut)
     fitting = [value for value in whole if not set(_KEYS).isdisjoint(value)]
     if not fitting:
@@ -190,7 +188,7 @@ def read_answer(text: str, shown: Collection[str]) -> Answer:
 
 
 def _item_id(item: Any) -> str:
-    """The strategy that an item names, as `P-7`; "" for none."""
+    """Return the id of an item as `P-7`, or ""."""
     return parse_short_id("P", str(item.get("id", "")).strip().strip("[]")) or "" if isinstance(item, dict) else ""
 
 
@@ -198,7 +196,7 @@ def _parse_tag(item: Any, shown: Collection[str], answer: Answer) -> None:
     name, tag = _item_id(item), str(item.get("tag")).lower() if isinstance(item, dict) else ""
     if name not in shown or tag not in get_args(Tag):
         answer.losses.append(f"not a tag of a strategy that was shown: {_preview(item)}")
-    elif all(earlier.bullet_id != name for earlier in answer.tags):  # the first of two counts
+    elif all(earlier.bullet_id != name for earlier in answer.tags):  # the first of several
         why = item.get("why")
         answer.tags.append(TagProposal(name, cast(Tag, tag), why if isinstance(why, str) else ""))
 
@@ -212,7 +210,7 @@ def _parse_add(item: Any, answer: Answer, bullet_id: str, taken: list[AddProposa
     if not text.strip():
         answer.losses.append(f"not an addition: {_preview(item)}")
     elif len(taken) >= most:
-        answer.losses.append(f"beyond {most} of them: {_preview(text)}")
+        answer.losses.append(f"more than {most}: {_preview(text)}")
     else:
         known = cast(Kind, kind if kind in get_args(Kind) else "strategy")
         taken.append(AddProposal(text, when, known, quote, call_id, bullet_id))
@@ -222,25 +220,25 @@ def _preview(item: Any) -> str:
     return shorten(item if isinstance(item, str) else json.dumps(item, default=str, ensure_ascii=False), _SHOW)
 
 
-REFLECTING: Final = "reflect"  # the purpose that reflections are recorded with
-_LEAST = 20_000  # units that any session may reflect with: a share of a short one would never do for a question
-_SMOOTH = 2 / 3  # of the budget, for turns without friction: what is left is kept for those with it
-_CACHED, _WRITTEN, _ANSWERED = 0.1, 1.25, 5.0  # units of a token that was read from a cache, written to it, or answered
-_FEWEST_LETTERS = 3  # characters a token, at least: most texts have four
+REFLECTING: Final = "reflect"  # the purpose in request records
+_MIN_UNITS = 20_000  # budget of any session: a share of a short session is less than one question
+_SMOOTH = 2 / 3  # share of the budget for turns without friction
+_CACHED, _WRITTEN, _ANSWERED = 0.1, 1.25, 5.0  # units per token read from the cache, written to it, and of output
+_MIN_LETTERS = 3  # characters per token; most texts have four
 _EXPECTED_ANSWER = 400  # tokens
 
 
 def _units(usage: Usage) -> float:
-    """What tokens weigh by the usual prices: one uncached input token is 1."""
+    """Weigh tokens by usual prices: one uncached input token is 1 unit."""
     return usage.input + usage.cache_read * _CACHED + usage.cache_write * _WRITTEN + usage.output * _ANSWERED
 
 
 def budget_problem(percent: int, totals: UsageTotals, length: int, *, friction: bool) -> str:
-    """Why a model is not asked now; "" when it may be. Reflecting may take `percent` of the session's units (0: none),
-    `length` is the question's in characters; turns with `friction` come first when the budget is short."""
+    """Return why the budget does not allow a question of `length` characters, or "". The budget is `percent` of the
+    session's units (0: none); a third of it is reserved for turns with `friction`."""
     used = _units(totals.by_purpose.get(REFLECTING, UsageTotals()).usage)
-    allowed = max(_LEAST if percent else 0, (_units(totals.usage) - used) * percent / 100)
-    wanted = used + length // _FEWEST_LETTERS + _EXPECTED_ANSWER * _ANSWERED
+    allowed = max(_MIN_UNITS if percent else 0, (_units(totals.usage) - used) * percent / 100)
+    wanted = used + length // _MIN_LETTERS + _EXPECTED_ANSWER * _ANSWERED
     if wanted > allowed * (1 if friction else _SMOOTH):
         return f"this session's reflection budget is used up: {used:,.0f} of {allowed:,.0f} units"
     return ""

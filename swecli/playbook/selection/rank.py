@@ -1,4 +1,4 @@
-"""The candidates for a prompt, in the order in which they are taken: all, where they fit; else what matches."""
+"""Ranking of the candidates for a prompt: all bullets if they fit, else the user's own and the query's matches."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from swecli.playbook.scoring.score import expected, passes
 from swecli.playbook.similarity import BulletIndex
 
 _BUDGET = 1_200  # tokens
-HELD_BACK = "it seems to harm rather than to help"
+HELD_BACK = "it is more likely harmful than helpful"
 _LEAST_MASS = 0.15  # of the query's idf mass that the matched words must carry
 _LEAST_SHARE = 0.3  # of the best match
-_FOR_NEW, _NEW = 0.1, 3  # share of the budget for matching bullets with fewer turns of use than that
+_FOR_NEW, _NEW = 0.1, 3  # share of the budget for matching bullets with fewer uses than this
 
 Count = Callable[[str], int]
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What was thought of one bullet: `match` is its BM25 sum for the query (0 where all fit), `value` half of one plus
-    what is expected of it; `tokens` those of its line. `reason` is a clause: "it is pinned", "it is stale: ..."."""
+    """A bullet with its BM25 score for the query (`match`, 0 if all bullets fit), its `value` 0 to 1, the tokens of its
+    line, and the `reason` of the decision as a clause ("it is pinned")."""
 
     bullet: Bullet
     match: float = 0.0
@@ -37,14 +37,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class SelectionRequest:
-    """A query, and what a choice for it rests on.
-
-    `bullets` are all there are, by id in order of minting; `index` knows their words and is brought up to date.
-    A prompt has `most` at most, in `budget` tokens: 0 of either keeps the playbook out. `count` counts the tokens of a
-    text. `new_ids` are those that the user has just taught.
-    `ignorant` says that the reflectors here know nothing. `holdout` is the share of turns, in percent, that withhold
-    one bullet by chance from `seed`. With `whole_head` no head leaves room for later turns.
-    """
+    """The input of a selection: all `bullets` by id, oldest first, and their `index`, updated when needed. At most
+    `most` bullets in `budget` tokens are selected; 0 of either turns the playbook off. `new_ids` are bullets the user
+    added in this epoch. `holdout` percent of turns withhold one bullet, drawn with `seed`. `whole_head`: the head may
+    use the whole budget, because no later turn shares it."""
 
     bullets: Mapping[str, Bullet]
     query: str
@@ -60,12 +56,12 @@ class SelectionRequest:
 
     @property
     def off(self) -> bool:
-        """Whether the settings keep the playbook out of prompts."""
+        """True if the settings turn the playbook off."""
         return not (self.budget and self.most)
 
 
 def rank(request: SelectionRequest) -> tuple[list[Candidate], bool]:
-    """The candidates in the order in which they are taken, and whether all that may be shown fits."""
+    """Return the candidates, best first, and whether all that may be shown fit."""
     if request.off:
         return [], True
     whole = _all_if_fit(request)
@@ -87,14 +83,14 @@ def rank(request: SelectionRequest) -> tuple[list[Candidate], bool]:
 
 
 def _all_if_fit(request: SelectionRequest) -> list[Candidate] | None:
-    """Every bullet, those that may be shown first, in order of minting; None where they do not fit."""
+    """Return every bullet, those that may be shown first; None if they exceed the budget."""
     may: list[Candidate] = []
     out: list[Candidate] = []
     left = request.budget
     for bullet in request.bullets.values():
         candidate = _candidate(bullet, request)
         (out if candidate.reason else may).append(candidate)
-        left -= 0 if candidate.reason else len(bullet.content.split()) + 2  # no line has fewer tokens than words
+        left -= 0 if candidate.reason else len(bullet.content.split()) + 2  # a lower bound of its tokens
         if left < 0:
             return None
     if len(may) > request.most or (may and request.count(render_bullets(c.bullet for c in may)) > request.budget):
@@ -103,7 +99,7 @@ def _all_if_fit(request: SelectionRequest) -> list[Candidate] | None:
 
 
 def matching(request: SelectionRequest, budget: int) -> list[Candidate]:
-    """What answers the query, the best first; matching ones that are hardly known come early enough for their share."""
+    """Return the matching bullets, best first, after the rarely used ones that get a share of the budget."""
     request.index.update(request.bullets)
     found = request.index.search(request.query, _LEAST_MASS)
     best = max(found.values(), default=0.0)
@@ -131,7 +127,7 @@ def expected_value(bullet: Bullet) -> float:
 
 
 def _exclusion_reason(bullet: Bullet, request: SelectionRequest) -> str:
-    """Why a bullet is out whatever else there is; "" when it is not."""
+    """Return why a bullet may not be shown, or ""."""
     if bullet.state == "pinned":
         return ""
     if not bullet.is_live:

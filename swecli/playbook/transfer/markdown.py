@@ -1,5 +1,4 @@
-"""The playbook as Markdown: to be read, edited and brought back; nothing of a strategy is lost on the way. A file is
-read whole, or refused with the number of the line that is wrong."""
+"""Export of the playbook as editable Markdown, without loss, and its parser."""
 
 from __future__ import annotations
 
@@ -19,13 +18,13 @@ from swecli.models.playbook import Bullet, Evidence, Kind, Scope, State, Trust, 
 
 _FORMAT = 1
 _NOTE = (
-    "One strategy a line, under its section. Words, section, kind, scope and state may be edited; "
-    "`swecli playbook add --from FILE` brings it back."
+    "One strategy per line, under its section. Content, section, kind, scope and state may be edited; "
+    "`swecli playbook add --from FILE` imports it."
 )
 
 
 def to_markdown(bullets: Iterable[Bullet], evidence: Mapping[str, Sequence[Evidence]]) -> str:
-    """Strategies with all that is known of them and their evidence by id, by section, in order of minting."""
+    """Format strategies with their evidence by id, grouped by section, in order of their numbers."""
     lines = ["# Playbook", "", f"<!-- swecli playbook {_FORMAT} -->", "", _NOTE]
     ordered = sorted(bullets, key=lambda b: (b.section, b.number))
     for section, group in groupby(ordered, key=lambda b: b.section):
@@ -36,7 +35,7 @@ def to_markdown(bullets: Iterable[Bullet], evidence: Mapping[str, Sequence[Evide
 
 
 def _on_one_line(text: str) -> str:
-    """A text on one line: as it is, or as a JSON string where it would not come back the same."""
+    """Return a text unchanged, or as a JSON string if it would not be parsed back unchanged."""
     plain = text == " ".join(text.split()) and text and not text.startswith('"') and text.isprintable()
     return text if plain else json.dumps(text)
 
@@ -53,13 +52,13 @@ def _lines_of(bullet: Bullet, evidence: Sequence[Evidence]) -> list[str]:
 
 
 _MARK = re.compile(r"<!--\s*swecli playbook (\d{1,9})\s*-->")
-_MARKER = r"(?:[-*+]|[0-9]{1,9}[.)])"  # what opens an item of a list in Markdown
+_MARKER = r"(?:[-*+]|[0-9]{1,9}[.)])"  # of a Markdown list item
 _ITEM = re.compile(rf"\s*{_MARKER}\s")
 _BULLET = re.compile(rf"{_MARKER}\s+\[([^\]\n]*)\]\s+(.*)")
 _FACT = re.compile(rf"\s+{_MARKER}\s+([a-z]+): ?(.*)")
 _REMARK = re.compile(r"<!--.*-->")
 _COUNTS = re.compile(r"(\d{1,30}) helpful, (\d{1,30}) harmful, (\d{1,30}) neutral")
-_MOST = 2**63 - 1  # what a count, and the number of a turn, may be at most
+_MAX_INTEGER = 2**63 - 1  # of SQLite
 _TIMES = {"created": "created_at", "updated": "updated_at", "used": "last_used"}
 _EVIDENCE = {
     "source": "source", "quote": "quote", "trust": "trust",
@@ -78,17 +77,17 @@ class _EvidenceRow(BaseModel, extra="forbid"):
     quote: str
     trust: Trust = "reasoning"
     session: str = ""
-    turn: int | None = Field(None, gt=0, le=_MOST)
+    turn: int | None = Field(None, gt=0, le=_MAX_INTEGER)
     call: str = ""
     when: _Moment | None = None
 
 
-_HINT = "Nothing was imported; put that line right and import it again."
+_HINT = "Nothing was imported; correct that line and import it again."
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedBullet:
-    """A strategy as a file has it. `named` are the fields that the file names; the others are a guess."""
+    """A strategy of a file. `named` are the fields that the file contains; the others are defaults."""
 
     bullet: Bullet
     evidence: tuple[Evidence, ...] = ()
@@ -97,13 +96,13 @@ class ImportedBullet:
 
     @property
     def dated(self) -> bool:
-        """Whether the file says when it was made."""
+        """True if the file contains its creation time."""
         return "created_at" in self.named
 
 
 def read_markdown(text: str) -> list[ImportedBullet]:
-    """The strategies of a file that `to_markdown` wrote, also after a person edited it. Raises BadInput with the first
-    line that cannot be read, or that the file is no playbook, or a newer swecli's."""
+    """Parse a file of `to_markdown`, possibly edited by hand. Raises BadInput for the first invalid line, a newer
+    format, and a file that is not a playbook."""
     mark = _MARK.search(text)
     if mark is None:
         raise BadInput(
@@ -112,7 +111,7 @@ def read_markdown(text: str) -> list[ImportedBullet]:
         )
     if int(mark[1]) > _FORMAT:
         raise BadInput(
-            f"The playbook was exported by a newer swecli (format {mark[1]}, this one knows {_FORMAT}).",
+            f"The playbook was exported by a newer swecli (format {mark[1]}; this one reads {_FORMAT}).",
             "Update swecli to import it.",
         )
     section, found = "", dict[str, ImportedBullet]()
@@ -129,8 +128,8 @@ def read_markdown(text: str) -> list[ImportedBullet]:
 
 
 def _read_line(line: str, section: str, found: dict[str, ImportedBullet], number: int) -> str:
-    """Take in one line; returns the section that the next one belongs to. Raises ValueError with what is wrong with it.
-    Before the first section and strategy anybody may write what they like, but no list."""
+    """Parse one line into `found` and return the section of the next one. Any text except a list may precede the first
+    section. Raises ValueError."""
     if line.startswith("## "):
         if not (section := _text(line[3:].strip())).strip():
             raise ValueError("the section has no name")
@@ -139,34 +138,34 @@ def _read_line(line: str, section: str, found: dict[str, ImportedBullet], number
         if name in (None, "P-0"):
             raise ValueError(f"{match[1]!r:.40} is not an id such as P-7")
         if name in found:
-            raise ValueError(f"{name} is there twice")
-        if problem := f"{name} has no words" if not content.strip() else length_problem(content):
+            raise ValueError(f"{name} occurs twice")
+        if problem := f"{name} has no content" if not content.strip() else length_problem(content):
             raise ValueError(problem)
         found[name] = ImportedBullet(Bullet(name, content, section or "general", scope="project"), line=number)
     elif match := _FACT.fullmatch(line):
         if not found:
-            raise ValueError("it stands before the first strategy")
-        name, carried = found.popitem()
-        found[name] = _with_fact(carried, match[1], match[2].strip())
+            raise ValueError("it precedes the first strategy")
+        name, imported = found.popitem()
+        found[name] = _with_fact(imported, match[1], match[2].strip())
     elif line.strip() and (section or found or _ITEM.match(line)) and not _REMARK.fullmatch(line.strip()):
-        raise ValueError("it is neither a strategy, `- [P-1] words`, nor a fact of one, `  - kind: strategy`")
+        raise ValueError("it is neither a strategy, `- [P-1] content`, nor a field of one, `  - kind: strategy`")
     return section
 
 
-def _with_fact(carried: ImportedBullet, name: str, value: str) -> ImportedBullet:
-    """A strategy with one more of its facts. Raises ValueError, a time that no calendar has OverflowError."""
-    carried = replace(carried, named=carried.named | {_TIMES.get(name, name)})
+def _with_fact(imported: ImportedBullet, name: str, value: str) -> ImportedBullet:
+    """Return a strategy with one more field. Raises ValueError, or OverflowError for a time out of range."""
+    imported = replace(imported, named=imported.named | {_TIMES.get(name, name)})
     fields: dict[str, Any] = {}
     if name == "evidence":
         row = _EvidenceRow.model_validate_json(value)
         one = Evidence(**{field: getattr(row, key) for key, field in _EVIDENCE.items()})
-        return replace(carried, evidence=(*carried.evidence, one))
+        return replace(imported, evidence=(*imported.evidence, one))
     if name == "counts":
         if (match := _COUNTS.fullmatch(value)) is None:
-            raise ValueError("counts are written `1 helpful, 0 harmful, 2 neutral`")
+            raise ValueError("counts have the form `1 helpful, 0 harmful, 2 neutral`")
         fields = dict(zip(("helpful", "harmful", "neutral"), map(int, match.groups()), strict=True))
-        if max(fields.values()) > _MOST:
-            raise ValueError(f"a count is at most {_MOST}")
+        if max(fields.values()) > _MAX_INTEGER:
+            raise ValueError(f"a count is at most {_MAX_INTEGER}")
     elif name == "when":
         fields[name] = _text(value)
     elif name == "anchors":
@@ -174,8 +173,8 @@ def _with_fact(carried: ImportedBullet, name: str, value: str) -> ImportedBullet
     elif name in _FACTS:
         fields[_TIMES.get(name, name)] = _FACTS[name].validate_python(value)
     else:
-        raise ValueError(f"a strategy has no {name!r:.40}")
-    return replace(carried, bullet=replace(carried.bullet, **fields))
+        raise ValueError(f"unknown field {name!r:.40}")
+    return replace(imported, bullet=replace(imported.bullet, **fields))
 
 
 def _text(text: str) -> str:

@@ -1,5 +1,5 @@
-"""Rows of the playbook to models and back, what evidence leaves of a bullet, and which bullets and changes concern a
-session: by scope, so that no project sees another's."""
+"""Conversion of playbook rows to models, recomputation of beliefs from evidence, and the queries that limit bullets and
+deltas to a session's scopes."""
 
 from __future__ import annotations
 
@@ -38,58 +38,57 @@ EVIDENCE = shared(Evidence, EvidenceRow)
 DELTA = shared(Delta, DeltaRow, "ops", "refused")
 _TIMES = ("created_at", "updated_at", "last_used", "verified_at", "vouched_at")
 _COUNTED: tuple[Tag, ...] = ("helpful", "harmful", "neutral")
-# What evidence and looking leave of a bullet: no change of its words or its state sets it.
-_DERIVED = ("belief", *_COUNTED, "uses", "last_used", "verified_at", "stale")
-_FADED = "faded"  # the kind of a row that is not a verdict: how often a bullet was held back
-_NONE = (1.0, 1.0, 1.0)
+_DERIVED = ("belief", *_COUNTED, "uses", "last_used", "verified_at", "stale")  # not restored by undo
+_FADED = "faded"  # kind of an evidence row that counts the turns in which a bullet was held back
+_NEUTRAL = (1.0, 1.0, 1.0)  # factors that leave a belief unchanged
 
 
 def number_of(bullet_id: str) -> int:
-    """The number in a bullet's id; 0, which no bullet has, where there is none."""
+    """Parse the number of a bullet's id; 0, which no bullet has, if the id is invalid."""
     digits = bullet_id.removeprefix("P-")
     return int(digits) if bullet_id.startswith("P-") and digits.isdecimal() and len(digits) < 19 else 0
 
 
 def number_in(column: Any, numbers: Iterable[int | None]) -> ColumnElement[bool]:
-    """Whether a column's number is one of these, however many they are: SQLite takes 32,766 parameters."""
+    """Return an IN condition without SQLite's limit of 32,766 parameters."""
     return col(column).in_(text("SELECT value FROM json_each(:among)").bindparams(among=json.dumps([*numbers])))
 
 
 def bullet_rows(db: sqlmodel.Session, names: Iterable[str], *where: Any) -> dict[str, BulletRow]:
-    """The rows of those bullets by their ids, within a transaction."""
+    """Load the rows of bullets by id, within a transaction."""
     numbers = {number_of(name) for name in names}
     which = select(BulletRow).where(number_in(BulletRow.number, numbers), *where)
     return {f"P-{row.number}": row for row in db.exec(which).all()} if numbers else {}
 
 
 def bullet_of(row: Any) -> Bullet:
-    """The bullet of a row."""
+    """Convert a row to a bullet."""
     tuples = {"anchors": tuple(row.anchors or ()), "belief": tuple(row.belief or ())}
     return Bullet(id=f"P-{row.number}", **values(row, BULLET) | tuples)
 
 
 def columns_of(bullet: Bullet) -> dict[str, Any]:
-    """What a bullet's row holds, without its number and where it belongs."""
+    """Return a bullet's column values, without number, session and project."""
     return values(bullet, BULLET) | {"belief": bullet.belief or None}
 
 
 def snapshot(row: BulletRow) -> dict[str, Any]:
-    """A row as JSON that `put_back` takes, without what evidence and looking leave of it."""
+    """Return a row as JSON for `restore_row`, without the derived columns."""
     whole = bullet_of(row).to_json() | {"session_id": row.session_id, "project": row.project}
     return {name: value for name, value in whole.items() if name not in _DERIVED}
 
 
 def restore_row(db: sqlmodel.Session, row: BulletRow | None, value: Mapping[str, Any]) -> None:
-    """Write a kept form into its row, a new one where it is gone; what evidence and looking left of it stays."""
+    """Write a snapshot into its row, or a new row if it is missing; derived columns keep their values."""
     row = row or BulletRow(number=number_of(value["id"]), content=value["content"])
     for name in (*BULLET, "session_id", "project"):
-        if name in value and name not in _DERIVED:  # kept by an older swecli, it may have more or fewer
+        if name in value and name not in _DERIVED:  # a snapshot of an older version may differ in its fields
             setattr(row, name, datetime.fromisoformat(value[name]) if name in _TIMES and value[name] else value[name])
     db.add(row)
 
 
 def parse_ops(row: DeltaRow) -> tuple[Op, ...]:
-    """The operations as a delta's row keeps them."""
+    """Parse the operations of a delta's row."""
     found = []
     for op in row.ops:
         fields = {n: tuple(item) if isinstance(item, list) else item for n, item in op.get("fields", {}).items()}
@@ -103,13 +102,13 @@ def _evidence(value: Mapping[str, Any]) -> Evidence:
 
 
 def applied_delta(row: DeltaRow) -> AppliedDelta:
-    """The delta as it is in the store."""
+    """Convert a row to a delta, without verdicts."""
     delta = Delta(ops=parse_ops(row), refused=tuple(row.refused), **values(row, DELTA))
     return AppliedDelta(delta, tuple(row.before), tuple(row.added), row.undone)
 
 
 def add_verdicts(db: sqlmodel.Session, delta: DeltaRow, verdicts: Sequence[Verdict]) -> None:
-    """Keep verdicts with the change that brings them, and move the bullets' beliefs by them. Within a transaction."""
+    """Insert the verdicts of a delta and update the bullets' beliefs and counts, within a transaction."""
     rows, now = bullet_rows(db, [verdict.bullet_id for verdict in verdicts]), datetime.now(UTC)
     deltas_of_turns = values(delta, ("session_id", "interaction")) | {"delta": delta.number, "created_at": now}
     for verdict in verdicts:
@@ -122,8 +121,8 @@ def add_verdicts(db: sqlmodel.Session, delta: DeltaRow, verdicts: Sequence[Verdi
 
 
 def fade_held_back(db: sqlmodel.Session, names: Sequence[str]) -> None:
-    """Give bullets that their score kept out of a turn a share of their prior back; turns in a row are one row, which
-    counts them. Within a transaction."""
+    """Move the beliefs of bullets that were held back in a turn towards their priors, within a transaction. Consecutive
+    turns share one evidence row, whose quote counts them."""
     bullets = bullet_rows(db, names)
     last = sqlmodel.select(func.max(EvidenceRow.id)).where(col(EvidenceRow.kind) != "")
     last = last.where(number_in(EvidenceRow.bullet, [bullet.number for bullet in bullets.values()]))
@@ -131,11 +130,11 @@ def fade_held_back(db: sqlmodel.Session, names: Sequence[str]) -> None:
     fading = {row.bullet: row for row in db.exec(which).all() if row.kind == _FADED} if bullets else {}
     for bullet in bullets.values():
         row = fading.get(bullet.number or 0) or EvidenceRow(
-            bullet=bullet.number or 0, source="held back", quote="0 turns", kind=_FADED, factors=_NONE
+            bullet=bullet.number or 0, source="held back", quote="0 turns", kind=_FADED, factors=_NEUTRAL
         )
         row.quote = f"{int(row.quote.split()[0]) + 1} turns"
         row.forget += (1 - row.forget) * FORGET
-        _update_belief(bullet, _NONE, FORGET)
+        _update_belief(bullet, _NEUTRAL, FORGET)
         db.add(row)
     db.flush()
 
@@ -146,20 +145,20 @@ def _update_belief(row: BulletRow, factors: Belief, forget: float) -> None:
 
 
 def prior_of(row: BulletRow) -> Belief:
-    """The prior of a bullet's source."""
+    """Return the prior belief for a bullet's trust."""
     return PRIORS.get(row.trust, PRIORS["reasoning"])  # type: ignore[call-overload, no-any-return]
 
 
 def evidence_query(numbers: Iterable[int | None]) -> Any:
-    """A query for the evidence on bullets that was not taken back, in the order it came."""
+    """Build a query for the evidence on bullets, without that of undone deltas, oldest first."""
     which = select(EvidenceRow).where(number_in(EvidenceRow.bullet, numbers)).order_by(col(EvidenceRow.id))
     which = which.join(DeltaRow, col(DeltaRow.number) == col(EvidenceRow.delta), isouter=True)
     return which.where(col(DeltaRow.undone).is_not(True))
 
 
 def recompute(db: sqlmodel.Session, row: BulletRow) -> None:
-    """Work a bullet's belief and counts out again from its own verdicts that stand; nothing else is read. What was held
-    against it before the user took it in again counts no more."""
+    """Recompute a bullet's belief and counts from its evidence rows. Harmful verdicts from before the user restored the
+    bullet are ignored."""
     which = evidence_query((row.number,)).where(col(EvidenceRow.kind) != "")
     if row.vouched_at is not None:
         which = which.where((col(EvidenceRow.created_at) > row.vouched_at) | (col(EvidenceRow.tag) != "harmful"))
@@ -180,23 +179,23 @@ def recompute(db: sqlmodel.Session, row: BulletRow) -> None:
 
 
 def project_of(session: Session) -> str:
-    """What a session's project is known by; its directory where it has no other."""
+    """Return the key of a session's project; its working directory if it has no project."""
     return clean_text(session.project or session.working_directory)
 
 
 def applies(session: Session) -> TextClause:
-    """Whether a bullet may be seen and changed from the session."""
+    """Return the condition for bullets in the session's scopes."""
     return text(APPLIES).bindparams(own=session.id, project=project_of(session))
 
 
 def is_undoable(session: Session) -> ColumnElement[bool]:
-    """Whether a change was made in the session, or in its project with more reach: there it is listed and undone."""
+    """Return the condition for deltas made in the session, or in its project with project or user scope."""
     own, wide = _owned_by(session, col(DeltaRow.session_id)), col(DeltaRow.reach).in_(("project", "user"))
     return and_(col(DeltaRow.project) == project_of(session), or_(own, wide))
 
 
 def _owned_by(session: Session, owner: Any) -> ColumnElement[bool]:
-    """Whether something is the session's own: before there is a session nothing is, though the ids are alike."""
+    """Match an owner column; an unsaved session, whose id is empty, owns nothing."""
     return owner == session.id if session.id else false()
 
 
@@ -208,13 +207,13 @@ def _track_change(mapper: Any, connection: Any, row: BulletRow) -> None:
 
 
 def mark_changed(db: Any, numbers: Iterable[int | None]) -> None:
-    """Say which bullets a transaction changes, for `load_bullets`; those whose rows are loaded are known."""
+    """Record which bullets a transaction changes, for `load_bullets`; ORM changes are tracked automatically."""
     db.info.setdefault("changed", set()).update(numbers)
 
 
 def load_bullets(db: sqlmodel.Session, session: Session, old: SessionPlaybook | None = None) -> SessionPlaybook:
-    """What applies to the session, within a transaction. With `old`, which was current when the transaction began, only
-    the bullets that it changed are read: a turn costs the same whatever the playbook's size."""
+    """Load the session's playbook, within a transaction. If `old` was current when the transaction began, only the
+    bullets that the transaction changed are read, so that the cost of a turn does not depend on the playbook's size."""
     changed = db.info.get("changed", set())
     plain = driver(db)
     found = read_bullets(plain, session, project_of(session), None if old is None else [*changed])

@@ -1,5 +1,5 @@
-"""Changes of the playbook, within a transaction: made, taken back, and brought back. Every bullet that one touches is
-kept as it was before; its belief and counts are worked out again from the evidence that is left."""
+"""Apply, undo and redo deltas within a transaction. A delta stores a snapshot of every bullet it touches; beliefs and
+counts are recomputed from the remaining evidence."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ from swecli.store.playbook.turns import revert_mark
 from swecli.store.tables.columns import clean_text, values
 from swecli.store.tables.learned import BulletRow, DeltaRow, EvidenceRow
 
-FREE = frozenset({"user", "import"})  # authors who may change as much as they like: they are the user
+FREE = frozenset({"user", "import"})  # authors without caps: both are the user
 _CAPS = (
     (("ADD",), 3, "new strategies"),
     (("UPDATE",), 2, "changes of strategies"),
-    (("REMOVE", "PIN", "QUARANTINE", "RESTORE"), 0, "strategies of which only the user decides what becomes"),
+    (("REMOVE", "PIN", "QUARANTINE", "RESTORE"), 0, "operations that only the user may perform"),
 )
 _CHOICES = {"kind": get_args(Kind), "scope": get_args(Scope), "state": get_args(State), "trust": get_args(Trust)}
 _STATES: dict[OpName, State] = {"REMOVE": "deleted", "PIN": "pinned", "QUARANTINE": "quarantined", "RESTORE": "active"}
@@ -54,7 +54,7 @@ _SCOPES = ("session", "project", "user")  # from narrow to wide
 
 
 def write(db: sqlmodel.Session, delta: Delta, session: Session, verdicts: Sequence[Verdict] = ()) -> DeltaRow:
-    """Apply a delta and the verdicts that come with it. Raises BadInput, by which the transaction is undone."""
+    """Insert and apply a delta with its verdicts. Raises BadInput, which rolls the transaction back."""
     delta = replace(delta, session_id=delta.session_id or session.id)
     _check_caps(db, delta, session)
     rows = bullet_rows(db, (op.bullet_id for op in delta.ops if op.bullet_id), bullets.applies(session))
@@ -72,7 +72,7 @@ def write(db: sqlmodel.Session, delta: Delta, session: Session, verdicts: Sequen
     row.ops = [{name: value for name, value in asdict(op).items() if value} for op in delta.ops]
     row.refused, row.before, row.added = delta.refused, before | dict.fromkeys(added), added
     for name in result.touched:
-        if result.bullets[name].scope != rows[name].scope:  # it moves in where the change is made
+        if result.bullets[name].scope != rows[name].scope:  # it belongs to the session that changes it
             rows[name].session_id, rows[name].project = row.session_id, row.project
         for column, value in bullets.columns_of(result.bullets[name]).items():
             setattr(rows[name], column, value)
@@ -87,15 +87,17 @@ def write(db: sqlmodel.Session, delta: Delta, session: Session, verdicts: Sequen
         db.connection().execute(insert(EvidenceRow), evidence)
     for name in result.touched:
         after = bullets.snapshot(rows[name])
-        if any(before[name][field] != after[field] for field in ("trust", "vouched_at")):  # evidence counts otherwise
+        if any(
+            before[name][field] != after[field] for field in ("trust", "vouched_at")
+        ):  # the prior or the evidence that counts differs
             bullets.recompute(db, rows[name])
     bullets.add_verdicts(db, row, verdicts)
-    db.refresh(row)  # as the database has it, cleaned
+    db.refresh(row)  # the columns clean their values
     return row
 
 
 def _insert_new(db: sqlmodel.Session, new: Mapping[str, Bullet], session: Session) -> dict[str, int]:
-    """Give new ones the next numbers, in their order."""
+    """Insert new bullets with the next numbers; returns the numbers by temporary id."""
     last = last_number(db) if new else 0
     made, rows, past = dict[str, int](), list[dict[str, Any]](), list[dict[str, Any]]()
     place = {"session_id": session.id, "project": project_of(session)}
@@ -103,7 +105,7 @@ def _insert_new(db: sqlmodel.Session, new: Mapping[str, Bullet], session: Sessio
         if bullet.scope == "session" and not session.id:
             raise BadInput("There is no session that a strategy of this scope could belong to.", "Use project or user.")
         made[name] = number
-        if bullet.helpful + bullet.harmful + bullet.neutral:  # one verdict stands for what comes with counts alone
+        if bullet.helpful + bullet.harmful + bullet.neutral:  # one row stands for imported counts
             factors, prior = factors_of_counts(bullet.helpful, bullet.harmful), PRIORS[bullet.trust]
             counts = f"{bullet.helpful} {bullet.harmful} {bullet.neutral}"
             past.append({"bullet": number, "source": "counts", "quote": counts, "kind": "before", "factors": factors})
@@ -117,14 +119,14 @@ def _insert_new(db: sqlmodel.Session, new: Mapping[str, Bullet], session: Sessio
 
 
 def last_number(db: sqlmodel.Session) -> int:
-    """The highest number a strategy was ever given, 0 before the first: also that of one that is gone."""
+    """Return the highest bullet number ever used, 0 if there is none."""
     found = db.connection().exec_driver_sql("SELECT seq FROM sqlite_sequence WHERE name = 'bullet'")
     return int(found.scalar() or 0)
 
 
 def find_undoable(db: sqlmodel.Session, session: Session, n: int, *, undone: bool) -> list[DeltaRow]:
-    """The newest `n` deltas that can be taken back and are more than the evidence of a turn; with `undone` those that
-    the last undos took back, the last one first."""
+    """Find the `n` newest deltas that can be undone, without those that only add evidence; with `undone`, the `n` most
+    recently undone ones."""
     theirs = select(DeltaRow).where(bullets.is_undoable(session), col(DeltaRow.undone).is_(undone))
     if undone:
         which = theirs.where(col(DeltaRow.turned) > 0).order_by(col(DeltaRow.turned).desc())
@@ -134,21 +136,21 @@ def find_undoable(db: sqlmodel.Session, session: Session, n: int, *, undone: boo
     return list(db.exec(which.limit(n)))
 
 
-def turn(db: sqlmodel.Session, row: DeltaRow, *, back: bool) -> None:
-    """Take a delta back, or with `back` bring one back that was taken: the same numbers, counts and evidence. Raises
-    BadInput when a bullet it touched has been changed since."""
+def revert(db: sqlmodel.Session, row: DeltaRow, *, redo: bool) -> None:
+    """Undo a delta, or redo an undone one with the same ids, counts and evidence. Raises BadInput if a later delta
+    changed one of its bullets."""
     _check_unchanged(db, row)
     rows = bullet_rows(db, row.before)
-    forms = (row.kept or {}) if back else row.before
-    if not back:
+    forms = (row.kept or {}) if redo else row.before
+    if not redo:
         row.kept = {name: bullets.snapshot(found) for name, found in rows.items()}
     for name, value in forms.items():
         if value is None:
             rows[name].state = "deleted"
-        elif "content" in value:  # an older version kept less: what it had deleted stays so
+        elif "content" in value:  # snapshots of old versions may lack it
             bullets.restore_row(db, rows.get(name), value)
-    revert_mark(db, row, back=back)
-    row.undone = not back
+    revert_mark(db, row, redo=redo)
+    row.undone = not redo
     row.turned = 1 + int(db.exec(sqlmodel.select(func.coalesce(func.max(DeltaRow.turned), 0))).one())
     db.flush()
     verdicts_on = db.exec(select(EvidenceRow.bullet).filter_by(delta=row.number)).all()
@@ -158,30 +160,30 @@ def turn(db: sqlmodel.Session, row: DeltaRow, *, back: bool) -> None:
 
 
 def _check_unchanged(db: sqlmodel.Session, row: DeltaRow) -> None:
-    """Raises BadInput when a later delta that stands has touched one of its bullets too."""
+    """Raises BadInput if a later delta that is not undone touched one of the same bullets."""
     later = (col(DeltaRow.number) > row.number, cast(col(DeltaRow.before), Text) != "{}")
     for other in db.exec(select(DeltaRow).where(*later).filter_by(undone=False)).all() if row.before else ():
         shared = sorted(row.before.keys() & other.before.keys())
         if shared:
             outside = f"outside of a session, in {other.project}"
             place = f"in session {other.session_id}" if other.session_id else outside
-            raise BadInput(f"{shared[0]} has been changed since, {place}.", "Undo that change there first.")
+            raise BadInput(f"{shared[0]} was changed later, {place}.", "Undo that change there first.")
 
 
 @dataclass(slots=True)
 class _DeltaResult:
-    """What a delta comes to. New bullets go by `new-0`, `new-1` … until they are given numbers; `evidence` names the
-    bullet of each piece."""
+    """The bullets after a delta. New ones have the temporary ids `new-0`, `new-1`, …; `evidence` pairs bullet ids with
+    evidence."""
 
     bullets: dict[str, Bullet]
-    touched: dict[str, None] = field(default_factory=dict)  # in their order
+    touched: dict[str, None] = field(default_factory=dict)  # an ordered set
     added: list[str] = field(default_factory=list)
     evidence: list[tuple[str, Evidence]] = field(default_factory=list)
 
 
 def _check_caps(db: sqlmodel.Session, delta: Delta, session: Session) -> None:
-    """Raises BadInput when a delta, with what rules and models made of the same turn before, is more than a turn may
-    change. The user's own words are never capped."""
+    """Raises BadInput if rules and models change more in one turn than allowed, earlier deltas of the turn included.
+    Operations with the user's words as evidence are not counted."""
     if delta.author in FREE:
         return
     earlier: list[Op] = []
@@ -192,14 +194,14 @@ def _check_caps(db: sqlmodel.Session, delta: Delta, session: Session) -> None:
     for names, most, what in _CAPS:
         now, before = (sum(op.op in names and not op.in_users_words for op in ops) for ops in (delta.ops, earlier))
         if now and now + before > most:
-            raise BadInput(f"{now + before} {what} in one turn, at most {most}: refused whole.")
+            raise BadInput(f"{now + before} {what} in one turn, at most {most}: nothing was applied.")
 
 
 def _add(result: _DeltaResult, op: Op, delta: Delta) -> None:
-    brought = delta.author == "import"  # only what comes back from an export has a past already
+    imported = delta.author == "import"  # only an import has counts and times already
     if op.bullet_id:
-        raise BadInput(f"ADD names {op.bullet_id}, but new strategies are given their number by the store.")
-    past = {name: value for name, value in op.fields.items() if brought and name in _PAST}
+        raise BadInput(f"ADD names {op.bullet_id}, but the store assigns the id of a new strategy.")
+    past = {name: value for name, value in op.fields.items() if imported and name in _PAST}
     values = _validated_fields(
         replace(op, fields={name: value for name, value in op.fields.items() if name not in past})
     )
@@ -207,13 +209,13 @@ def _add(result: _DeltaResult, op: Op, delta: Delta) -> None:
         raise BadInput("ADD has no content.")
     _check_trust(op, delta, values, None)
     if not op.evidence and delta.author not in FREE:
-        raise BadInput("ADD has no evidence: nothing says why it should be believed.")
+        raise BadInput("ADD has no evidence.")
     name = f"new-{len(result.added)}"
     past |= {key: datetime.fromisoformat(past[key]) for key in past if key.endswith(("_at", "_used")) and past[key]}
     made: dict[str, Any] = {"id": name, "created_at": delta.created_at}
     result.bullets[name] = Bullet(**made | past | values)
     result.added.append(name)
-    # what is written by hand has its author as its evidence
+    # the evidence of a hand-written strategy is its author
     evidence = op.evidence or (Evidence(delta.author, values["content"], delta.session_id, trust="user"),)
     result.evidence += [(name, item) for item in evidence]
 
@@ -224,21 +226,21 @@ def _change(result: _DeltaResult, op: Op, delta: Delta) -> None:
         name = op.bullet_id or "strategy without an id"
         raise BadInput(f"The playbook has no {name}.", "See /playbook for those it has.")
     if bullet.state == "deleted" and op.op != "RESTORE":
-        raise BadInput(f"{bullet.id} was removed from the playbook.", "`/playbook undo` brings it back.")
+        raise BadInput(f"{bullet.id} was removed from the playbook.", "`/playbook undo` restores it.")
     if op.op == "UPDATE":
         values = _validated_fields(op)
         if not values:
             raise BadInput(f"UPDATE of {bullet.id} changes nothing.")
         _check_trust(op, delta, values, bullet)
         changed = replace(bullet, **values, updated_at=delta.created_at)
-        if changed.content != bullet.content:  # what was found or missed of its old words says nothing of the new ones
+        if changed.content != bullet.content:  # the anchors of the new content are not checked yet
             changed = replace(changed, stale="", verified_at=None)
     elif op.op in _STATES:
         changed = replace(bullet, state=_STATES[op.op], updated_at=delta.created_at)
     else:
-        raise BadInput(f"There is no operation {op.op!r} on the playbook.")
-    taken_in = op.op == "RESTORE" or op.fields.get("state") == "active"
-    if taken_in and changed.state == "active" and (delta.author in FREE or op.in_users_words):
+        raise BadInput(f"Unknown playbook operation {op.op!r}.")
+    restored = op.op == "RESTORE" or op.fields.get("state") == "active"
+    if restored and changed.state == "active" and (delta.author in FREE or op.in_users_words):
         changed = replace(changed, vouched_at=delta.created_at)
     result.bullets[bullet.id] = changed
     result.touched[bullet.id] = None
@@ -246,21 +248,21 @@ def _change(result: _DeltaResult, op: Op, delta: Delta) -> None:
 
 
 def _check_trust(op: Op, delta: Delta, values: dict[str, Any], bullet: Bullet | None) -> None:
-    """Rules and models may record the user's words, and not speak for the user: trust follows who said it. Raises
-    BadInput."""
+    """Raises BadInput if rules or a model claim the user's trust, change the user's words, or activate outside content
+    without the user's words as evidence."""
     if delta.author in FREE or op.in_users_words:
         return
     trusted = bullet is not None and bullet.trust == "user"
     if values.get("trust") == "user" and not trusted:
-        raise BadInput(f"{op.op} claims the user's trust, and none of the user's words are its evidence.")
+        raise BadInput(f"{op.op} claims the user's trust without the user's words as evidence.")
     if bullet is not None and trusted and values.get("content", bullet.content) != bullet.content:
-        raise BadInput(f"{bullet.id} is in the user's words: only the user puts it differently.")
+        raise BadInput(f"{bullet.id} is in the user's words: only the user may change it.")
     if bullet is None and values.get("trust") in OUTSIDE and values.get("state", "active") in LIVE:
         raise BadInput("ADD comes from outside and would be active: it needs the user's approval.")
 
 
 def _validated_fields(op: Op) -> dict[str, Any]:
-    """The fields of an operation, cleaned and of the right kinds."""
+    """Return an operation's fields, validated and cleaned. Raises BadInput."""
     values: dict[str, Any] = {}
     for name, value in op.fields.items():
         if name in _CHOICES:

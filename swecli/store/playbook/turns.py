@@ -1,5 +1,4 @@
-"""What each turn shows of the strategies in it: how it went, what was withheld, the user's mark, how checks last ended;
-and which turns are still to be reflected on, over restarts."""
+"""Records of turns (outcome, withheld strategies, mark), results of check commands, and the queue of reflections."""
 
 from __future__ import annotations
 
@@ -37,29 +36,29 @@ _TRIES = 3  # failed reflections of one interaction before it is given up
 
 
 class TurnRecords:
-    """One record a turn, filled as more becomes known of it."""
+    """Stores one record per turn."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def note(self, session_id: str, interaction: int, **known: Any) -> None:
-        """Keep what is `known` of a turn now, columns of its row; the others stay as they were."""
+        """Set columns of a turn's record."""
         with self._database.transaction() as db:
             record_turn(db, session_id, interaction, **known)
 
     def of(self, session_id: str, interaction: int) -> TurnRecord | None:
-        """The record of one turn; None while nothing is known of it."""
+        """Return the record of a turn, or None."""
         found = self._records(col(TurnRow.session_id) == session_id, col(TurnRow.interaction) == interaction)
         return found[0] if found else None
 
     def choice(self, session_id: str, interaction: int) -> dict[str, Any] | None:
-        """How a turn's strategies were chosen, as it was kept; None for a turn that did not finish, or an older one."""
+        """Return a turn's stored selection as JSON; None for an unfinished turn or one of an older version."""
         with self._database.reading() as db:
             row = db.get(ChoiceRow, (session_id, interaction))
             return None if row is None else dict(row.choice)
 
     def in_project(self, session: Session) -> list[TurnRecord]:
-        """The records of all turns of a session's project, the oldest first; a turn and its copies in forks are one."""
+        """Return the records of a project's turns, oldest first; copies of a turn in forks count once."""
         records = self._records(col(SessionRow.project) == project_of(session))
         once: dict[tuple[int, datetime | None], TurnRecord] = {}
         for record in records:
@@ -81,36 +80,32 @@ class TurnRecords:
             for row, turn in self._database.rows(which.order_by(col(InteractionRow.id)))
         ]  # fmt: skip
 
-    def verdicts_on(self, session_id: str, interaction: int) -> dict[tuple[str, str], list[tuple[str, str]]]:
-        """The verdicts on one turn that were not undone, oldest first: by (bullet, "outcome" or "tag") their (tag,
-        source)."""
-        which = sqlmodel.select(EvidenceRow.bullet, EvidenceRow.kind, EvidenceRow.tag, EvidenceRow.source)
+    def verdicts_on(self, session_id: str, interaction: int) -> set[tuple[str, str]]:
+        """Return the (bullet id, "outcome" or "tag") of a turn's verdicts, without undone ones."""
+        which = sqlmodel.select(EvidenceRow.bullet, EvidenceRow.kind)
         which = which.where(col(EvidenceRow.kind) != "").filter_by(session_id=session_id, interaction=interaction)
         which = which.join(DeltaRow, col(DeltaRow.number) == col(EvidenceRow.delta)).filter_by(undone=False)
-        found: dict[tuple[str, str], list[tuple[str, str]]] = {}
-        for bullet, kind, tag, source in self._database.rows(which.order_by(col(EvidenceRow.id))):
-            found.setdefault((f"P-{bullet}", kind), []).append((tag, source))
-        return found
+        return {(f"P-{bullet}", kind) for bullet, kind in self._database.rows(which)}
 
     def checks(self, session: Session, commands: Iterable[str]) -> dict[str, CheckResult]:
-        """How these commands last ended in the session's project, those that ever ran."""
+        """Return the last results of these check commands in the session's project, by command."""
         which = select(CheckRow).filter_by(project=project_of(session))
         rows = self._database.rows(which.where(col(CheckRow.command).in_(list(commands))))
         return {row.command: CheckResult(row.passed, tuple(row.failing or ())) for row in rows}
 
     def figures(self, names: Sequence[str]) -> dict[str, Any]:
-        """The figures that scoring keeps under these names."""
+        """Return the scoring figures stored under these names."""
         rows = self._database.rows(select(LearnedRow).where(col(LearnedRow.name).in_(names)))
         return {row.name: row.value for row in rows}
 
     def reflectors(self) -> dict[str, Any]:
-        """What is known of every reflector, by its name."""
+        """Return every reflector's stored figures by its name."""
         with self._database.reading() as db:
             return read_reflectors(driver(db))
 
 
 def record_turn(db: sqlmodel.Session, session_id: str, interaction: int, **known: Any) -> None:
-    """See `TurnRecords.note`; within a transaction."""
+    """Set columns of a turn's record, within a transaction."""
     place: dict[str, Any] = {"session_id": session_id, "interaction": interaction}
     row = db.exec(select(TurnRow).filter_by(**place)).first() or TurnRow(**place)
     for name, value in known.items():
@@ -119,17 +114,15 @@ def record_turn(db: sqlmodel.Session, session_id: str, interaction: int, **known
 
 
 def record_checks(db: sqlmodel.Session, session: Session, checks: Mapping[str, CheckResult]) -> None:
-    """Keep how check commands ended; within a transaction."""
+    """Store the results of check commands, within a transaction."""
     for command, check in checks.items():
         row = CheckRow(project=project_of(session), command=command, passed=check.passed, failing=list(check.failing))
         db.merge(row)
 
 
 def store_mark(db: sqlmodel.Session, row: DeltaRow, mark: str, why: str) -> None:
-    """Mark the turn that a delta was made of; the delta keeps how the turn was judged before. Within a transaction.
-
-    Raises BadInput when there is no such turn.
-    """
+    """Mark a delta's turn within a transaction; the delta stores the outcome before and after. Raises BadInput if the
+    turn does not exist."""
     if (before := _turn_outcome(db, row)) is None:
         raise BadInput(f"There is no turn T{row.interaction} in session {row.session_id} to mark.")
     after = {"good": mark == "good", "weight": 1.0, "signal": "mark"}
@@ -139,19 +132,19 @@ def store_mark(db: sqlmodel.Session, row: DeltaRow, mark: str, why: str) -> None
     db.flush()
 
 
-def revert_mark(db: sqlmodel.Session, row: DeltaRow, *, back: bool) -> None:
-    """Judge the turn of a mark as before it, unless it was judged again since: then that judgement stays. With `back`
-    judge it by the mark again; raises BadInput where it was judged otherwise."""
-    was, becomes = ("before", "after") if back else ("after", "before")
-    now = _turn_outcome(db, row) if row.judged else None  # None: no mark, or its session was deleted
+def revert_mark(db: sqlmodel.Session, row: DeltaRow, *, redo: bool) -> None:
+    """Restore the outcome from before a mark, unless it was marked again since; with `redo`, set the mark's outcome.
+    Raises BadInput if a redone turn was marked otherwise meanwhile."""
+    was, becomes = ("before", "after") if redo else ("after", "before")
+    now = _turn_outcome(db, row) if row.judged else None  # None: no mark, or a deleted session
     if now is not None and now == row.judged[was]:
         _set_turn_outcome(db, row, row.judged[becomes])
-    elif now is not None and back:
-        raise BadInput(f"T{row.interaction} has been judged again since its mark was taken back.", "Mark it again.")
+    elif now is not None and redo:
+        raise BadInput(f"T{row.interaction} was marked again after that undo.", "Mark it again.")
 
 
 def _turn_outcome(db: sqlmodel.Session, row: DeltaRow) -> dict[str, Any] | None:
-    """How the turn of a delta is judged now, with the user's words; None where there is no such turn."""
+    """Return the current outcome and mark of a delta's turn, or None if the turn does not exist."""
     turn, of = find_turn(db, row.session_id, row.interaction), values(row, ("session_id", "interaction"))
     result = db.exec(select(TurnRow).filter_by(**of)).first() or TurnRow(session_id="", interaction=0)
     return None if turn is None else values(result, _OUTCOME) | values(turn, ("mark", "why"))
@@ -164,28 +157,28 @@ def _set_turn_outcome(db: sqlmodel.Session, row: DeltaRow, verdicts_on: dict[str
 
 
 class ReflectionQueue:
-    """Interactions whose reflection is still to be made, and what became of the others'."""
+    """The persistent queue of interactions that are pending reflection."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def record_reflection(self, session_id: str, interaction: int, status: str) -> None:
-        """Keep that an interaction was reflected upon, and how it went. It stays pending after "failed" (three times at
-        most), "cancelled" and "started". Raises BadInput when there is no such interaction."""
+        """Record a reflection and its status. The interaction stays pending after "cancelled", "started" and the first
+        two "failed". Raises BadInput if there is no such interaction."""
         with self._database.transaction() as db:
             record_attempt(db, session_id, interaction, status)
 
     def pending(self, session_id: str | None = None) -> list[PendingReflection]:
-        """Finished interactions that are still to be reflected upon, the oldest first; of one session, or of all."""
+        """Return the pending interactions of one session, or of all, oldest first."""
         of = () if session_id is None else (col(InteractionRow.session_id) == session_id,)
         return [PendingReflection(row.session_id, row.number) for row in self._pending(*of)]
 
     def count_pending(self, session: Session) -> int:
-        """How many finished interactions of all the project's sessions are still to be reflected upon."""
+        """Count the pending interactions of the project's sessions."""
         return len(self._pending(col(SessionRow.project) == project_of(session)))
 
     def pending_elsewhere(self, session: Session) -> list[PendingReflection]:
-        """What waits in the other sessions of a project whose programs have ended, the newest first."""
+        """Return the pending interactions of the project's other sessions that no process has open, newest first."""
         others = (col(SessionRow.project) == project_of(session), col(InteractionRow.session_id) != session.id)
         found = [row for row in self._pending(*others) if not runs_elsewhere(row.pid)]
         return [PendingReflection(row.session_id, row.number) for row in reversed(found)]
@@ -196,12 +189,12 @@ class ReflectionQueue:
         return self._database.rows(which.where(*where))
 
     def reflection_cost(self) -> UsageTotals:
-        """What the requests of reflections took."""
+        """Return the tokens and cost of all reflections."""
         with self._database.reading() as db:
             return spent_by_purpose(db, col(RequestRow.purpose) == "reflect").get("reflect", UsageTotals())
 
     def count_reflections(self, session_id: str, interaction: int) -> int:
-        """How often an interaction was reflected on to the end."""
+        """Count the completed reflections on an interaction."""
         with self._database.reading() as db:
             return _count_attempts(db, session_id, interaction, "done")
 
@@ -212,10 +205,10 @@ def _count_attempts(db: sqlmodel.Session, session_id: str, interaction: int, sta
 
 
 def record_attempt(db: sqlmodel.Session, session_id: str, interaction: int, status: str) -> None:
-    """Keep a try at learning, within a transaction. Raises BadInput when there is no such interaction."""
+    """Record a reflection, within a transaction. Raises BadInput if there is no such interaction."""
     turn = find_turn(db, session_id, interaction)
     if turn is None:
-        raise BadInput(f"There is no interaction {interaction} in session {session_id} to reflect upon.")
+        raise BadInput(f"There is no interaction {interaction} in session {session_id}.")
     final = status not in _NOT_FINAL
     if status == "failed":
         final = _count_attempts(db, session_id, interaction, "failed") + 1 >= _TRIES

@@ -108,12 +108,12 @@ def test_removing_undoing_and_its_undoing(runtime: Runtime) -> None:
 
 
 def test_a_users_word_is_looked_up_and_one_like_another_is_named(runtime: Runtime) -> None:
-    assert "stale for now and stays out of prompts" in text(do(runtime, "add read `docs/gone.md` first"))
+    assert "stale and not used in prompts" in text(do(runtime, "add read `docs/gone.md` first"))
     near = text(do(runtime, "add run all the tests with pytest -x"))
     assert "P-1 covers the same" in near
     assert do(runtime, "add answers are short").value["known"] == "P-2"
-    assert "A secret in it was not kept" in text(do(runtime, "add the key is sk-abcdefghij0123456789xyz"))
-    assert "A secret in it was not kept" in text(do(runtime, "edit P-1 --when sk-abcdefghij0123456789xyz"))
+    assert "A secret in it was redacted" in text(do(runtime, "add the key is sk-abcdefghij0123456789xyz"))
+    assert "A secret in it was redacted" in text(do(runtime, "edit P-1 --when sk-abcdefghij0123456789xyz"))
 
 
 @pytest.mark.parametrize("action", ["review", "list --export -"])

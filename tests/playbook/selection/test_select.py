@@ -110,7 +110,7 @@ def test_what_is_stale_switched_off_or_held_to_harm_stays_out_and_states_why() -
     reasons = {c.bullet.id: c.reason for c in found.candidates if not c.chosen}
     assert reasons["P-2"] == "it is disabled"
     assert reasons["P-3"] == "it is stale: x.py is gone"
-    assert reasons["P-4"].startswith("it seems to harm")
+    assert reasons["P-4"].startswith("it is more likely harmful")
 
 
 def test_new_ones_that_match_have_a_share_of_the_budget() -> None:

@@ -31,7 +31,7 @@ def test_a_projects_changes_are_neither_seen_nor_taken_back_in_another(
     a, b = places
     manager.playbook.apply(Delta("d1", adding("project"), "user"), a)
     assert manager.playbook.log(b) == []
-    with pytest.raises(BadInput, match="no change"):
+    with pytest.raises(BadInput, match="Nothing to undo"):
         manager.playbook.undo(b)
     assert "P-1" in manager.playbook.load(a).bullets
     assert [operations(row) for row in manager.playbook.undo(a)] == ["add P-1"]
@@ -46,7 +46,7 @@ def test_a_change_of_what_is_for_all_projects_is_listed_and_undone_where_it_was_
     assert [operations(row) for row in manager.playbook.log(a)] == ["add P-1, add P-2"]
     assert [operations(row) for row in manager.playbook.log(b)] == ["quarantine P-2"]
     assert [change.delta.id for change in manager.playbook.changes("P-2")] == ["d1", "d2"]
-    with pytest.raises(BadInput, match="P-2 has been changed since"):
+    with pytest.raises(BadInput, match="P-2 was changed later"):
         manager.playbook.undo(a)
 
 
@@ -62,5 +62,5 @@ def test_a_change_outside_of_a_session_that_stands_in_the_way_is_named_by_its_pl
     a, b = Session(id="", working_directory="/a"), Session(id="", working_directory="/b")
     manager.playbook.apply(Delta("d1", adding("user"), "user"), a)
     manager.playbook.apply(Delta("d2", (Op("PIN", "P-1"),), "user"), b)
-    with pytest.raises(BadInput, match="P-1 has been changed since, outside of a session, in /b"):
+    with pytest.raises(BadInput, match="P-1 was changed later, outside of a session, in /b"):
         manager.playbook.undo(a)

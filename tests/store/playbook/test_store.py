@@ -104,10 +104,8 @@ def test_undo_takes_back_the_newest_first(manager: SessionManager, session: Sess
         ("d1", False),
     ]
     assert [undone.delta.id for undone in manager.playbook.undo(session, 99)] == ["d1"]
-    with pytest.raises(BadInput, match="no change"):
+    with pytest.raises(BadInput, match="Nothing to undo"):
         manager.playbook.undo(session)
-    with pytest.raises(BadInput, match="0 changes"):
-        manager.playbook.undo(session, 0)
     assert len(manager.playbook.log(session, limit=2)) == 2
 
 
@@ -164,7 +162,7 @@ def test_a_change_on_top_of_another_sessions_is_not_torn_out(manager: SessionMan
     apply(manager, "d2", Op("UPDATE", "P-1", fields={"scope": "session"}), session=other)
     apply(manager, "d3", Op("PIN", "P-1"), session=other)
     before = snapshot(manager.playbook, other)
-    with pytest.raises(BadInput, match="P-1 has been changed since"):
+    with pytest.raises(BadInput, match="P-1 was changed later"):
         manager.playbook.undo(session)
     assert snapshot(manager.playbook, other) == before
 
@@ -307,7 +305,7 @@ def test_a_redo_is_refused_where_the_strategy_was_changed_since(manager: Session
     other = manager.start("/p", "scripted/test")
     apply(manager, "d3", Op("PIN", "P-1"), session=other)
     before = snapshot(manager.playbook, session)
-    with pytest.raises(BadInput, match=f"P-1 has been changed since, in session {other.id}"):
+    with pytest.raises(BadInput, match=f"P-1 was changed later, in session {other.id}"):
         manager.playbook.redo(session)
     assert snapshot(manager.playbook, session) == before
 
@@ -337,7 +335,7 @@ def test_what_a_turn_may_change_is_capped_and_the_users_words_are_not(
         (Op("ADD", fields={"content": "w " * 61}, evidence=(Evidence("m", "q"),)), "60 words, this has 61"),
         (Op("ADD", fields={"content": "w" * 601}, evidence=(Evidence("m", "q"),)), "600 characters, this has 601"),
         (Op("UPDATE", "P-1", fields={"content": "other"}), "only the user"),
-        (Op("TAG", "P-1"), "no operation"),
+        (Op("TAG", "P-1"), "Unknown playbook operation"),
     ],
 )
 def test_what_a_reflector_may_not_do(manager: SessionManager, session: Session, op: Op, why: str) -> None:

@@ -1,4 +1,4 @@
-"""`/playbook`, `/reflect`, `/good`, `/bad`: what was learned, with its evidence; it can be corrected and undone."""
+"""The commands `/playbook`, `/reflect`, `/good` and `/bad`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ANSWERS = [("later", "decide later"), ("stop", "stop here")]
     beside="*",
 )
 async def playbook(ctx: CommandContext, args: str) -> None:
-    """Show and change what was learned"""
+    """Show and change learned strategies"""
     word, _, rest = args.partition(" ")
     name = word.lower() or "list"
     if name.startswith("-"):
@@ -35,15 +35,13 @@ async def playbook(ctx: CommandContext, args: str) -> None:
 
 
 def _words(name: str, rest: str) -> list[str]:
-    """The arguments; where a file is among them, quotes hold its name together. Raises UsageError."""
+    """Split the arguments, as a shell does if they contain a file name. Raises UsageError."""
     if not any(flag in rest for flag in ("--from", "--export")):
         return rest.split()
     try:
         return shlex.split(rest)
     except ValueError as error:
-        raise UsageError(
-            f"{rest!r:.60} cannot be read: {error}.", "Put a name with a quote in it into quotes."
-        ) from None
+        raise UsageError(f"Cannot parse {rest!r:.60}: {error}.", "Quote a file name that contains a quote.") from None
 
 
 async def _review(ctx: CommandContext, result: ActionResult) -> None:
@@ -71,7 +69,7 @@ async def reflect(ctx: CommandContext, args: str) -> None:
     await ctx.wait_for_background()
     events = await learning.learn(number, asked=True)
     if not events:
-        alone = "" if learning.reflector.model else " (by the rules alone; no model was asked)"
+        alone = "" if learning.reflector.model else " (by rules only; no model was asked)"
         ctx.screen.note(f"T{number}: nothing to learn{alone}")
     for event in events:
         ctx.renderer.show(event)
@@ -79,13 +77,13 @@ async def reflect(ctx: CommandContext, args: str) -> None:
 
 @command(usage="[WHY]")
 async def good(ctx: CommandContext, args: str) -> None:
-    """The last turn went well: its strategies count as helpful"""
+    """Mark the last turn good: its strategies count as helpful"""
     await _mark(ctx, True, args)
 
 
 @command(usage="[WHY]")
 async def bad(ctx: CommandContext, args: str) -> None:
-    """The last turn went wrong: its strategies count as harmful"""
+    """Mark the last turn bad: its strategies count as harmful"""
     await _mark(ctx, False, args)
 
 

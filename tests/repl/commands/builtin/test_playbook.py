@@ -57,19 +57,19 @@ async def test_it_can_be_put_differently_and_taken_out(runtime: Runtime, ctx: Sc
     assert "[P-1] Run make check" in system(runtime)
     assert "removed" in await ctx.type("/playbook remove 1")
     assert "Run make" not in system(runtime)
-    assert "Nothing learned yet" in await ctx.type("/playbook list")
+    assert "No strategies yet" in await ctx.type("/playbook list")
 
 
 async def test_changes_are_taken_back_newest_first(runtime: Runtime, ctx: ScriptedContext) -> None:
     await ctx.type("/playbook add One")
     await ctx.type("/playbook add Two words")
     await ctx.type("/playbook remove P-1")
-    assert "taken back: P-1 removed" in await ctx.type("/playbook undo")
+    assert "undone: P-1 removed" in await ctx.type("/playbook undo")
     await ctx.type("/playbook undo 2")
-    assert "Nothing learned yet" in await ctx.type("/playbook")
+    assert "No strategies yet" in await ctx.type("/playbook")
     with pytest.raises(BadInput):
         await ctx.type("/playbook undo")
-    assert "(taken back)" in await ctx.type("/playbook list --log")
+    assert "(undone)" in await ctx.type("/playbook list --log")
 
 
 @pytest.mark.parametrize(
