@@ -87,7 +87,7 @@ def test_a_file_that_is_not_there_is_made_private(run: Run) -> None:
         (["mode", "yolo"], 42, "choose: ask, edits, plan, auto"),
         (["mode", "ask", "plan"], 42, "takes one value"),
         (["max_turns", "0"], 42, "whole number"),
-        (["allow", "bad("], 42, "no permission rule"),
+        (["allow", "bad("], 42, "Invalid permission rule"),
         (["mode"], 2, "Give a value, or --unset"),
         (["mode", "ask", "--unset"], 2, "Give a value, or --unset"),
     ],
@@ -96,7 +96,7 @@ def test_what_cannot_be_set_changes_nothing(run: Run, file: Path, argv: list[str
     file.write_text("max_turns = 3")
     done = run("config", "set", *argv)
     assert done.code == code
-    assert said.replace("no permission", "not a permission") in done.complaint
+    assert said in done.complaint
     assert file.read_text() == "max_turns = 3"
 
 
