@@ -173,7 +173,7 @@ def build_runtime(
             agent.condense_model = make_model(settings.condense_model, settings, start.environ)
         except SwecliError as error:  # the session can do without: its own model sums up
             notices.append(f"{settings.condense_model} cannot summarise, so {model.name} does: {error}")
-    notices += [line] if (line := agent.too_small()) else []
+    notices += [line] if (line := agent.window_warning()) else []
     ctx.memory = PlaybookMemory(sessions, workspaces, lambda text: agent.counter.count(text))
     learning = LearningService.open(sessions, settings, load_prompt("reflect"), workspaces)
     history = track_changes(sessions, ctx, (start.paths.data, start.paths.state, start.paths.cache))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.agent.turn_record import TurnRecord
+from swecli.agent.turn import TurnRecord
 from swecli.app import Runtime
 from swecli.context.budget import LEAN_WINDOW
 from swecli.models.errors import BadInput
@@ -128,7 +128,7 @@ def test_what_the_first_turn_stores_is_compiled_before_it() -> None:
     runtime.agent.warm()
     before = len(OneDialect._compiled)
     runtime.sessions.store_query("hello")
-    TurnRecord(runtime.sessions, runtime.agent.counter).open(runtime.agent.prepare("hello"))
+    TurnRecord(runtime.sessions, runtime.agent.counter).begin(runtime.agent.prepare("hello"))
     assert before
     assert len(OneDialect._compiled) == before
     assert [one.first_query for one in runtime.sessions.list_sessions()] == ["hello"], "nothing else was stored"

@@ -12,7 +12,7 @@ import sqlalchemy
 from scripts.benchmarks.place import Place
 from scripts.benchmarks.rows import Effort, Row, medians, timed
 from swecli.agent.request_builder import Query, RequestBuilder, Turn
-from swecli.agent.turn_record import TurnRecord
+from swecli.agent.turn import TurnRecord
 from swecli.config.settings import Settings
 from swecli.context.tokens import TokenCounter
 from swecli.llm.price_table import prepare_environment
@@ -83,7 +83,7 @@ class _Turning:
             self._record.finish("done", self._turn, "Done.")
             self._learning.after_turn()
         self._turn = self._builder.prepare(Query(QUERY), ScriptedModel(), self._counter)
-        self._record.open(self._turn)
+        self._record.begin(self._turn)
 
     def stored(self) -> int:
         """The bytes that came since the first turn."""

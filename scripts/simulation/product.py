@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 
 from scripts.simulation.api import Proposal, ReflectionAsked, Truth, TurnFacts, TurnInput, World
 from swecli.agent.request_builder import Query, RequestBuilder, Turn
-from swecli.agent.turn_record import TurnRecord, cited
+from swecli.agent.turn import TurnRecord, find_cited
 from swecli.config.settings import Settings
 from swecli.context.tokens import TokenCounter
 from swecli.models.errors import SwecliError
@@ -199,7 +199,7 @@ class Product:
         if turn is None:
             self.sessions.begin_interaction(query)
         else:
-            self.record.open(turn)
+            self.record.begin(turn)
         calls = [ToolCall(call.id, call.tool, dict(call.arguments)) for call in facts.calls]
         if calls:
             self.sessions.append(ChatMessage(Role.ASSISTANT, "", calls))
@@ -214,7 +214,7 @@ class Product:
             RequestRecord(self.session.model, "turn", self.session.interactions, 1, usage, 0.0, 1)
         )
         if turn is None:
-            self.sessions.finish_interaction("done", shown=ids, cited=cited(text, ids))
+            self.sessions.finish_interaction("done", shown=ids, cited=find_cited(text, ids))
         else:
             self.record.finish("done", turn, text)
 

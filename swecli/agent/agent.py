@@ -1,4 +1,4 @@
-"""The agent as faces hold it: prepares a turn, runs it, and shows beforehand exactly what would be sent."""
+"""The agent: prepares a turn, runs it, and previews the exact request."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from swecli.agent.calls import CallRunner, Toolkit
 from swecli.agent.context_fitter import ContextFitter
 from swecli.agent.loop import Loop
 from swecli.agent.request_builder import Query, RequestBuilder, Turn
-from swecli.agent.turn_record import TurnRecord
+from swecli.agent.turn import TurnRecord
 from swecli.context.budget import SMALL_WINDOW, ModelLimits, is_lean, request_limit
 from swecli.context.system_message import system_prompt
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.models.events import Event, ToolStarted, TurnFailed, TurnFinished, UsageReported
 from swecli.models.message import AskRequest, Decision, Display, ToolResult, ToolSpec
-from swecli.models.window import WindowSpec
+from swecli.models.session import Session
 from swecli.tools.base import ToolContext, ToolError
 from swecli.tools.execute import ToolRegistry
 from swecli.tools.schemas import lean_specs, usable_specs
 
-_RESULT_LIMIT, _LEAST_RESULT = 30_000, 500  # characters
-_LEAST_ROOM = 500  # tokens
-_NOT_IN_TASKS = ("recall", "remember", "search_session", "task", "todo")  # what is about the user's own session
+_MAX_RESULT, _MIN_RESULT = 30_000, 500  # characters
+_MIN_ROOM = 500  # tokens
+_NOT_IN_TASKS = ("recall", "remember", "search_session", "task", "todo")  # tools on the user's own session
 _TASK = (
     "[Another assistant, which talks with the user, gives you this task. It sees your last message and nothing else of "
     "what you do: put the whole result into it, with paths and line numbers. You cannot ask back.]"
@@ -33,8 +33,8 @@ _TASK = (
 
 
 class Agent:
-    """One model, one workspace, one set of tools. `builder` puts requests together; `condense_model` sums up where the
-    session's own model is not to be asked."""
+    """One model, one workspace, one set of tools. `condense_model` writes summaries and titles instead of the model, if
+    set."""
 
     def __init__(self, model: ChatModel, kit: Toolkit, builder: RequestBuilder) -> None:
         self.model, self.kit, self.builder = model, kit, builder
@@ -44,9 +44,9 @@ class Agent:
         self.counter = TokenCounter(model.profile.encoding)
         self.known = ModelLimits()
         self._notes: list[str] = []
-        self.thinking = ""  # how much the model thinks, where the user set that in this run
+        self.thinking = ""  # reasoning effort that the user set in this run
         self._reopen = ""
-        self._more = False  # whether there are strategies that the prompt has no room for
+        self._has_more = False  # strategies that the prompt has no room for
         self._steering: deque[str] = deque()
         self._running = False
         self._cost_before: float | None = 0.0
@@ -58,7 +58,7 @@ class Agent:
         return self.builder.system_prompt
 
     def use_model(self, model: ChatModel) -> None:
-        """Answer with another model from the next turn on."""
+        """Use another model from the next turn on."""
         self.model = model
         prompt = system_prompt(model.profile.window)
         if prompt != self.builder.system_prompt:
@@ -67,41 +67,41 @@ class Agent:
         self.counter, self.known = TokenCounter(model.profile.encoding), ModelLimits()
 
     def add_note(self, text: str) -> None:
-        """Text that goes with the next query: the output of a shell line the user shared."""
+        """Add text to the next query, such as the output of a shell line that the user shared."""
         self._notes.append(text)
 
     def begin_epoch(self, reason: str) -> None:
-        """Let the next turn begin a new epoch, its system message composed anew."""
+        """Begin a new epoch, with a new system message, with the next turn."""
         self._reopen = reason
 
     def steer(self, text: str) -> bool:
-        """Put a line of the user's into the running turn, before its next request; False when no turn runs."""
+        """Add a line of the user's to the next request of the running turn; return False if no turn is running."""
         if self._running:
             self._steering.append(text)
         return self._running
 
-    def prepare(self, query: str, attached: str = "", window: WindowSpec | None = None) -> Turn:
-        """The turn for a query: its @files read, the window applied, the playbook selected. Nothing is stored.
-        `attached` is what was piped in; `window` looks at what another one would hold."""
+    def prepare(self, query: str, attached: str = "", session: Session | None = None) -> Turn:
+        """Prepare the turn for a query: read its @files, apply the window, select strategies. Nothing is stored.
+        `attached` is piped input; `session` replaces the current one, for previews."""
         texts = (*self._notes, *self.ctx.jobs.notices, *([attached] if attached else []))
-        return self.builder.prepare(Query(query, texts, window, self._reopen), self.model, self.counter)
+        return self.builder.prepare(Query(query, texts, session, self._reopen), self.model, self.counter)
 
     def warm(self) -> None:
-        """Do beforehand, in a thread, what the first request would take longest for: token table, tools' schemas, and
-        the beginning of a turn in a database in memory, whose statements are compiled then for every database."""
+        """Do the slow parts of a first request in advance, in a thread: load the token table and the tools' schemas,
+        and begin a turn in a database in memory, which compiles the statements for every database."""
         self.counter.count_tools(self.specs())
-        rehearsed = self.sessions.open(":memory:")
-        rehearsed.start(str(self.ctx.root), self.model.name)
-        rehearsed.store_query("hello")
-        builder = replace(self.builder, sessions=rehearsed, stale=None)
-        TurnRecord(rehearsed, self.counter).open(builder.prepare(Query("hello"), self.model, self.counter))
-        rehearsed.database.close()
+        scratch = self.sessions.open(":memory:")
+        scratch.start(str(self.ctx.root), self.model.name)
+        scratch.store_query("hello")
+        builder = replace(self.builder, sessions=scratch, stale=None)
+        TurnRecord(scratch, self.counter).begin(builder.prepare(Query("hello"), self.model, self.counter))
+        scratch.database.close()
         session = self.sessions.current_session
         if session is not None and session.get_playbook().bullets:
             self.prepare("")
 
     async def run(self, turn: Turn) -> AsyncGenerator[Event, None]:
-        """Do the turn; see `Loop.run`."""
+        """Run a prepared turn; see `Loop.run`."""
         self._notes.clear()
         self.ctx.jobs.notices[:] = [line for line in self.ctx.jobs.notices if line not in turn.request.enhanced]
         self._reopen = ""
@@ -109,11 +109,11 @@ class Agent:
             self.builder.stale.found.clear()
         self.kit.note_read(turn.files)
         self._cost_before = self.sessions.totals().cost if self.settings.max_budget_usd is not None else None
-        self._more = turn.selection.more
-        limit, fitter, record = self._result_limit(), self.fitter(), TurnRecord(self.sessions, self.counter)
-        self.ctx.page_limit = limit * 4 // 5  # a page must never be cut as if it were too long a result
-        # made for each turn: model, settings and counter may have changed since the last one
-        loop = Loop(self.model, self.runner(limit), fitter, record, self.settings, self._steering)
+        self._has_more = turn.selection.more
+        limit, fitter, record = self._result_limit(), self.make_fitter(), TurnRecord(self.sessions, self.counter)
+        self.ctx.page_limit = limit * 4 // 5  # so that a page is never truncated as a result
+        # new for each turn: model, settings and counter may have changed
+        loop = Loop(self.model, self.make_runner(limit), fitter, record, self.settings, self._steering)
         self._running = True
         try:
             async with aclosing(loop.run(turn)) as events:
@@ -123,16 +123,15 @@ class Agent:
             self._running, self.known = False, fitter.known
 
     async def do_task(self, title: str, prompt: str, tools: Collection[str], ctx: ToolContext) -> ToolResult:
-        """Have a task done in a session of its own, a child of this one, with the tools that only read and those named
-        in `tools`; its last message is the result. `ctx` is that of the call. Raises ToolError when it failed."""
-        sessions, asking = self.sessions.start_task(title), self.kit.ask
+        """Run a task in a child session with the reading tools and those named in `tools`; its last message is the
+        result. `ctx` is the context of the call. Raises ToolError if the task fails."""
+        sessions, ask_user = self.sessions.start_task(title), self.kit.ask
 
         async def ask(request: AskRequest) -> Decision:
-            return await asking(replace(request, why=f"{request.why} Asked for the task {title!r}.".strip()))
+            return await ask_user(replace(request, why=f"{request.why} Asked for the task {title!r}.".strip()))
 
-        own = [
-            one for one in self.tools if one.name in tools or (one.kind.is_read_only and one.name not in _NOT_IN_TASKS)
-        ]
+        readers = {tool.name for tool in self.tools if tool.kind.is_read_only} - {*_NOT_IN_TASKS}
+        own = [tool for tool in self.tools if tool.name in readers | {*tools}]
         inner = ToolContext(ctx.root, sessions, timeout=ctx.timeout, environ=ctx.environ, changes=ctx.changes)
         inner.skills = ctx.skills
         kit = Toolkit(ToolRegistry(own), self.permissions, inner, ask)
@@ -161,59 +160,59 @@ class Agent:
         return ToolResult(not early, text, Display(title, event.text))
 
     def _budget_left(self) -> float | None:
-        """What of the turn's budget is left, in US dollars; None where there is none, or what was spent is unknown."""
+        """Return the turn's remaining budget in US dollars, or None if no budget is set or a cost is unknown."""
         most, before, now = self.settings.max_budget_usd, self._cost_before, self.sessions.totals().cost
         return most if most is None or before is None or now is None else max(0.0, most - (now - before))
 
-    def take_unsent(self) -> list[str]:
-        """The lines that came too late for the turn; they are forgotten here."""
+    def pop_unsent_lines(self) -> list[str]:
+        """Remove and return the lines that were sent to the running turn too late."""
         return [self._steering.popleft() for _ in range(len(self._steering))]
 
-    def runner(self, limit: int) -> CallRunner:
-        """What runs the calls of a turn, each result cut at so many characters."""
+    def make_runner(self, limit: int) -> CallRunner:
+        """Make the runner of a turn's calls, with the maximum length of a result in characters."""
         return CallRunner(self.kit, self.sessions, limit, self.counter)
 
-    def fitter(self) -> ContextFitter:
-        """The ladder for the next turn of the session in use."""
+    def make_fitter(self) -> ContextFitter:
+        """Make the context fitter for the next turn of the current session."""
         session = self.sessions.current_session
         assert session is not None, "a turn runs in a session"
-        if self.known.session != session.id:  # what was learned holds for the session and the model it was learned of
+        if self.known.session != session.id:  # observed limits are valid for one session and model
             self.known = ModelLimits(session.id)
         if not self.model.profile.offline:
-            asked = session.context
-            self.known = self.known.resumed(asked.asked_model, asked.asked_prompt, asked.asked_counted)
+            last = session.context
+            self.known = self.known.restore_scale(last.asked_model, last.asked_prompt, last.asked_counted)
         own = (self.specs(), self.counter, session, self.builder)
         return ContextFitter(self.model, *own, self.condense_model or self.model, self.known, self.thinking)
 
     def specs(self) -> list[ToolSpec]:
-        """The tools that the next request offers: `recall` and `skill` only where there is something to look up, few in
-        a small window."""
+        """Return the tools that the next request offers: fewer in a small window, `recall` and `skill` only if there is
+        something to look up."""
         if is_lean(self.model.profile.window) or self.model.name in self.known.small:
             return lean_specs(self.tools.specs())
-        return usable_specs(self.tools.specs(), more=self._more, skills=self.ctx.skills)
+        return usable_specs(self.tools.specs(), more=self._has_more, skills=self.ctx.skills)
 
     def _result_limit(self) -> int:
-        """Characters of one result: a tenth of the model's window at 4 characters a token (a twentieth of a small
-        one), a fifth of the room for the conversation where that is less, or the fixed cap."""
+        """Return the maximum characters of one result: at 4 characters a token the least of a tenth of the model's
+        window (a twentieth of a small one), a fifth of the room for the conversation, and the fixed maximum."""
         window, room = self.model.profile.window, self._room
         if not window or room is None:
-            return _RESULT_LIMIT
-        return max(_LEAST_RESULT, min(_RESULT_LIMIT, window * 4 // (20 if is_lean(window) else 10), room * 4 // 5))
+            return _MAX_RESULT
+        return max(_MIN_RESULT, min(_MAX_RESULT, window * 4 // (20 if is_lean(window) else 10), room * 4 // 5))
 
     @property
     def _room(self) -> int | None:
-        """Tokens for the conversation beside tools, system prompt and reserve; None where the window is unknown."""
+        """Tokens left for the conversation besides tools, system prompt and reserve; None if the window is unknown."""
         profile = self.model.profile
         limit = request_limit(profile.window, profile.reserve(self.settings.max_tokens))
         fixed = self.counter.count_tools(self.specs()) + self.counter.count(self.system_prompt)
         return None if limit is None else limit - fixed
 
-    def too_small(self) -> str:
-        """A line for a model whose window holds no turn with a call; "" for any other."""
+    def window_warning(self) -> str:
+        """Return a warning for a model whose window is too small for a turn with a call, or ""."""
         window = self.model.profile.window
-        if not window or window > SMALL_WINDOW or (room := self._room or 0) >= _LEAST_ROOM:
+        if not window or window > SMALL_WINDOW or (room := self._room or 0) >= _MIN_ROOM:
             return ""
         return (
             f"{self.model.name} has a window of {window:,} tokens: too small, tools and system prompt leave "
-            f"{max(0, room):,} for the conversation. Choose a model with a larger one (/model)"
+            f"{max(0, room):,} for the conversation. Choose a model with a larger window (/model)"
         )

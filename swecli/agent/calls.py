@@ -1,4 +1,4 @@
-"""The calls of one reply: asked for in order, run together where they only read, answered in order."""
+"""Runs the tool calls of one reply: consecutive reading calls concurrently, all others one at a time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from swecli.models.message import (
 )
 from swecli.store.session_manager import SessionManager
 from swecli.tools.base import ToolContext, ToolError
-from swecli.tools.execute import ToolRegistry, execute
+from swecli.tools.execute import ToolRegistry, execute, interrupted_text
 from swecli.tools.files import digest, read_bytes
 from swecli.tools.limits import HeadTail, LoopGuard, strip_terminal_codes, truncate_result, unchanged_notice
 from swecli.tools.permissions import Permissions, load_permissions
@@ -37,7 +37,7 @@ _Outcome = tuple[ToolCall, str, ToolResult]
 
 @dataclass(frozen=True, slots=True)
 class Toolkit:
-    """What calls are made with: the tools, what decides whether one may be made, where they work, and who is asked."""
+    """Tools, permissions, workspace and approval callback for calls."""
 
     tools: ToolRegistry
     permissions: Permissions
@@ -46,21 +46,30 @@ class Toolkit:
 
     @classmethod
     def open(cls, start: Start, results: SessionManager, ask: Ask) -> tuple[Toolkit, list[str]]:
-        """All tools at work in the run's folder, and notices on rules that do not count."""
+        """Return all tools for the run's folder, and notices on ignored permission rules."""
         tools, root = ToolRegistry.discover(), start.cwd.resolve()
         permissions, notices = load_permissions(start, root, tools)
         ctx = ToolContext(root, results=results, timeout=float(start.settings.command_timeout), environ=start.environ)
         return cls(tools, permissions, ctx, ask), notices
 
+    @classmethod
+    def idle(cls, root: Path) -> Toolkit:
+        """Return all tools for a folder, for requests whose calls are never run."""
+
+        async def deny(request: AskRequest) -> Decision:
+            return Decision(False, reason="a replay runs nothing")
+
+        return cls(ToolRegistry.discover(), Permissions(), ToolContext(root), deny)
+
     def note_read(self, paths: Iterable[Path]) -> None:
-        """The model has seen these files."""
+        """Record that the model has seen these files."""
         for path in paths:
-            with suppress(ToolError):  # gone since it was read: then it is not known, and that is safe
+            with suppress(ToolError):  # deleted meanwhile: it counts as unread
                 self.ctx.seen[path] = digest(read_bytes(self.ctx.root, path))
 
     async def shell(self, command: str, output: HeadTail | None = None) -> tuple[str, int]:
-        """Run the user's own command line with the tool's limits, unasked; its output and exit code. `output` collects
-        what it prints, as it comes. Raises BadInput when it could not be started."""
+        """Run the user's own command line without approval. Returns its output and exit code; `output` collects the
+        output while it runs. Raises BadInput if it cannot be started."""
         tool = self.tools.get("run_command")
         if tool is None:
             raise BadInput("There is no tool that runs commands.")
@@ -70,14 +79,14 @@ class Toolkit:
             result = await tool.run(params, ctx, tool.plan(params, ctx))
         except ToolError as error:
             raise BadInput(str(error)) from error
-        except ValidationError as error:  # empty, or letters that are no text
+        except ValidationError as error:  # empty, or not valid text
             raise BadInput(f"This cannot be run: {error.errors(include_url=False)[0]['msg']}.") from error
         return result.for_user.body, result.exit_code or 0
 
 
 class CallRunner:
-    """Runs one turn's calls and stores what came of them. `limit` is a result's cap in characters; `used_ids` are call
-    ids that no new call may have."""
+    """Runs one turn's calls and stores their results. `limit` is the maximum length of a result in characters;
+    `used_ids` are the ids of all calls so far."""
 
     def __init__(self, kit: Toolkit, sessions: SessionManager, limit: int, counter: TokenCounter) -> None:
         self._kit, self._sessions, self.limit, self._counter = kit, sessions, limit, counter
@@ -85,49 +94,46 @@ class CallRunner:
         self._sent: Sequence[ApiMessage] = ()
         self._guard = LoopGuard()
         self._running: dict[str, HeadTail] = {}
-        self._seen: dict[str, int] = {}
+        self._saved: dict[str, int] = {}  # length of the output at the last autosave
         self._asking = asyncio.Lock()
 
     async def run(
         self, calls: list[ToolCall], problems: dict[str, str], sent: Sequence[ApiMessage] = ()
     ) -> AsyncGenerator[Event, None]:
-        """Run them all; each result is stored before its `ToolFinished` goes up. Cancelled, calls that had begun still
-        get theirs, with what was printed until then. `problems` maps a call's id to what is wrong with its arguments;
-        `sent` is the request that asked for them: a result that it holds already need not be sent again."""
+        """Run the calls. Each result is stored before its `ToolFinished` is yielded; on cancellation running calls are
+        stored with their output so far. `problems` maps call ids to errors in their arguments; a result that the
+        request `sent` already contains is not repeated."""
         self._sent = sent
         self._guard.begin_reply()
         self.used_ids.update(call.id for call in calls)
-        tools = self._kit.tools
-        for reads, neighbours in groupby(
-            calls, lambda call: bool((tool := tools.get(call.name)) and tool.kind.is_read_only)
-        ):
-            together = list(neighbours)
-            for batch in [together] if reads else [[call] for call in together]:  # what changes things goes alone
+        readers = {tool.name for tool in self._kit.tools if tool.kind.is_read_only}
+        for reads, group in groupby(calls, lambda call: call.name in readers):
+            for batch in [list(group)] if reads else [[call] for call in group]:
                 async for event in self._run_batch(batch, problems):
                     yield event
                 for line in self._kit.ctx.changes.take_notices() if self._kit.ctx.changes else ():
                     yield Notice(line, "warning")
 
     async def _run_batch(self, batch: list[ToolCall], problems: dict[str, str]) -> AsyncGenerator[Event, None]:
-        happened: asyncio.Queue[Event | None] = asyncio.Queue()
-        tasks = [asyncio.create_task(self._run_one(call, problems.get(call.id), happened.put_nowait)) for call in batch]
+        events: asyncio.Queue[Event | None] = asyncio.Queue()
+        tasks = [asyncio.create_task(self._run_one(call, problems.get(call.id), events.put_nowait)) for call in batch]
         for task in tasks:
-            task.add_done_callback(lambda _: happened.put_nowait(None))
+            task.add_done_callback(lambda _: events.put_nowait(None))
         running, stopped = len(tasks), False
         try:
             while running and not stopped:
                 try:
-                    event = await happened.get()
+                    event = await events.get()
                 except asyncio.CancelledError:
                     stopped = True
-                    await _end(tasks)
+                    await _cancel_all(tasks)
                     continue
                 if event is not None:
                     yield event
                 else:
                     running -= 1
             for task in tasks:
-                if task.cancelled():  # before it had begun
+                if task.cancelled():  # before it started
                     continue
                 call, summary, result = task.result()
                 stopped = stopped or result.cancelled
@@ -136,61 +142,65 @@ class CallRunner:
             if stopped:
                 raise asyncio.CancelledError
         finally:
-            await _end(tasks)
+            await _cancel_all(tasks)
 
-    async def _run_one(self, call: ToolCall, problem: str | None, tell: Callable[[Event], None]) -> _Outcome:
-        kept, begun = HeadTail(), ""
+    async def _run_one(self, call: ToolCall, problem: str | None, emit: Callable[[Event], None]) -> _Outcome:
+        output, started_summary = HeadTail(), ""
 
         def started(call: ToolCall, summary: str) -> None:
-            nonlocal begun
-            begun, self._running[call.id] = summary, kept
-            tell(ToolStarted(call, summary))
+            nonlocal started_summary
+            started_summary, self._running[call.id] = summary, output
+            emit(ToolStarted(call, summary))
 
         kit = self._kit
-        ctx = replace(kit.ctx, report=lambda text: tell(ToolProgress(call.id, text)), output=kept, started=started)
-        ctx.spent = lambda usage, cost: tell(UsageReported(usage, cost))
+        ctx = replace(kit.ctx, report=lambda text: emit(ToolProgress(call.id, text)), output=output, started=started)
+        ctx.spent = lambda usage, cost: emit(UsageReported(usage, cost))
         try:
             result, summary = await execute(call, kit.tools, ctx, kit.permissions, self._ask, problem=problem)
-        except asyncio.CancelledError:  # the call says by now how far it came
-            whole = call.result or INTERRUPTED_RESULT
-            self._record(call, whole)
+        except asyncio.CancelledError:  # the call holds its result so far
+            text = call.result or INTERRUPTED_RESULT
+            self._record(call, text)
             title = f"stopped by the user after {(call.duration_ms or 0) / 1000:.0f} s"
-            shown = Display(title, strip_terminal_codes(kept.text()))
-            return call, begun, ToolResult(False, whole, shown, cancelled=True)
+            display = Display(title, strip_terminal_codes(output.text()))
+            return call, started_summary, ToolResult(False, text, display, cancelled=True)
         finally:
             self._running.pop(call.id, None)
         notes = [self._guard.record(call, result.for_model), *kit.ctx.jobs.pop_notices()]
         self._record(call, result.for_model, "\n".join(note for note in notes if note))
         return call, summary, result
 
-    def _record(self, call: ToolCall, whole: str, note: str = "") -> None:
-        """Commit what the model gets of a result, with a note to it, and all of it where that is more."""
-        text, was_cut = truncate_result(whole, self.limit, call.id)
+    def _record(self, call: ToolCall, result: str, note: str = "") -> None:
+        """Store a result with a note as the model gets it, and the complete result if that is longer."""
+        text, is_shorter = truncate_result(result, self.limit, call.id)
         if line := unchanged_notice(call, text, self._sent):
-            text, was_cut = line, True
+            text, is_shorter = line, True
         call.result = f"{text}\n\n{note}" if note else text
         call.tokens = self._counter.count(call.result) if self._counter.label else None
-        self._sessions.record_call(call, whole if was_cut else None)
+        self._sessions.record_call(call, result if is_shorter else None)
 
-    def printed(self) -> list[tuple[int, str, str]]:
-        """What running calls have printed, of those that printed something since this was last asked: the call's key in
-        the store, its id, the text."""
-        grown = {name: kept for name, kept in self._running.items() if kept.size != self._seen.get(name, 0)}
-        self._seen |= {name: kept.size for name, kept in grown.items()}
-        keys = {name: self._sessions.open_call(name) for name in grown}
-        return [(key, name, grown[name].text()) for name, key in keys.items() if key is not None]
+    def changed_outputs(self) -> dict[int, tuple[str, str | None]]:
+        """Return the results that running calls would have if they ended now, of those with new output since the last
+        call of this method: the call's key in the store to its capped and, if longer, its complete result."""
+        outputs: dict[int, tuple[str, str | None]] = {}
+        for name, output in self._running.items():
+            key = self._sessions.open_call(name) if output.size != self._saved.get(name, 0) else None
+            if key is not None:
+                result = interrupted_text("swecli ended while this ran", output.text())
+                text, is_shorter = truncate_result(result, self.limit, name)
+                outputs[key], self._saved[name] = (text, result if is_shorter else None), output.size
+        return outputs
 
-    async def going_on(self) -> bool:
-        """Whether the turn may go on: False when it goes round in circles and nobody wants that."""
+    async def may_continue(self) -> bool:
+        """Return False if the turn repeats its calls and the user stops it."""
         return await self._guard.may_continue(self._ask)
 
     async def _ask(self, request: AskRequest) -> Decision:
-        async with self._asking:  # one question at a time, however many calls run
+        async with self._asking:  # one question at a time for concurrent calls
             return await self._kit.ask(request)
 
 
-async def _end(tasks: list[asyncio.Task[_Outcome]]) -> None:
-    """Cancel what still runs, and wait until it has tidied up."""
+async def _cancel_all(tasks: list[asyncio.Task[_Outcome]]) -> None:
+    """Cancel the tasks that still run, and wait for them."""
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

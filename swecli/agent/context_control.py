@@ -1,4 +1,4 @@
-"""What the user sees and changes of what is sent: plan, undo, why, pins, a summary on demand."""
+"""The user's control of the context: meter, preview, plan, undo, pins, search, and a summary on demand."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from itertools import groupby
 from typing import Any
 
 from swecli.agent.agent import Agent
-from swecli.agent.turn import StepPlace
-from swecli.agent.turn_record import TurnRecord
-from swecli.context import fit as ladder
-from swecli.context.epochs import CONDENSE, Cut, interaction_of, key_of, largest, sized
+from swecli.agent.turn import StepPlace, TurnRecord
+from swecli.context.epochs import CONDENSE, SummaryCut, interaction_of, key_of, max_held, resolve_window
+from swecli.context.fit import conversation_room
 from swecli.context.prepare import past_request
 from swecli.models.context import Reduction
 from swecli.models.errors import BadInput
@@ -20,13 +19,13 @@ from swecli.models.message import Role
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
 
-_GROWN = 1.1  # after an undo, how much larger a request must be before it is reduced without need
+_HOLD = 1.1  # growth of a request after an undo before an optional reduction may follow
 
 
 @dataclass(frozen=True, slots=True)
 class _ReductionPlan:
-    """The next reduction: which rung, when, what it takes out (`T3`, or ids of calls), and the tokens of the request
-    before and after it, where they are known by now."""
+    """The next reduction: the rung, when it happens, the turns (`T3`) or call ids that it removes, and the request's
+    tokens before and after it (None: not known yet)."""
 
     how: str
     when: str
@@ -37,10 +36,11 @@ class _ReductionPlan:
 
 @dataclass(frozen=True, slots=True)
 class _Meter:
-    """Tokens. `parts` in the order of the request; their sum and `residual` is `total`, which is the provider's
-    figure as far as one is known: `counted` and `provider` are the two counts of the last request, 0 before it.
-    `limit` is what a request may have, None where the model's window is unknown; the ladder begins at `threshold`;
-    `cached` is the part that was sent before."""
+    """Token counts of the next request.
+
+    `parts` are in the order of the request; with `residual` they sum up to `total`, which is scaled to the provider's
+    count. `counted` and `provider` are our and the provider's count of the last request, 0 before it. `limit` is None
+    if the model's window is unknown; reductions begin at `threshold`; `cached` is the part that was sent before."""
 
     parts: tuple[tuple[str, int], ...]
     residual: int
@@ -54,7 +54,7 @@ class _Meter:
     estimated: bool = False
 
     def grouped(self) -> list[tuple[str, int]]:
-        """The parts with all interactions of the window as one, for a short view."""
+        """Return the parts with all interactions of the window merged into one."""
         kinds = {"interaction": "window", "pinned": "pins"}
         alike = groupby(self.parts, lambda part: kinds.get(part[0].split()[0]) or part[0])
         return [(kind, sum(tokens for _, tokens in parts)) for kind, parts in alike]
@@ -62,8 +62,8 @@ class _Meter:
 
 @dataclass(frozen=True, slots=True)
 class _WindowPreview:
-    """What another window would hold: the next request's tokens now and then, tools included; the turns that would
-    leave it, and those that would come back, by name."""
+    """The effect of another window: the next request's tokens before and after, tools included; the names of the turns
+    that leave the request and that return to it; the first and last interaction in the window."""
 
     before: int
     after: int
@@ -74,37 +74,36 @@ class _WindowPreview:
 
 
 class ContextControl:
-    """Works on the session in use. Every function may raise BadInput: there is none, or nothing to do."""
+    """Works on the current session. Every method may raise BadInput if there is none, or nothing to do."""
 
     def __init__(self, agent: Agent) -> None:
         self._agent, self._sessions = agent, agent.sessions
 
     @property
     def session(self) -> Session:
-        """The session in use, which has begun."""
+        """The current session. Raises BadInput before its first turn."""
         session = self._sessions.current_session
         if session is None or not session.interactions:
             raise BadInput("Nothing has been sent in this session yet.", "Say something first.")
         return session
 
     def undo(self) -> Reduction:
-        """Take the newest reduction back. It is not made again at once, unless the request is too long without it."""
+        """Undo the newest reduction. It is not repeated at once unless the request is too long without it."""
         session, agent = self.session, self._agent
-        spec = sized(session.window, moment=agent.builder.moment(session, agent.model))
+        spec = resolve_window(session.window, conditions=agent.builder.conditions(session, agent.model))
         before = sum(row.before for row in self._sessions.context.log(session, 1))
-        return self._sessions.undo_reduction(session.interactions + spec.slack + 1, round(before * _GROWN))
+        return self._sessions.undo_reduction(session.interactions + spec.slack + 1, round(before * _HOLD))
 
     def pin(self, interaction: int | None = None) -> int:
-        """Let an interaction stay (None: the newest). Returns its tokens. Raises BadInput where no request has room
-        for it."""
+        """Pin an interaction (None: the newest). Returns its tokens. Raises BadInput if no request has room for it."""
         session, agent = self.session, self._agent
         number = session.interactions if interaction is None else interaction
         before = session.context.pins
         self._sessions.context.pin(session, number)
         named = (f"pinned {number}", f"interaction {number}")
-        prepared, limits = agent.prepare("").request, agent.fitter().limits
+        prepared, limits = agent.prepare("").request, agent.make_fitter().limits
         tokens = sum(part.tokens for part in prepared.segments if part.name in named)
-        room = int(ladder.room(prepared.keyed, limits, agent.counter))
+        room = int(conversation_room(prepared.keyed, limits, agent.counter))
         if limits.limit and tokens > room:
             if number not in before:
                 self._sessions.context.unpin(session, number)
@@ -113,7 +112,7 @@ class ContextControl:
         return tokens
 
     def unpin(self, interaction: int | None = None) -> int:
-        """Let an interaction leave like any other (None: the newest pinned one). Returns its number."""
+        """Unpin an interaction (None: the newest pinned one). Returns its number."""
         session = self.session
         if not session.context.pins:
             raise BadInput("Nothing is pinned.", "/pin keeps a turn.")
@@ -122,10 +121,10 @@ class ContextControl:
         return number
 
     def plan(self) -> _ReductionPlan:
-        """The next reduction, as things stand: what it does is exactly this."""
+        """Return the next reduction exactly as it would happen now."""
         session, agent = self.session, self._agent
         prepared = agent.prepare("").request
-        epoch, fitter = session.context.epoch, agent.fitter()
+        epoch, fitter = session.context.epoch, agent.make_fitter()
         tokens = fitter.measure(prepared.keyed).tokens
         if epoch is None or prepared.opened is not None:
             names = _unpinned(session, epoch.first if epoch else 1, prepared.window[0])
@@ -133,78 +132,79 @@ class ContextControl:
             return _ReductionPlan("window", when, names, fitter.measure(past_request(session)).tokens, tokens)
         keyed, when = prepared.keyed, "with the next request: it has reached its threshold"
         found = fitter.next_rung(keyed, StepPlace(interaction_of(keyed[-1]), 1, ""))
-        if isinstance(found, Cut):
+        if isinstance(found, SummaryCut):
             older = dict.fromkeys(interaction_of(message) for message in found.asked[1:])
             return _ReductionPlan(CONDENSE, when, tuple(f"T{number}" for number in older), tokens)
         if found is not None:
-            # what is not the same afterwards: calls whose results go, else turns
+            # calls whose results change, otherwise turns
             same = {key_of(message) for message in found.messages if message in keyed}
-            gone = (message for message in keyed if key_of(message) not in same)
-            names = tuple(dict.fromkeys(str(m.get("tool_call_id") or f"T{interaction_of(m)}") for m in gone))
+            changed = (message for message in keyed if key_of(message) not in same)
+            names = tuple(dict.fromkeys(str(m.get("tool_call_id") or f"T{interaction_of(m)}") for m in changed))
             return _ReductionPlan(found.how, when, names, tokens, found.after)
         return self._window_plan(session, epoch.first, tokens)
 
     def _window_plan(self, session: Session, first: int, now: int) -> _ReductionPlan:
-        moment = self._agent.builder.moment(session, self._agent.model)
-        spec = sized(session.window, moment=moment)
+        conditions = self._agent.builder.conditions(session, self._agent.model)
+        spec = resolve_window(session.window, conditions=conditions)
         if spec.mode == "full":
             when = "the window is full; old results go when the request reaches its threshold"
             return _ReductionPlan("window", when, (), now)
-        full = max(first + largest(spec, moment), session.context.hold_turns)
+        full = max(first + max_held(spec, conditions), session.context.hold_turns)
         left = full - session.interactions
         when = f"after {left} more {'turn' if left == 1 else 'turns'}, or earlier after a long pause"
         return _ReductionPlan("window", when, _unpinned(session, first, full - spec.size + 1), now)
 
     def preview(self, spec: WindowSpec | None = None) -> _WindowPreview:
-        """What the next request would hold under another window (None: as it is). Nothing changes."""
+        """Compare the next request with the one under another window (None: no change). Nothing is stored."""
         agent, session = self._agent, self._sessions.current_session
         if spec is not None and session is not None:
             self._sessions.load_back_to(spec.first_kept(session.interactions, session.window_start))
-        now, then, fitter = agent.prepare("").request, agent.prepare("", window=spec).request, agent.fitter()
-        before, after = (fitter.measure(one.keyed).tokens for one in (now, then))
-        held, holds = ({interaction_of(message) for message in one.keyed[1:-1]} for one in (now, then))
-        leaves, returns = (tuple(f"T{n}" for n in sorted(gone)) for gone in (held - holds, holds - held))
-        return _WindowPreview(before, after, leaves, returns, *then.window)
+            session = replace(session, window=spec)
+        requests, fitter = (agent.prepare("").request, agent.prepare("", session=session).request), agent.make_fitter()
+        before, after = (fitter.measure(request.keyed).tokens for request in requests)
+        now, then = ({interaction_of(message) for message in request.keyed[1:-1]} for request in requests)
+        leaves, returns = (tuple(f"T{n}" for n in sorted(numbers)) for numbers in (now - then, then - now))
+        return _WindowPreview(before, after, leaves, returns, *requests[1].window)
 
     def why(self, text: str) -> list[dict[str, Any]]:
-        """Where a text was said in this session, newest first, as plain JSON values: turn, where, excerpt; whether it
-        is `sent` word for word in the next request, else the reduction that took it out, and the command that brings
-        it back ("" for none)."""
+        """Find a text in this session, newest first. Returns JSON values: turn, where, excerpt; whether it is `sent`
+        word for word in the next request, otherwise `by` which reduction it was removed, and the command that brings it
+        back ("" for none)."""
         if not text.strip():
             raise BadInput("/context why needs a text to look for.")
         session = self.session
         request, log, found = past_request(session), self._sessions.context.log(session)[::-1], []
         for place in self._sessions.find(text.strip()):
             number = place.interaction
-            theirs = [message for message in request if interaction_of(message) == number]
-            sent = any(text.strip().casefold() in str(m.get("content") or m).casefold() for m in theirs)
-            row = None if sent else _taker(number, bool(theirs), log)
+            messages = [message for message in request if interaction_of(message) == number]
+            sent = any(text.strip().casefold() in str(m.get("content") or m).casefold() for m in messages)
+            row = None if sent else _find_reduction(number, bool(messages), log)
             by = row and {"id": row.id, "how": row.how, "turn": row.interaction, "step": row.step}
             where = {"turn": number, "where": place.where, "excerpt": place.excerpt, "sent": sent}
             found.append(where | {"by": by, "back": f"/pin T{number}" if by else ""})
         return found
 
     async def compact(self, wish: str = "") -> AsyncGenerator[Event, None]:
-        """Have all that is sent summed up now. Raises BadInput when there is nothing to sum up."""
-        session, fitter = self.session, self._agent.fitter()
+        """Summarise the whole request now. Raises BadInput if there is nothing to summarise."""
+        session, fitter = self.session, self._agent.make_fitter()
         query = next((m.content for m in reversed(session.messages) if m.role is Role.USER), "")
         past = past_request(session)
-        if session.context.epoch is None:  # it was imported: no request was made here yet
+        if session.context.epoch is None:  # an imported session: no request was sent yet
             self._sessions.load_back_to(1)
-            past = self._agent.prepare("", window=WindowSpec(mode="full")).request.keyed[:-1]
-        happened = await fitter.compact(past, StepPlace(session.interactions + 1, 0, query), wish)
-        if happened is None:
+            past = self._agent.prepare("", session=replace(session, window=WindowSpec(mode="full"))).request.keyed[:-1]
+        effects = await fitter.compact(past, StepPlace(session.interactions + 1, 0, query), wish)
+        if effects is None:
             raise BadInput("There is nothing to summarise: no request with earlier turns was made yet.", "Ask first.")
         self._agent.known = fitter.known
         record = TurnRecord(self._sessions, self._agent.counter)
-        for one in happened:
-            row = replace(one, interaction=session.interactions) if isinstance(one, Reduction) else one
+        for effect in effects:
+            row = replace(effect, interaction=session.interactions) if isinstance(effect, Reduction) else effect
             if (event := record.store(row)) is not None:
                 yield event
 
     def meter(self, query: str = "") -> _Meter:
-        """Measure the next request, for a query or for none. Nothing is stored."""
-        agent, fitter = self._agent, self._agent.fitter()
+        """Measure the next request for a query. Nothing is stored."""
+        agent, fitter = self._agent, self._agent.make_fitter()
         prepared, limits = agent.prepare(query).request, fitter.limits
         parts = [("tools", agent.counter.count_tools(agent.specs()))]
         parts += [(segment.name, segment.tokens) for segment in prepared.segments]
@@ -219,7 +219,7 @@ class ContextControl:
             limit=limits.limit,
             reserve=limits.reserve or 0,
             threshold=min(filter(None, (limits.start, limits.limit)), default=None),
-            # no request has held the query yet
+            # the query itself was never sent
             cached=0 if prepared.opened is not None else fitter.measure(prepared.keyed[:-1]).tokens,
             counted=context.asked_counted,
             provider=context.asked_prompt,
@@ -231,9 +231,9 @@ def _unpinned(session: Session, first: int, end: int) -> tuple[str, ...]:
     return tuple(f"T{number}" for number in range(first, end) if number not in session.context.pins)
 
 
-def _taker(interaction: int, visible: bool, log: list[Reduction]) -> Reduction | None:
-    """The reduction that took an interaction's text out: the newest that changed it, else the one that moved the window
-    past it."""
+def _find_reduction(interaction: int, visible: bool, log: list[Reduction]) -> Reduction | None:
+    """Return the reduction that removed an interaction's text: the newest that changed it, otherwise the one that moved
+    the window past it."""
     for row in reversed([row for row in log if not row.undone]):
         keys = (*row.edits.drop, *row.edits.replace)
         if any(key.lstrip("<").split(".")[0] == str(interaction) for key in keys):

@@ -1,27 +1,15 @@
-"""The ladder, once a step: the next request made to fit what the model takes. What it did is returned, not stored."""
+"""Makes the next request fit before each step, by the reduction ladder. The effects are returned, not stored."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
 from swecli.agent.request_builder import RequestBuilder
-from swecli.agent.turn import Fitted, Happened, ModelStep, StepPlace
+from swecli.agent.turn import Effect, FittedRequest, ModelStep, StepPlace
+from swecli.context import budget, epochs
 from swecli.context import fit as ladder
-from swecli.context.budget import MAX_CHARACTERS, OFTEN, REPORTED, STEPS, Counted, ModelLimits, effective_threshold
-from swecli.context.epochs import (
-    CONDENSE,
-    Cut,
-    cut_for_summary,
-    edited,
-    lawful,
-    plain,
-    present_epoch,
-    recomposed,
-    summed_up,
-    turns,
-    under,
-)
-from swecli.context.fit import CLEAR, SHRINK, TRUNCATE, Measured, Reduced, RequestLimits
+from swecli.context.budget import ModelLimits, RequestLimits, RequestSize, measure
+from swecli.context.fit import RungResult
 from swecli.context.system_message import cache_marks, load_prompt
 from swecli.context.tokens import TokenCounter, estimate_token_count
 from swecli.context.truncate import TruncateOptions, TruncateResponse, truncate_conversation_if_needed
@@ -33,41 +21,41 @@ from swecli.models.message import ApiMessage, ModelRequest, RequestRecord, ToolS
 from swecli.models.session import Session
 from swecli.tools.schemas import lean_specs
 
-_SUMMARY_ATTEMPTS = 2  # the turn waits meanwhile
+_SUMMARY_ATTEMPTS = 2  # the turn waits for them
 
 
 @dataclass(slots=True)
-class _Climb:
-    """The way up the ladder: the session as it would be if all rows so far were stored, and the request so far.
-    `limits` are those of the request, `work` those that it is reduced to. `failed` says why no summary came."""
+class _Fitting:
+    """The state of the ladder for one request: the session with all rows so far, and the messages so far. `limits` are
+    the request's own, `target` those it is reduced to; `deep`: after too many reductions; `failure`: of the summary."""
 
     session: Session
     messages: list[ApiMessage]
     at: StepPlace
     limits: RequestLimits
-    work: RequestLimits
+    target: RequestLimits
     deep: bool = False
-    happened: list[Happened] = field(default_factory=list)
-    failed: str = ""
+    effects: list[Effect] = field(default_factory=list)
+    failure: str = ""
 
     def add(self, row: Reduction) -> None:
         self.session.context.add(row)
-        self.happened.append(row)
+        self.effects.append(row)
 
-    def take(self, taken: Reduced | None, epoch: Epoch | None = None) -> None:
-        if taken is not None:
-            at, context, edits = self.at, self.session.context, taken.edits
-            if epoch is not None:  # a truncation: messages went whose contents the head must keep
+    def apply(self, result: RungResult | None, epoch: Epoch | None = None) -> None:
+        if result is not None:
+            at, context, edits = self.at, self.session.context, result.edits
+            if epoch is not None:  # a truncation: the head must retain the facts of removed messages
                 edits = merge_edits([*context.edits, edits], epoch.first, context.pins)
-            sizes = (taken.before, taken.after)
-            self.add(Reduction(taken.how, at.interaction, at.step, *sizes, taken.detail, epoch, edits))
-            self.messages = lawful(edited(self.messages, [taken.edits]))
+            sizes = (result.before, result.after)
+            self.add(Reduction(result.how, at.interaction, at.step, *sizes, result.detail, epoch, edits))
+            self.messages = epochs.normalize_keyed(epochs.apply_edits(self.messages, [result.edits]))
 
 
 @dataclass(slots=True)
 class ContextFitter:
-    """Makes the requests of a session's turns; `condense_model` sums up. `known` is what it has learned of the models:
-    it outlives a turn; `thinking` is how much the model is to think."""
+    """Fits the requests of a session's turns; `condense_model` writes summaries. `known` holds the observed limits of
+    the models and outlives a turn; `thinking` is the requested reasoning effort."""
 
     model: ChatModel
     specs: list[ToolSpec]
@@ -78,188 +66,199 @@ class ContextFitter:
     known: ModelLimits = field(default_factory=ModelLimits)
     thinking: str = ""
 
-    async def fit(self, messages: list[ApiMessage], at: StepPlace) -> Fitted:
-        """Make the next request of a turn's keyed messages."""
-        climb, failure = self._climb(lawful(messages), at), None
-        size, known = self._size(climb), self.known
+    async def fit(self, messages: list[ApiMessage], at: StepPlace) -> FittedRequest:
+        """Make a request that fits of a turn's keyed messages."""
+        fitting, failure = self._start(epochs.normalize_keyed(messages), at), None
+        size, known = self._size(fitting), self.known
         self.known = replace(known, due=max(0, known.due - max(0, size.tokens - known.left)))
         if size.over:
-            if climb.deep and self.known.deep != at.interaction:
-                self._report_often(climb)
-            climb.take(self._reduced(climb, CLEAR))
+            if fitting.deep and self.known.deep != at.interaction:
+                fixed = ladder.fixed_tokens(fitting.messages, fitting.limits, self.counter)
+                line = (
+                    f"the conversation had to be cut {budget.OFTEN + 1} times in {budget.STEPS} steps: tools and "
+                    f"system prompt take {fixed:,} of {fitting.limits.limit or 0:,} tokens; it is cut to half now, "
+                    "without a summary"
+                )
+                fitting.effects.append(Notice(line, "warning"))
+            fitting.apply(self._reduce(fitting, ladder.CLEAR))
             try:
-                if await self._sum_up(climb, self._cut(climb)):
-                    self._force(climb)
+                if await self._summarise(fitting, self._find_cut(fitting)):
+                    self._truncate(fitting)
             except ContextFull as error:
                 if (few := lean_specs(self.specs)) != self.specs:
                     self.specs, self.known = few, replace(known, small=known.small | {self.model.name})
                     return await self.fit(messages, at)
                 failure = error
-        measured = self.measure(climb.messages)
-        self._learn(climb, measured)
-        sent, reserve = plain(climb.messages), self.limits.reserve
-        marks, thinking = cache_marks(sent), self.thinking
-        request = ModelRequest(self.model.name, sent, self.specs, reserve, thinking=thinking, marks=marks)
-        counted = self.counter.count_messages(request.messages) + self._tools_tokens()
-        return Fitted(request, climb.messages, measured, counted, tuple(climb.happened), failure)
+        final = self.measure(fitting.messages)
+        self._learn(fitting, final)
+        sent = epochs.strip_keys(fitting.messages)
+        reserve, marks = self.limits.reserve, cache_marks(sent)
+        request = ModelRequest(self.model.name, sent, self.specs, reserve, thinking=self.thinking, marks=marks)
+        counted = self.counter.count_messages(sent) + self._tools_tokens()
+        return FittedRequest(request, fitting.messages, final, counted, tuple(fitting.effects), failure)
 
-    async def compact(self, messages: list[ApiMessage], at: StepPlace, wish: str = "") -> tuple[Happened, ...] | None:
-        """Have keyed messages summed up now, dwelling on `wish`; None when there is nothing that a summary could stand
-        for."""
-        climb = self._climb(messages, at)
-        cut = cut_for_summary(messages, at.interaction, self.session.context.pins)
+    async def compact(self, messages: list[ApiMessage], at: StepPlace, wish: str = "") -> tuple[Effect, ...] | None:
+        """Summarise keyed messages now, emphasising the user's `wish`. Returns None if there is nothing to
+        summarise."""
+        fitting = self._start(messages, at)
+        cut = epochs.find_summary_cut(messages, at.interaction, self.session.context.pins)
         if cut is None:
             return None
-        await self._sum_up(climb, cut, wish)
-        if climb.failed:
-            climb.happened.append(Notice(f"the conversation was not condensed: {climb.failed}", "warning"))
-        return tuple(climb.happened)
+        await self._summarise(fitting, cut, wish)
+        if fitting.failure:
+            fitting.effects.append(Notice(f"the conversation was not condensed: {fitting.failure}", "warning"))
+        return tuple(fitting.effects)
 
-    def measure(self, messages: list[ApiMessage]) -> Measured:
-        """The size of a request of this session."""
-        return ladder.measure(messages, self.limits, self.counter)
+    def measure(self, messages: list[ApiMessage]) -> RequestSize:
+        """Measure a request of this session."""
+        return measure(messages, self.limits, self.counter)
 
-    def next_rung(self, messages: list[ApiMessage], at: StepPlace) -> Reduced | Cut | None:
-        """What the next request would take first, a summary of the `Cut` among it; None when it needs nothing."""
-        climb = self._climb(messages, at)
-        if not self._size(climb).over:
+    def next_rung(self, messages: list[ApiMessage], at: StepPlace) -> RungResult | epochs.SummaryCut | None:
+        """Return the first reduction of the next request, or None if it needs none."""
+        fitting = self._start(messages, at)
+        if not self._size(fitting).over:
             return None
-        return self._reduced(climb, CLEAR) or self._cut(climb) or self._reduced(climb, TRUNCATE)
+        return self._reduce(fitting, ladder.CLEAR) or self._find_cut(fitting) or self._reduce(fitting, ladder.TRUNCATE)
 
-    def refused(self, error: ContextOverflow, sent: Fitted) -> None:
-        """A request was too long after all: the next one is smaller, by what the provider said or by a part."""
+    def record_refusal(self, error: ContextOverflow, sent: FittedRequest) -> None:
+        """Lower the limit after a request was too long for the provider."""
         reserve = sent.request.max_tokens or 0
-        self.known = self.known.refused(self._shape(self.model), sent.measured.tokens, reserve, error)
+        self.known = self.known.record_refusal(self._shape(self.model), sent.size.tokens, reserve, error)
 
-    def counted(self, usage: Usage | None, sent: Fitted) -> Counted:
-        """Take the provider's count of a request: it may show that the request was cut without a word."""
-        if self.model.profile.offline or usage is None:
-            return Counted(self.known)
-        profile, tools = self.model.profile, self._tools_tokens()
+    def check_usage(self, usage: Usage | None, sent: FittedRequest) -> str:
+        """Compare the provider's token count of a request with ours; return a line for the user, or "". Raises
+        ContextOverflow if the provider truncated the request without an error."""
+        profile = self.model.profile
+        if profile.offline or usage is None:
+            return ""
         window = profile.window if profile.origins.get("window") == "probe" else None
-        counted = self.known.counted(self.model.name, usage, sent.counted, tools, window)
-        self.known = counted.known
-        return counted
+        check = self.known.record_usage(self.model.name, usage, sent.counted, self._tools_tokens(), window)
+        self.known = check.known
+        if check.tokens_read:
+            few = f"{check.tokens_read:,} of about {sent.counted:,} tokens"
+            error = ContextOverflow(f"The provider read {few} and did not report it.")
+            error.limit, error.reported = check.tokens_read, f"the provider read only {few} of the request"
+            raise error
+        return check.notice
 
     def _tools_tokens(self) -> int:
-        """What the tools take of a request; nothing where the server does not show them to the model."""
+        """Count the tokens of the tools; 0 if the server hides them from the model."""
         return 0 if self.model.name in self.known.toolless else self.counter.count_tools(self.specs)
 
     def _shape(self, model: ChatModel) -> tuple[str, int, int | None]:
         return model.name, self._tools_tokens(), self.builder.settings.max_tokens
 
-    def _climb(self, messages: list[ApiMessage], at: StepPlace) -> _Climb:
-        limits, deep = self.limits, self.known.too_often(at.interaction, at.step)
-        work, size = limits, ladder.measure(messages, limits, self.counter)
+    def _start(self, messages: list[ApiMessage], at: StepPlace) -> _Fitting:
+        limits, deep = self.limits, self.known.is_reduced_too_often(at.interaction, at.step)
+        target, size = limits, measure(messages, limits, self.counter)
         if size.over and (deep or not size.fits):
-            work = ladder.lowered(messages, limits, self.counter, ladder.LEFT_DEEP if deep else ladder.LEFT)
-        return _Climb(replace(self.session, context=replace(self.session.context)), messages, at, limits, work, deep)
+            target = ladder.lower_limits(messages, limits, self.counter, ladder.LEFT_DEEP if deep else ladder.LEFT)
+        return _Fitting(
+            replace(self.session, context=replace(self.session.context)), messages, at, limits, target, deep
+        )
 
     @property
     def limits(self) -> RequestLimits:
-        """What a request is held to."""
+        """The limits of the next request."""
         context, settings = self.session.context, self.builder.settings
-        percent = effective_threshold(settings.auto_condense_context_percent, settings.thresholds, settings.profile)
+        own, percent = (settings.thresholds, settings.profile), settings.auto_condense_context_percent
+        percent = budget.effective_threshold(percent, *own)
         return replace(self._limits(self.model), threshold=percent, hold=context.hold_tokens, pins=context.pins)
 
     def _limits(self, model: ChatModel) -> RequestLimits:
-        """What that model takes, by its record and by what was learned of it."""
+        """Return a model's limits by its profile and by what was observed."""
         known, profile, shape = self.known, model.profile, self._shape(model)
         return RequestLimits(
             window=known.windows.get(model.name, profile.window),
-            reserve=known.answer(model.name, profile.reserve(self.builder.settings.max_tokens)),
+            reserve=known.answer_tokens(model.name, profile.reserve(self.builder.settings.max_tokens)),
             allowed=known.limits.get(shape),
             scale=known.scales.get(model.name, 1.0),
             tools_tokens=shape[1],
         )
 
-    def _size(self, climb: _Climb) -> Measured:
-        return ladder.measure(climb.messages, climb.work, self.counter)
+    def _size(self, fitting: _Fitting) -> RequestSize:
+        return measure(fitting.messages, fitting.target, self.counter)
 
-    def _reduced(self, climb: _Climb, rung: str) -> Reduced | None:
-        return ladder.reduce(climb.messages, rung, climb.work, self.counter)
+    def _reduce(self, fitting: _Fitting, rung: str) -> RungResult | None:
+        return ladder.reduce(fitting.messages, rung, fitting.target, self.counter)
 
-    def _cut(self, climb: _Climb) -> Cut | None:
-        """What a summary is asked for now; None where it may not be asked for, or would take too little out."""
-        wanted = self.builder.settings.auto_condense_context and self._size(climb).over
-        if not wanted or climb.deep or climb.at.refused or self.known.due:
+    def _find_cut(self, fitting: _Fitting) -> epochs.SummaryCut | None:
+        """Return the messages to summarise; None if a summary is not needed, not allowed, or would gain too little."""
+        is_needed = self.builder.settings.auto_condense_context and self._size(fitting).over
+        if not is_needed or fitting.deep or fitting.at.refused or self.known.due:
             return None
-        if (cut := cut_for_summary(climb.messages, climb.at.interaction, self.session.context.pins)) is None:
+        if (
+            cut := epochs.find_summary_cut(fitting.messages, fitting.at.interaction, self.session.context.pins)
+        ) is None:
             return None
-        gain = sum(self.counter.count_message(message) for message in cut.gone) * climb.limits.scale
-        room = ladder.room(climb.messages, climb.limits, self.counter)
-        keeps_turns = present_epoch(climb.session).first < climb.at.interaction
-        return cut if gain >= room * ladder.summary_share(climb.limits.window, keeps_turns) else None
+        gain = sum(self.counter.count_message(message) for message in cut.replaced) * fitting.limits.scale
+        room = ladder.conversation_room(fitting.messages, fitting.limits, self.counter)
+        keeps_turns = epochs.current_epoch(fitting.session).first < fitting.at.interaction
+        return cut if gain >= room * ladder.summary_share(fitting.limits.window, keeps_turns) else None
 
-    def _report_often(self, climb: _Climb) -> None:
-        """Report that the request is reduced all the time, and what takes the room."""
-        fixed, limit = ladder.fixed_tokens(climb.messages, climb.limits, self.counter), climb.limits.limit or 0
-        line = (
-            f"the conversation had to be cut {OFTEN + 1} times in {STEPS} steps: tools and system prompt take "
-            f"{fixed:,} of {limit:,} tokens; it is cut to half now, without a summary"
-        )
-        climb.happened.append(Notice(line, "warning"))
-
-    def _learn(self, climb: _Climb, measured: Measured) -> None:
-        """Keep what came of it for the steps to come."""
-        at = climb.at
-        if climb.failed:
-            self.known = self.known.failed(measured.tokens)
-            if self.known.failures in REPORTED:
+    def _learn(self, fitting: _Fitting, size: RequestSize) -> None:
+        """Record failures and reductions for the next steps."""
+        at = fitting.at
+        if fitting.failure:
+            self.known = self.known.record_failure(size.tokens)
+            if self.known.failures in budget.REPORTED:
                 often = f"{self.known.failures} times in a row, and is tried again as the conversation grows"
                 how = f"condensing failed {often}" if self.known.failures > 1 else "the conversation was not condensed"
-                climb.happened.append(Notice(f"{how}: {climb.failed}", "warning"))
-        self.known = replace(self.known, left=measured.tokens)
-        if any(isinstance(one, Reduction) for one in climb.happened):
-            self.known = self.known.take_reduction(at.interaction, at.step, deep=climb.deep)
+                fitting.effects.append(Notice(f"{how}: {fitting.failure}", "warning"))
+        self.known = replace(self.known, left=size.tokens)
+        if any(isinstance(effect, Reduction) for effect in fitting.effects):
+            self.known = self.known.record_reduction(at.interaction, at.step, deep=fitting.deep)
 
-    async def _sum_up(self, climb: _Climb, cut: Cut | None, wish: str = "") -> bool:
-        """Let a summary take the place of `cut` (None: none may be asked for); whether it is too long even then."""
-        made: list[tuple[Reduction, list[ApiMessage]]] = []
+    async def _summarise(self, fitting: _Fitting, cut: epochs.SummaryCut | None, wish: str = "") -> bool:
+        """Replace the messages of `cut`, if any, by a summary. Returns whether the request is still too long."""
+        summarised: list[tuple[Reduction, list[ApiMessage]]] = []
 
-        async def summarise(options: TruncateOptions) -> TruncateResponse:
-            assert cut is not None, "without one it is not asked"
-            at = climb.at
-            summary, failure = await self._summary(climb, cut, wish)
+        async def condense(options: TruncateOptions) -> TruncateResponse:
+            assert cut is not None, "without a cut condensing is disabled"
+            at = fitting.at
+            summary, failure = await self._request_summary(fitting, cut, wish)
             if failure:
                 return TruncateResponse(messages=[], error=failure)
             head = self.builder.head(at.query, self.counter)
-            epoch, edits, after = summed_up(climb.session, climb.messages, cut, summary, head, at.interaction)
-            size, detail = ladder.measure(after, climb.work, self.counter), turns(cut.asked, at.interaction)
-            row = Reduction(CONDENSE, at.interaction, at.step, measured.tokens, size.tokens, "", epoch, edits)
-            made.append((replace(row, detail=f"{detail} summarised by {self.condense_model.name}"), after))
-            return TruncateResponse(after, summary, new_context_tokens=_pressure(size))
+            epoch, edits, after = epochs.apply_summary(
+                fitting.session, fitting.messages, cut, summary, head, at.interaction
+            )
+            new = measure(after, fitting.target, self.counter)
+            detail = f"{epochs.format_turns(cut.asked, at.interaction)} summarised by {self.condense_model.name}"
+            row = Reduction(epochs.CONDENSE, at.interaction, at.step, size.tokens, new.tokens, detail, epoch, edits)
+            summarised.append((row, after))
+            return TruncateResponse(after, summary, new_context_tokens=_effective_tokens(new))
 
-        measured = self._size(climb)
-        last = estimate_token_count(climb.messages[-1].get("content"), self.counter.count)
+        size = self._size(fitting)
+        last = estimate_token_count(fitting.messages[-1].get("content"), self.counter.count)
         options = TruncateOptions(
-            messages=climb.messages,
-            total_tokens=_pressure(measured) - last,
+            messages=fitting.messages,
+            total_tokens=_effective_tokens(size) - last,
             context_window=self.model.profile.window or 0,
             auto_condense_context=cut is not None,
-            auto_condense_context_percent=0,  # whether the threshold is reached is measured already
+            auto_condense_context_percent=0,  # the threshold is checked before
             count_tokens=self.counter.count,
-            condense=summarise,
-            allowed=measured.limit or MAX_CHARACTERS,
+            condense=condense,
+            allowed=size.limit or budget.MAX_CHARACTERS,
         )
         answer = await truncate_conversation_if_needed(options)
-        if answer.error is not None:  # a summary that was refused leaves no row
-            climb.failed = answer.error
-        elif made:
-            row, climb.messages = made[0]
-            climb.add(row)
+        if answer.error is not None:  # a rejected summary leaves no row
+            fitting.failure = answer.error
+        elif summarised:
+            row, fitting.messages = summarised[0]
+            fitting.add(row)
             self.known = replace(self.known, failures=0, due=0)
-        return answer.messages is not climb.messages  # a cut: it is made again in rows, and leaves what is pinned
+        return answer.messages is not fitting.messages  # its truncation is repeated as rows, which keep pinned turns
 
-    async def _summary(self, climb: _Climb, cut: Cut, wish: str) -> tuple[str, str]:
-        """A summary, asked for on the very request that was sent last: its cache still holds it; or why there is none.
-        What it took is noted. `wish` is what the user wants it to dwell on."""
+    async def _request_summary(self, fitting: _Fitting, cut: epochs.SummaryCut, wish: str) -> tuple[str, str]:
+        """Request a summary; return it and "", or "" and why there is none. The request extends the last one sent,
+        which the provider has cached. Its usage becomes an effect."""
         model, limits = self.condense_model, self._limits(self.condense_model)
         instruction = self.builder.settings.custom_condensing_prompt or load_prompt("condense")
         instruction += f"\n\nThe user wishes above all: {wish}" if wish else ""
-        try:  # smaller where this model takes less than the session's; what is left out whole is in no summary
-            messages = [*plain(cut.asked), {"role": "user", "content": instruction}]
-            sent, _ = ladder.fit(messages, limits, self.counter, (CLEAR, SHRINK, TRUNCATE))
+        try:  # truncated last if this model takes less than the session's: removed messages are not summarised
+            messages = [*epochs.strip_keys(cut.asked), {"role": "user", "content": instruction}]
+            sent, _ = ladder.fit(messages, limits, self.counter, (ladder.CLEAR, ladder.SHRINK, ladder.TRUNCATE))
             marks = cache_marks(sent)
             request = ModelRequest(model.name, sent, self.specs, limits.reserve, "condense", marks=marks)
             step = ModelStep(model, request, attempts=_SUMMARY_ATTEMPTS)
@@ -269,32 +268,32 @@ class ContextFitter:
         except SwecliError as error:
             return "", error.message
         usage = reply.usage or Usage(self.counter.count_messages(sent), output=0)
-        took = (usage, reply.cost, step.duration_ms)
-        climb.happened.append(RequestRecord(model.name, "condense", climb.at.interaction, 0, *took))
+        spent = (usage, reply.cost, step.duration_ms)
+        fitting.effects.append(RequestRecord(model.name, "condense", fitting.at.interaction, 0, *spent))
         if reply.calls:
             return "", "it answered with tool calls instead of a summary"
         text = reply.text.strip()
         return text, "" if text else "it answered with nothing"
 
-    def _force(self, climb: _Climb) -> None:
-        """Truncate, and shrink until it fits; what a truncation takes out stays known by the head."""
-        head, present = self.builder.head(climb.at.query, self.counter), present_epoch(climb.session)
-        fresh = recomposed(climb.session, head, climb.at.interaction)
-        for epoch, messages in ((fresh, under(fresh, climb.messages)), (present, climb.messages)):
-            truncated = ladder.reduce(messages, TRUNCATE, climb.work, self.counter)
+    def _truncate(self, fitting: _Fitting) -> None:
+        """Truncate, then shrink until the request fits. The head retains the facts of removed messages if they fit."""
+        head, current = self.builder.head(fitting.at.query, self.counter), epochs.current_epoch(fitting.session)
+        rebuilt = epochs.rebuild_epoch(fitting.session, head, fitting.at.interaction)
+        for epoch, messages in ((rebuilt, epochs.with_epoch(rebuilt, fitting.messages)), (current, fitting.messages)):
+            truncated = ladder.reduce(messages, ladder.TRUNCATE, fitting.target, self.counter)
             after = truncated.messages if truncated else messages
-            shrunk = ladder.reduce(after, SHRINK, climb.limits, self.counter)
+            shrunk = ladder.reduce(after, ladder.SHRINK, fitting.limits, self.counter)
             after = shrunk.messages if shrunk else after
-            if epoch is fresh and not (truncated and ladder.measure(after, climb.limits, self.counter).fits):
-                continue  # the head itself may be what is too much
-            ladder.require_fit(after, climb.limits, self.counter)
-            climb.messages = messages
-            climb.take(truncated, epoch)
-            climb.take(shrunk)
+            if epoch is rebuilt and not (truncated and measure(after, fitting.limits, self.counter).fits):
+                continue  # the new head itself may be too long
+            ladder.require_fit(after, fitting.limits, self.counter)
+            fitting.messages = messages
+            fitting.apply(truncated, epoch)
+            fitting.apply(shrunk)
             return
 
 
-def _pressure(size: Measured) -> int:
-    """Tokens; one more than are allowed where characters decide that it is too long."""
-    allowed = size.limit or MAX_CHARACTERS
+def _effective_tokens(size: RequestSize) -> int:
+    """Return the tokens, raised above the limit if the request has too many characters."""
+    allowed = size.limit or budget.MAX_CHARACTERS
     return min(size.tokens, allowed) if size.fits else max(size.tokens, allowed + 1)

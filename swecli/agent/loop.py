@@ -1,4 +1,4 @@
-"""The loop: ask the model, save what it said, run what it asked for, until it is done. There is no other loop."""
+"""The loop: send a request, store the reply, run its calls, until the turn is done. There is no other loop."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from swecli.agent.calls import CallRunner
 from swecli.agent.context_fitter import ContextFitter
 from swecli.agent.request_builder import Turn
-from swecli.agent.turn import Fitted, ModelStep, StepPlace, TurnState
-from swecli.agent.turn_record import TurnRecord, stored_as_it_comes
+from swecli.agent.turn import FittedRequest, ModelStep, StepPlace, TurnRecord, TurnState, autosave
 from swecli.config.settings import Settings
 from swecli.llm.base import ChatModel
 from swecli.models.errors import ContextOverflow, SwecliError
@@ -30,14 +29,14 @@ from swecli.models.events import (
 from swecli.models.message import ChatMessage, ModelReply, RequestRecord, Usage
 
 _TOO_LONG = "the provider says the request is too long"
-_PAUSES = 3  # how often a reply that a service pauses is sent back to go on
-_OVERFLOWS = 3  # how often a request is made smaller because the provider refused it
+_MAX_PAUSES = 3  # times that a reply paused by the service is continued
+_MAX_OVERFLOWS = 3  # times that a request refused as too long is reduced
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """Runs turns with one model. Every message and result is stored before it is shown. `settings` limit a turn;
-    `steering` are lines that the user puts into the running turn: they go with its next request."""
+    """Runs turns with one model. Every message and result is stored before it is reported. `settings` limit a turn;
+    `steering` holds lines that the user sends to the running turn, for its next request."""
 
     model: ChatModel
     calls: CallRunner
@@ -47,10 +46,10 @@ class Loop:
     steering: deque[str]
 
     async def run(self, turn: Turn) -> AsyncGenerator[Event, None]:
-        """Do one turn. The last event is `TurnFinished` or `TurnFailed`, unless the consumer is cancelled: that keeps
-        the partial answer, answers open calls, and leaves a valid history."""
+        """Run one turn. The last event is `TurnFinished` or `TurnFailed`; a cancelled turn stores its partial answer
+        and a result for every open call, so that the history stays valid."""
         record, calls = self.record, self.calls
-        state, moved = record.open(turn)
+        state, events = record.begin(turn)
         yield TurnStarted(record.session.id, state.interaction, turn.query, self.model.name)
         for image in turn.images:
             yield Notice(f"{image['label']} {image['name']}")
@@ -60,35 +59,35 @@ class Loop:
             yield Notice(f"found in {', '.join(f'T{number}' for number in turn.found)}")
         outcome = "cancelled"
         try:
-            for event in moved:
+            for event in events:
                 yield event
-            async with stored_as_it_comes(record.sessions, calls, state):
-                async for event in self._work(state):
+            async with autosave(record.sessions, calls, state):
+                async for event in self._run_steps(state):
                     yield event
             outcome = "done"
         except SwecliError as error:
             outcome = "failed"
             retryable = bool(getattr(error, "retryable", False))
             yield TurnFailed(error.message, error.hint, error.exit_code, retryable)
-        finally:  # also when cancelled, or when the consumer went away
+        finally:  # also when cancelled, or when the consumer stops iterating
             record.settle(state)
             record.finish(outcome, turn, state.text)
 
-    async def _work(self, state: TurnState) -> AsyncGenerator[Event, None]:
-        """Steps until the model is done or a limit is reached."""
+    async def _run_steps(self, state: TurnState) -> AsyncGenerator[Event, None]:
+        """Run steps until the model is done or a limit is reached."""
         reason: FinishReason | None = None
         calls, record, started = self.calls, self.record, time.monotonic()
         while reason is None:
-            if reason := self._limit(state):
+            if reason := self._reached_limit(state):
                 break
             state.steps += 1
             yield StepStarted(state.steps)
-            async for happened in self._ask(state):
-                if isinstance(happened, tuple):
-                    step, fitted, usage = happened
+            async for item in self._send(state):
+                if isinstance(item, tuple):
+                    step, fitted, usage = item
                 else:
-                    yield happened
-            message = record.reply(step.reply)
+                    yield item
+            message = record.store_reply(step.reply)
             state.step, state.text, state.open_calls = None, message.content or state.text, message.tool_calls
             yield UsageReported(usage, step.reply.cost, estimated=not self._is_counted(step.reply))
             if step.reply.note:
@@ -97,99 +96,88 @@ class Loop:
                 if isinstance(event, UsageReported):  # of a task
                     state.spend(event.usage, event.cost)
                 yield event
-            reason = self._answered(state, message, step.reply)
-            record.keep_facts(message)
-            if reason in (None, "done") and self._steer(state):
+            reason = self._add_reply(state, message, step.reply)
+            record.store_facts(message)
+            if reason in (None, "done") and self._add_steering(state):
                 reason = None
-            if reason is None and not await calls.going_on():
+            if reason is None and not await calls.may_continue():
                 reason = "loop"
-        spent = round((time.monotonic() - started) * 1000)
-        yield TurnFinished(reason, state.text, state.usage, state.cost, state.steps, spent, tuple(state.denied))
+        duration_ms = round((time.monotonic() - started) * 1000)
+        yield TurnFinished(reason, state.text, state.usage, state.cost, state.steps, duration_ms, tuple(state.denied))
 
-    def _limit(self, state: TurnState) -> FinishReason | None:
-        """The reason to stop before the next request, or None. An unknown cost cannot stop anything."""
+    def _reached_limit(self, state: TurnState) -> FinishReason | None:
+        """Return the limit that stops the turn before the next request, or None. An unknown cost stops nothing."""
         if state.steps >= self.settings.max_turns:
             return "max_turns"
         most = self.settings.max_budget_usd
         return "max_budget" if most is not None and state.cost is not None and state.cost >= most else None
 
-    async def _ask(self, state: TurnState) -> AsyncGenerator[Event | tuple[ModelStep, Fitted, Usage], None]:
-        """One request; the finished step comes last, with the request and its bill. One that is too long for the
-        provider is sent again, smaller."""
+    async def _send(self, state: TurnState) -> AsyncGenerator[Event | tuple[ModelStep, FittedRequest, Usage], None]:
+        """Send one request; the finished step with its request and usage is yielded last. A request that is too long
+        for the provider is reduced and sent again."""
         refused = False
-        for left in reversed(range(_OVERFLOWS + 1)):
-            at = StepPlace(state.interaction, state.steps, state.query, refused)
-            fitted = await self.fitter.fit(state.messages, at)
-            for event in self._take(state, fitted):
+        for left in reversed(range(_MAX_OVERFLOWS + 1)):
+            fitted = await self.fitter.fit(
+                state.messages, StepPlace(state.interaction, state.steps, state.query, refused)
+            )
+            state.messages = fitted.keyed
+            for summary in (effect for effect in fitted.effects if isinstance(effect, RequestRecord)):
+                state.spend(summary.usage, summary.cost)
+            for event in [reported for one in fitted.effects if (reported := self.record.store(one)) is not None]:
                 yield event
             if fitted.failure is not None:
                 raise fitted.failure
-            yield ContextMeasured(fitted.measured.tokens, fitted.measured.limit, fitted.measured.estimated)
-            step = ModelStep(self.model, fitted.request, self.calls.used_ids)
-            state.step = step
+            yield ContextMeasured(fitted.size.tokens, fitted.size.limit, fitted.size.estimated)
+            step = state.step = ModelStep(self.model, fitted.request, self.calls.used_ids)
             try:
                 async for event in step.run():
                     yield event
-                usage = self._bill(state, step, fitted)
+                usage = self._record_usage(state, step, fitted)
                 if step.reply.stop == "window_full":
                     raise ContextOverflow("The answer reached the end of the model's window.")
-                counted = self.fitter.counted(step.reply.usage, fitted)
-                if counted.cut:
-                    few = f"{counted.cut:,} of about {fitted.counted:,} tokens"
-                    error = ContextOverflow(f"The provider read {few} and did not report it.")
-                    error.limit, error.reported = counted.cut, f"the provider read only {few} of the request"
-                    raise error
-                if counted.notice:
-                    yield Notice(counted.notice, "warning")
+                if notice := self.fitter.check_usage(step.reply.usage, fitted):
+                    yield Notice(notice, "warning")
             except ContextOverflow as error:
                 if not left:
                     raise
-                self.fitter.refused(error, fitted)
+                self.fitter.record_refusal(error, fitted)
                 refused, state.step = True, None
                 if step.partial:
                     why = "the answer was made without all of the request"
-                    yield StepRetried(_OVERFLOWS - left + 1, 0.0, why, True)
+                    yield StepRetried(_MAX_OVERFLOWS - left + 1, 0.0, why, True)
                 yield Notice(f"{error.reported or _TOO_LONG}: it is reduced and sent again", "warning")
                 continue
             yield step, fitted, usage
             return
 
-    def _take(self, state: TurnState, fitted: Fitted) -> list[Event]:
-        """Go on with a request that fits, and pay for what made it so; what there is to report."""
-        state.messages = fitted.keyed
-        for bill in fitted.happened:
-            if isinstance(bill, RequestRecord):
-                state.spend(bill.usage, bill.cost)
-        return self.record.take(fitted)
-
-    def _bill(self, state: TurnState, step: ModelStep, fitted: Fitted) -> Usage:
-        """Store what a request took, with our own count of it where it can be compared."""
+    def _record_usage(self, state: TurnState, step: ModelStep, fitted: FittedRequest) -> Usage:
+        """Store the usage of a request, with our own token count if the provider counted too."""
         reply, model, counter = step.reply, self.model, self.record.counter
         usage = reply.usage or Usage(input=fitted.counted, output=counter.count(reply.text))
         extra = {"counted": fitted.counted, "encoding": counter.encoding} if self._is_counted(reply) else {}
-        place, spent = (state.interaction, state.steps), step.duration_ms
-        self.record.store(RequestRecord(model.name, "turn", *place, usage, reply.cost, spent, extra))
+        place = (state.interaction, state.steps)
+        self.record.store(RequestRecord(model.name, "turn", *place, usage, reply.cost, step.duration_ms, extra))
         state.spend(usage, reply.cost)
         return usage
 
     def _is_counted(self, reply: ModelReply) -> bool:
-        """Whether the provider itself counted the tokens."""
+        """Return whether the provider counted the tokens."""
         return reply.usage is not None and not self.model.profile.estimates
 
-    def _answered(self, state: TurnState, message: ChatMessage, reply: ModelReply) -> FinishReason | None:
-        """Put the calls and their results into the next request; the reason when there is nothing more to ask."""
+    def _add_reply(self, state: TurnState, message: ChatMessage, reply: ModelReply) -> FinishReason | None:
+        """Append a reply and its results to the next request; return the finish reason if none is needed."""
         calls, state.open_calls = state.open_calls, []
         state.add(message)
         state.denied += [call for call in calls if call.approved is False]
         state.pauses += reply.stop == "pause"
-        if calls or (reply.stop == "pause" and state.pauses <= _PAUSES):
+        if calls or (reply.stop == "pause" and state.pauses <= _MAX_PAUSES):
             return None
         withheld = "refusal" if reply.refusal else reply.stop
         return withheld if withheld in ("length", "refusal", "content_filter") else "done"
 
-    def _steer(self, state: TurnState) -> bool:
-        """Put in what the user has sent to the running turn; whether there was anything."""
-        steered = bool(self.steering)
+    def _add_steering(self, state: TurnState) -> bool:
+        """Append the lines that the user sent to the running turn; return whether there were any."""
+        is_steered = bool(self.steering)
         while self.steering:
-            state.add(self.record.steer(self.steering.popleft()))
-        return steered
+            state.add(self.record.store_steering(self.steering.popleft()))
+        return is_steered

@@ -1,48 +1,63 @@
-"""A running turn: what has come together, and its requests to the model."""
+"""A running turn: its state, its requests to the model, and its only way to the store. Retained facts are extracted
+from each message before any reduction. Also generates a session's title with the small model."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import time
-from collections.abc import AsyncGenerator, Collection
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 
-from swecli.context.fit import Measured
+from swecli.agent.calls import CallRunner
+from swecli.agent.request_builder import Turn
+from swecli.context.budget import RequestSize
+from swecli.context.system_message import facts_from_answer, facts_from_calls, facts_from_query
+from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
-from swecli.models.context import Reduction, add_keys
-from swecli.models.errors import ContextFull
-from swecli.models.events import Event, Notice, ReasoningDelta, StepRetried, TextDelta
+from swecli.models.context import BEGIN, KEY, Reduction, add_keys
+from swecli.models.errors import ContextFull, StoreError, SwecliError
+from swecli.models.events import ContextReduced, Event, Notice, ReasoningDelta, StepRetried, TextDelta, WindowApplied
 from swecli.models.message import (
+    INTERRUPTED_RESULT,
+    STEER,
     ApiMessage,
     ChatMessage,
     ModelReply,
     ModelRequest,
     RequestRecord,
+    Role,
     ToolCall,
     Usage,
 )
+from swecli.models.session import Session
+from swecli.store.records import UnfinishedTurn
+from swecli.store.session_manager import SessionManager
+
+_AUTOSAVE_INTERVAL = 1.0  # seconds
+_log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class ModelStep:
-    """One request, retried where that may help, and its reply. `partial` is what came so far; `reply` is set when `run`
-    has ended; `duration_ms` is wall time. No new call gets one of the ids in `taken`, nor one that stands in the
-    request."""
+    """One request, with retries, and its reply. `partial` is the text so far; `reply` and `duration_ms` (wall time) are
+    set when `run` has ended. New calls get ids that are neither in `used_ids` nor in the request."""
 
     model: ChatModel
     request: ModelRequest
-    taken: Collection[str] = frozenset()
+    used_ids: Collection[str] = frozenset()
     attempts: int = 5
     partial: str = ""
     reply: ModelReply = field(default_factory=ModelReply)
     duration_ms: int = 0
 
     async def run(self) -> AsyncGenerator[Event, None]:
-        """Stream the reply. Raises ProviderError when it failed for good."""
+        """Stream the reply. Raises ProviderError after the last retry."""
         started = time.monotonic()
-        held = (call["id"] for message in self.request.messages for call in message.get("tool_calls") or ())
-        builder = ReplyBuilder(taken={*held, *self.taken})
+        sent_ids = (call["id"] for message in self.request.messages for call in message.get("tool_calls") or ())
+        builder = ReplyBuilder(taken={*sent_ids, *self.used_ids})
         chunks = stream_with_retry(self.model, self.request, attempts=self.attempts)
         async with aclosing(chunks):
             async for item in chunks:
@@ -57,14 +72,14 @@ class ModelStep:
                 builder.add(item)
                 if item.reasoning:
                     yield ReasoningDelta(item.reasoning)
-                if shown := item.text + item.refusal:
-                    self.partial += shown
-                    yield TextDelta(shown)
+                if text := item.text + item.refusal:
+                    self.partial += text
+                    yield TextDelta(text)
         self.reply = builder.build()
         self.duration_ms = round((time.monotonic() - started) * 1000)
 
     async def finish(self) -> ModelReply:
-        """The reply, with nothing shown of how it comes. Raises ProviderError."""
+        """Return the reply without yielding events. Raises ProviderError."""
         async for _ in self.run():
             pass
         return self.reply
@@ -72,9 +87,8 @@ class ModelStep:
 
 @dataclass(frozen=True, slots=True)
 class StepPlace:
-    """Where a request is made: a step of an interaction (0: between turns), which is about `query`. `refused`: the
-    request before it was too long after all; it is reduced by rules alone: a summary would be asked for in vain.
-    """
+    """The place of a request: a step of an interaction (0: between turns) on `query`. After the provider `refused` the
+    request as too long no summary is requested: that request would be refused too."""
 
     interaction: int
     step: int
@@ -82,28 +96,27 @@ class StepPlace:
     refused: bool = False
 
 
-Happened = Reduction | RequestRecord | Notice
+Effect = Reduction | RequestRecord | Notice
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
-    """A request that fits. A turn goes on from `keyed`: what was taken out stays out, so that later requests only add.
-    `happened` holds, in their order, the reductions to store before it is sent, the bills of summaries, and lines for
-    the user. With `failure` there is no such request. `counted` is the whole by our own count, tools included."""
+class FittedRequest:
+    """A request that fits, unless `failure` is set. The turn continues from `keyed`, so that later requests only
+    append. `effects` holds, in their order, reductions to store before sending, usage of summaries, and lines for the
+    user. `counted` is our own token count of the request, tools included."""
 
     request: ModelRequest
     keyed: list[ApiMessage]
-    measured: Measured
+    size: RequestSize
     counted: int
-    happened: tuple[Happened, ...] = ()
+    effects: tuple[Effect, ...] = ()
     failure: ContextFull | None = None
 
 
 @dataclass(slots=True)
 class TurnState:
-    """The running turn, written by the loop alone. `messages` are keyed, `place` is the next one's place in its
-    interaction; `step` is the request that is being answered. `cost` in US dollars, None once a part of it is unknown.
-    """
+    """The running turn, written only by the loop. `messages` are keyed; `place` is the key number of the next message;
+    `step` is the request being answered. `cost` is in US dollars, None once a part of it is unknown."""
 
     query: str
     interaction: int
@@ -120,15 +133,167 @@ class TurnState:
 
     @property
     def partial(self) -> str:
-        """What came of an answer that is not stored yet."""
+        """The text of an answer that is not stored yet."""
         return self.step.partial if self.step else ""
 
     def add(self, message: ChatMessage) -> None:
-        """Put a stored message, with the results of its calls, behind the request."""
-        fresh = add_keys(message.to_api(), self.interaction, self.place)
-        self.messages, self.place = [*self.messages, *fresh], self.place + len(fresh)
+        """Append a stored message and the results of its calls to the request."""
+        new = add_keys(message.to_api(), self.interaction, self.place)
+        self.messages, self.place = [*self.messages, *new], self.place + len(new)
 
     def spend(self, usage: Usage, cost: float | None) -> None:
-        """Add one request's bill; unknown stays unknown."""
+        """Add the usage and cost of one request."""
         self.usage = self.usage + usage
         self.cost = None if self.cost is None or cost is None else self.cost + cost
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRecord:
+    """Stores one session's turns."""
+
+    sessions: SessionManager
+    counter: TokenCounter
+
+    def begin(self, turn: Turn) -> tuple[TurnState, list[Event]]:
+        """Store the user's message and the epoch that begins with it. Returns the turn's state and events to report."""
+        request, selection, context = turn.request, turn.selection, self.sessions.context
+        size, encoding = self.counter.count(request.enhanced), self.counter.label
+        images, sent = list(turn.images) or None, request.enhanced
+        message = self.sessions.begin_interaction(turn.query, sent, images=images, tokens=size, encoding=encoding)
+        session, number, opened = self.session, message.interaction, request.opened
+        if selection.withheld:
+            self.sessions.playbook.turns.note(session.id, number, withheld=selection.withheld)
+        if opened is not None:
+            context.add(session, opened)
+        context.keep(session, facts_from_query(message.content, number))
+        query = [api | {KEY: f"{number}.0"} for api in message.to_api()]
+        state = TurnState(turn.query, number, [*request.keyed[:-1], *query])
+        if request.removed:
+            return state, [WindowApplied(request.removed, request.kept)]
+        return state, [_reduced_event(opened)] if opened is not None and opened.how != BEGIN else []
+
+    def store(self, effect: Effect) -> Event | None:
+        """Store an effect of fitting a request. Returns the event to report, if any."""
+        if isinstance(effect, Notice):
+            return effect
+        if isinstance(effect, RequestRecord):
+            self.sessions.record_request(effect)
+            return None
+        self.sessions.context.add(self.session, effect)
+        return _reduced_event(effect)
+
+    def store_reply(self, reply: ModelReply) -> ChatMessage:
+        """Store a complete reply with its token count."""
+        text = reply.text or reply.refusal
+        message = ChatMessage(Role.ASSISTANT, text, reply.calls, reasoning=reply.reasoning, blocks=reply.blocks)
+        message.tokens, message.encoding = self.counter.count(message.content), self.counter.label
+        return self.sessions.append(message)
+
+    def store_steering(self, line: str) -> ChatMessage:
+        """Store a line that the user sent to the running turn, and the constraints in it."""
+        message = self.sessions.append(ChatMessage(Role.USER, line, status=STEER))
+        facts = [fact for fact in facts_from_query(line, message.interaction) if fact.kind != "request"]
+        self.sessions.context.keep(self.session, facts)
+        return message
+
+    def store_facts(self, message: ChatMessage) -> None:
+        """Store the retained facts of a reply and of its finished calls."""
+        number = message.interaction
+        facts = [*facts_from_answer(message.content, number), *facts_from_calls(message.tool_calls, number)]
+        self.sessions.context.keep(self.session, facts)
+
+    def settle(self, state: TurnState) -> None:
+        """Store what an interrupted or failed turn left: the partial answer, and a result for every open call."""
+        if state.partial:
+            self.sessions.append(ChatMessage(Role.ASSISTANT, state.partial, status="partial"))
+        for call in state.open_calls:
+            if call.result is None:
+                call.result, call.error = INTERRUPTED_RESULT, "interrupted"
+                self.sessions.record_call(call)
+
+    def finish(self, outcome: str, turn: Turn, text: str) -> None:
+        """Store a turn's outcome; its reflection is pending from now on."""
+        shown, choice = turn.request.shown, turn.selection.to_json()
+        self.sessions.finish_interaction(outcome, shown=shown, cited=find_cited(text, shown), choice=choice)
+
+    @property
+    def session(self) -> Session:
+        """The current session."""
+        session = self.sessions.current_session
+        assert session is not None, "a turn runs in a session"
+        return session
+
+
+def _reduced_event(row: Reduction) -> Event:
+    return ContextReduced(row.how, row.before, row.after, row.detail)
+
+
+def find_cited(text: str, shown: Sequence[str]) -> list[str]:
+    """Return the ids in `shown` that an answer cites as `[P-7]`."""
+    return [bullet for bullet in shown if f"[{bullet}]" in text]
+
+
+@asynccontextmanager
+async def autosave(sessions: SessionManager, calls: CallRunner, state: TurnState) -> AsyncIterator[None]:
+    """Inside the block, store the partial answer and the output of running commands once a second, so that killing the
+    process loses no more than that."""
+    saving = asyncio.create_task(_autosave(sessions, calls, state))
+    try:
+        yield
+    finally:
+        saving.cancel()  # a write in progress continues: it changes nothing that is finished
+
+
+async def _autosave(sessions: SessionManager, calls: CallRunner, state: TurnState) -> None:
+    stored = ""
+    while (session := sessions.current_session) is not None:
+        await asyncio.sleep(_AUTOSAVE_INTERVAL)
+        outputs, partial = calls.changed_outputs(), state.partial
+        if partial == stored and not outputs:
+            continue
+        after = session.messages[-1].id if session.messages else None
+        changed = None if partial == stored else partial
+        unfinished = UnfinishedTurn(session.id, session.interactions, changed, after or 0, outputs)
+        try:
+            # in a thread: a slow disk must not block the stream
+            await asyncio.to_thread(sessions.note_unfinished, unfinished)
+        except StoreError as error:  # the finished message is stored, or fails, by itself
+            _log.warning("could not store the unfinished turn: %s", error)
+        stored = partial
+
+
+_TITLE_PROMPT = (
+    "Give a conversation that begins as follows a title: at most six words, in its own language, without quotes. "
+    "Answer with the title alone.\n\n"
+)
+_TITLE_TURNS = 3  # a session with more turns gets no generated title
+_MAX_QUESTION, _MAX_TITLE = 2_000, 60  # characters
+_TITLE_TOKENS = 300  # of the answer
+
+
+def needs_title(session: Session | None) -> bool:
+    """Return whether a session is new and has no title."""
+    return session is not None and not session.title and 1 <= session.interactions <= _TITLE_TURNS
+
+
+async def generate_title(sessions: SessionManager, model: ChatModel) -> None:
+    """Generate a title from the current session's first question. Does nothing if the request fails or the session gets
+    a title meanwhile."""
+    session = sessions.current_session
+    question = next((m.content for m in session.messages if m.is_query and m.content.strip()), "") if session else ""
+    if session is None or not question:
+        return
+    messages: list[ApiMessage] = [{"role": "user", "content": _TITLE_PROMPT + question[:_MAX_QUESTION]}]
+    step = ModelStep(model, ModelRequest(model.name, messages, max_tokens=_TITLE_TOKENS, purpose="title"), attempts=1)
+    try:
+        reply = await step.finish()
+    except SwecliError:
+        return
+    if sessions.current_session is not session:
+        return
+    if reply.usage is not None:
+        spent = (reply.usage, reply.cost, step.duration_ms)
+        sessions.record_request(RequestRecord(model.name, "title", session.interactions, 0, *spent))
+    title = " ".join(reply.text.split()).strip("\"'`“”«».")
+    if title and len(title) <= _MAX_TITLE and not session.title:
+        sessions.rename(title)

@@ -16,15 +16,15 @@ from typing import Any
 from swecli.cli.flags import Parser
 from swecli.cli.playbook import instructions_in
 from swecli.cli.subcommands import configuration_of, open_sessions, positive, table_lines, write_file
-from swecli.context.replay.history import History, PastTurn, as_sent
+from swecli.context.replay.history import ASSUMED_WINDOW, History, PastTurn, as_sent
 from swecli.context.replay.run import (
     MINIMUM_PREFIX,
     OURS,
     POLICIES,
     TTL,
-    Assumed,
-    Figures,
-    Replayed,
+    Assumptions,
+    PolicyUsage,
+    TurnUsage,
     account,
     plot,
     prices_of,
@@ -89,12 +89,12 @@ def _seconds(text: str) -> float:
 
 def _replay_policies(args: argparse.Namespace) -> ActionResult:
     # late: the agent and the tools are loaded after all that can be wrong with the arguments
-    from swecli.agent.replay import ASSUMED_WINDOW, read_past, replay_turns  # noqa: PLC0415
+    from swecli.agent.replay import read_past, replay_turns  # noqa: PLC0415
 
     session, _ = _load(args, str(Path.cwd()))
     settings, prices = configuration_of(args).settings, prices_of(args.model or session.model)
     window = args.context_window or prices.context_window or ASSUMED_WINDOW
-    assumed, history = Assumed(prices, args.window, window, args.ttl), read_past(session, settings, window)
+    assumed, history = Assumptions(prices, args.window, window, args.ttl), read_past(session, settings, window)
     replays = []
     for name in dict.fromkeys(args.policy or _POLICIES):
         ours = name == OURS
@@ -113,14 +113,14 @@ def _replay_policies(args: argparse.Namespace) -> ActionResult:
     return ActionResult(_to_json(history, replays, assumed, args.turns), tuple(lines), _HEAD, rows)
 
 
-def _cells(figures: Figures, assumed: Assumed) -> tuple[str, ...]:
+def _cells(figures: TurnUsage, assumed: Assumptions) -> tuple[str, ...]:
     cost = f"${figures.cost:,.4f}" if assumed.prices.unit == "USD" else f"{figures.cost:,.0f} units"
     visible = f"{figures.visible:{'g' if figures.turn else '.1f'}}"
     share, peak = f"{figures.cached_share:.1%}", f"{figures.peak:,}"
     return f"{figures.requests:,}", f"{figures.input:,}", share, cost, visible, peak
 
 
-def _turn_lines(replays: list[Replayed], assumed: Assumed) -> list[str]:
+def _turn_lines(replays: list[PolicyUsage], assumed: Assumptions) -> list[str]:
     rows = [
         (f"T{turn.turn}", replayed.policy, *_cells(turn, assumed))
         for turns in zip(*(replayed.turns for replayed in replays), strict=True)
@@ -129,7 +129,7 @@ def _turn_lines(replays: list[Replayed], assumed: Assumed) -> list[str]:
     return ["", *table_lines(_TURN_HEAD, rows)]
 
 
-def _notes(history: History, first: Replayed, totals: dict[str, Figures], assumed: Assumed) -> list[str]:
+def _notes(history: History, first: PolicyUsage, totals: dict[str, TurnUsage], assumed: Assumptions) -> list[str]:
     """How ours compares with each of the others, and what was assumed, a line each."""
     counter, cold = history.counter, sum(turn.cold for turn in first.turns[1:])
     how = f"counted with {counter.encoding}" if not counter.estimated else "estimated from characters"
@@ -148,7 +148,7 @@ def _notes(history: History, first: Replayed, totals: dict[str, Figures], assume
     ]
 
 
-def _priced(assumed: Assumed) -> str:
+def _priced(assumed: Assumptions) -> str:
     prices = assumed.prices
     each = ", ".join(f"{name.replace('_', ' ')} {price:g}" for name, price in prices.per_million().items())
     if prices.unit == "USD":
@@ -172,7 +172,7 @@ def _savings(costs: dict[str, float]) -> list[str]:
     return lines
 
 
-def _to_json(history: History, replays: list[Replayed], assumed: Assumed, each_turn: bool) -> dict[str, Any]:
+def _to_json(history: History, replays: list[PolicyUsage], assumed: Assumptions, each_turn: bool) -> dict[str, Any]:
     found = []
     for replayed in replays:
         totals = replayed.totals()
@@ -200,7 +200,7 @@ def replay_session(args: argparse.Namespace) -> ActionResult:
     """The session as it happens today, or with `args.diff` how its requests differ, and then as exit code 1. Raises
     BadInput: there is no such session, or nothing to compare."""
     # late: the agent and the tools are loaded after all that can be wrong with the arguments
-    from swecli.agent.replay import ASSUMED_WINDOW, read_past, replay_turns  # noqa: PLC0415
+    from swecli.agent.replay import read_past, replay_turns  # noqa: PLC0415
 
     session, log = _load(args, "")
     settings, prices = configuration_of(args).settings, prices_of(session.model)
@@ -208,7 +208,7 @@ def replay_session(args: argparse.Namespace) -> ActionResult:
     history = as_sent(read_past(session, settings, window, instructions_in(session.working_directory)), log)
     if args.diff and not any(turn.stored for turn in history.turns):
         raise BadInput("What this session sent is not stored: another tool made it.", "Replay it without --diff.")
-    assumed = Assumed(prices, session.window, window, settings.cache_minutes * 60)
+    assumed = Assumptions(prices, session.window, window, settings.cache_minutes * 60)
     turns, sizes = replay_turns(history, assumed, settings), list[int]()
     tools, seen, different = history.counter.count_tools(history.tools), set[_Change](), 0
     lines, values = list[str](), list[dict[str, Any]]()

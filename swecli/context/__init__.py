@@ -12,7 +12,7 @@ from swecli.context.budget import (
     effective_threshold,
 )
 from swecli.context.epochs import adaptive_window_size
-from swecli.context.retained_facts import dedupe_findings
+from swecli.context.system_message import dedupe_findings
 from swecli.context.tokens import MISSING_IMAGE_TOKENS, estimate_token_count
 from swecli.context.truncate import (
     TruncateOptions,

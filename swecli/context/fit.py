@@ -1,4 +1,4 @@
-"""Makes a request fit: measured before every step, reduced rung by rung only when it is too long."""
+"""The reduction ladder: makes a request fit, rung by rung, and only as far as needed."""
 
 from __future__ import annotations
 
@@ -6,31 +6,30 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
-from swecli.context.budget import MAX_CHARACTERS, MAX_CONDENSE_THRESHOLD, SMALL_WINDOW, request_limit
-from swecli.context.epochs import changes, interaction_of, key_of, lawful, with_note_keys
+from swecli.context.budget import MAX_CHARACTERS, SMALL_WINDOW, RequestLimits, RequestSize, measure
+from swecli.context.epochs import assign_note_keys, diff_messages, interaction_of, key_of, normalize_keyed
 from swecli.context.tokens import TokenCounter
 from swecli.context.truncate import (
     CAPS,
-    characters,
     clear_old_pictures,
     clear_old_results,
-    results_kept,
+    count_kept_results,
     shrink_answers,
     shrink_queries,
     shrink_results,
     truncate_safely,
 )
-from swecli.context.validate import legal
+from swecli.context.validate import normalize
 from swecli.models.context import Edits, note_key
 from swecli.models.errors import ContextFull
 from swecli.models.message import ApiMessage
 
-# Parts of the conversation's room: what a reduction that nobody needs must gain; what a summary, which is paid for,
-# must take the place of, and in a small model where the window keeps turns; what a reduction that is needed leaves,
-# and what one leaves where there were too many.
+# Shares of the conversation's room: the least gain of an optional reduction; the least that a summary, which costs
+# money, must replace, and in a small model whose window still holds turns; what a necessary reduction leaves, and what
+# it leaves if there were too many.
 _BATCH, _SUMMARY_BATCH, _SUMMARY_OF_TURNS, LEFT, LEFT_DEEP = 0.2, 0.5, 0.7, 0.75, 0.5
 CLEAR, TRUNCATE, SHRINK = _RUNGS = ("clear", "truncate", "shrink")
-# What is cut, in this order, and to which lengths: of the user's words first what was pasted, the rest last of all.
+# What is cut, in this order, and to which lengths: of the user's text first what was pasted, the rest last of all.
 _SHRINKS = (
     (shrink_queries, CAPS[:3], "earlier queries"),
     (shrink_results, CAPS, "tool results"),
@@ -40,52 +39,9 @@ _SHRINKS = (
 
 
 @dataclass(frozen=True, slots=True)
-class RequestLimits:
-    """What a request is held to. `window` of the model in tokens, None where unknown; `reserve` tokens for the answer
-    (None: 8192); `threshold` in percent of the window; `allowed` tokens where the model has proved to take no more.
-    `scale` is the provider's count of the last request divided by ours; below `hold` tokens nothing is reduced that
-    need not be; interactions in `pins` are never touched; `tools_tokens` cannot be reduced."""
-
-    window: int | None
-    reserve: int | None = None
-    threshold: int = MAX_CONDENSE_THRESHOLD
-    allowed: int | None = None
-    scale: float = 1.0
-    hold: int = 0
-    pins: tuple[int, ...] = ()
-    tools_tokens: int = 0
-
-    @property
-    def limit(self) -> int | None:
-        """Tokens that a request may have; None where that is unknown: then 500,000 characters are."""
-        return self.allowed or request_limit(self.window, self.reserve)
-
-    @property
-    def start(self) -> int | None:
-        """Tokens from which on a request is reduced; None where only one that is too long is."""
-        window = round(self.allowed / 0.9) if self.allowed else self.window
-        if not window or self.threshold >= MAX_CONDENSE_THRESHOLD:
-            return None
-        return max(window * self.threshold // 100, self.hold)
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """The size of a request in tokens, the tools' counted too, against `limit`, None where the model's window is
-    unknown. `over` is set when it has reached the threshold or is too long; `estimated` when no table counted."""
-
-    tokens: int
-    limit: int | None
-    over: bool
-    fits: bool
-    estimated: bool
-    characters: int
-
-
-@dataclass(frozen=True, slots=True)
-class Reduced:
-    """A rung that was taken: `how` is clear, truncate or shrink; sizes of the whole request in tokens; `messages`
-    are what it left, `edits` what it changed."""
+class RungResult:
+    """The effect of one rung: `how` is clear, truncate or shrink; `edits` lead to `messages`; `before` and `after` are
+    tokens of the whole request."""
 
     how: str
     messages: list[ApiMessage]
@@ -95,56 +51,48 @@ class Reduced:
     detail: str
 
 
-def measure(messages: list[ApiMessage], limits: RequestLimits, counter: TokenCounter) -> Measured:
-    """The size of a request as it stands."""
-    tokens = ceil((counter.count_messages(messages) + limits.tools_tokens) * limits.scale)
-    length, limit, start = characters(messages), limits.limit, limits.start
-    fits = length <= MAX_CHARACTERS and (limit is None or tokens <= limit)
-    return Measured(tokens, limit, not fits or (start is not None and tokens >= start), fits, counter.estimated, length)
+def reduce(messages: list[ApiMessage], rung: str, limits: RequestLimits, counter: TokenCounter) -> RungResult | None:
+    """Apply one rung as far as needed; return None if nothing is needed or gained. The input is not changed.
 
+    "clear" replaces old results by stubs once the threshold is reached. "truncate" repeatedly removes half of the
+    messages after the first user message, and "shrink" cuts long texts (see _SHRINKS), both only until the request
+    fits."""
 
-def reduce(messages: list[ApiMessage], rung: str, limits: RequestLimits, counter: TokenCounter) -> Reduced | None:
-    """The messages with one rung taken as far as needed; None when nothing is needed, or it brings nothing. "clear"
-    puts stubs in the place of old results where the threshold is reached; "truncate" leaves out half of the messages
-    behind the first user message, again and again, and "shrink" cuts long texts (see _SHRINKS): both only until the
-    request is not too long. The input is not changed."""
-
-    def needed(size: Measured) -> bool:
+    def is_needed(size: RequestSize) -> bool:
         return size.over if rung == CLEAR else not size.fits
 
     before = size = measure(messages, limits, counter)
     current, detail = messages, ""
-    batch = room(messages, limits, counter) * _BATCH
-    for smaller, line in _versions(messages, rung, limits) if needed(size) else ():
+    batch = conversation_room(messages, limits, counter) * _BATCH
+    for smaller, line in _versions(messages, rung, limits) if is_needed(size) else ():
         after = measure(smaller, limits, counter)
-        if not _worth_it(size, after, batch):
+        if not _is_worthwhile(size, after, batch):
             continue
         current, size, detail = smaller, after, line
-        if not needed(size):
+        if not is_needed(size):
             break
     if not detail:
         return None
-    current = with_note_keys(current)
-    return Reduced(rung, current, changes(messages, current), before.tokens, size.tokens, detail)
+    current = assign_note_keys(current)
+    return RungResult(rung, current, diff_messages(messages, current), before.tokens, size.tokens, detail)
 
 
 def fit(
     messages: list[ApiMessage], limits: RequestLimits, counter: TokenCounter, rungs: Sequence[str] = _RUNGS
-) -> tuple[list[ApiMessage], list[Reduced]]:
-    """The messages as a legal request that is not too long, and the rungs that it took, in their order; the input is
-    not changed. Nothing is reduced while it is within what is allowed and below the threshold. Raises ContextFull,
-    which names the sizes, when nothing more can be taken out and it is still too long."""
-    current, taken = legal(messages), list[Reduced]()
+) -> tuple[list[ApiMessage], list[RungResult]]:
+    """Return the messages as a valid request that fits, and the rungs applied, in their order. The input is not
+    changed. Raises ContextFull if the request is too long after all rungs."""
+    current, applied = normalize(messages), list[RungResult]()
     for rung in rungs:
-        if reduced := reduce(current, rung, limits, counter):
-            current = reduced.messages
-            taken.append(reduced)
+        if result := reduce(current, rung, limits, counter):
+            current = result.messages
+            applied.append(result)
     require_fit(current, limits, counter)
-    return current, taken
+    return current, applied
 
 
 def require_fit(messages: list[ApiMessage], limits: RequestLimits, counter: TokenCounter) -> None:
-    """Raises ContextFull, which names the sizes, for a request that is too long."""
+    """Raise ContextFull, with the sizes of all parts, if the request is too long."""
     size = measure(messages, limits, counter)
     if size.fits:
         return
@@ -162,34 +110,36 @@ def require_fit(messages: list[ApiMessage], limits: RequestLimits, counter: Toke
     raise ContextFull(f"The request has {has}, and nothing more can be taken out.", hint)
 
 
-def room(messages: list[ApiMessage], limits: RequestLimits, counter: TokenCounter) -> float:
-    """Tokens that are left for the conversation beside tools and system message; 0 where the limit is unknown."""
+def conversation_room(messages: list[ApiMessage], limits: RequestLimits, counter: TokenCounter) -> float:
+    """Return the tokens left for the conversation besides tools and system message; 0 if the limit is unknown."""
     return max(0.0, (limits.limit or 0) - fixed_tokens(messages, limits, counter))
 
 
 def summary_share(window: int | None, keeps_turns: bool) -> float:
-    """The part of the room that a summary must take the place of, in a model's window of so many tokens."""
+    """Return the share of the room that a summary must replace, for a model's window in tokens."""
     return _SUMMARY_OF_TURNS if keeps_turns and window and window <= SMALL_WINDOW else _SUMMARY_BATCH
 
 
 def fixed_tokens(messages: list[ApiMessage], limits: RequestLimits, counter: TokenCounter) -> int:
-    """Tokens of what no reduction takes out: tools and system message."""
+    """Count the tokens that no reduction removes: tools and system message."""
     system = sum(counter.count_message(message) for message in messages[:1] if message["role"] == "system")
     return ceil((limits.tools_tokens + system) * limits.scale)
 
 
-def lowered(messages: list[ApiMessage], limits: RequestLimits, counter: TokenCounter, share: float) -> RequestLimits:
-    """Limits that leave the conversation only a `share` of its room: what has to be reduced is reduced by so much that
-    the next reduction is some steps away."""
+def lower_limits(
+    messages: list[ApiMessage], limits: RequestLimits, counter: TokenCounter, share: float
+) -> RequestLimits:
+    """Return limits that leave the conversation only a `share` of its room, so that the next reduction is some steps
+    away."""
     if limits.limit is None:
         return limits
     fixed = fixed_tokens(messages, limits, counter)
     return replace(limits, allowed=max(1, fixed + int((limits.limit - fixed) * share)))
 
 
-def _worth_it(before: Measured, after: Measured, batch: float) -> bool:
-    """Whether `after` is smaller; by a whole batch when nothing forces the reduction: each changes bytes already sent,
-    which the provider then bills in full once more."""
+def _is_worthwhile(before: RequestSize, after: RequestSize, batch: float) -> bool:
+    """Return whether `after` is smaller; for an optional reduction, by at least a `batch`: the provider bills all that
+    follows a change in full again."""
     if not before.fits:
         same = (after.tokens, after.characters) == (before.tokens, before.characters)
         return after.tokens <= before.tokens and after.characters <= before.characters and not same
@@ -200,16 +150,17 @@ _Versions = Iterator[tuple[list[ApiMessage], str]]
 
 
 def _versions(messages: list[ApiMessage], rung: str, limits: RequestLimits) -> _Versions:
-    """Ever smaller versions of the messages, each with a line that says what was done; what is pinned stays where it
-    stands."""
+    """Yield ever smaller versions of the messages, each with a line for the user; pinned messages stay in place."""
     free = [message for message in messages if interaction_of(message) not in limits.pins]
-    for smaller, detail in _smaller(free, rung, limits):
-        pinned = len(free) < len(messages)
-        yield lawful(_woven(messages, smaller, limits.pins)) if pinned else smaller, detail
+    for smaller, detail in _unpinned_versions(free, rung, limits):
+        if len(free) < len(messages):
+            yield normalize_keyed(_merge_pinned(messages, smaller, limits.pins)), detail
+        else:
+            yield smaller, detail
 
 
-def _woven(messages: list[ApiMessage], smaller: list[ApiMessage], pins: tuple[int, ...]) -> list[ApiMessage]:
-    """Put the pinned messages back where they stood; a new line stays with the message behind it."""
+def _merge_pinned(messages: list[ApiMessage], smaller: list[ApiMessage], pins: tuple[int, ...]) -> list[ApiMessage]:
+    """Put the pinned messages back in place; an inserted note stays before the message it precedes."""
     places = {key_of(message): place for place, message in enumerate(messages)}
     pinned = [message for message in messages if interaction_of(message) in pins]
 
@@ -217,17 +168,18 @@ def _woven(messages: list[ApiMessage], smaller: list[ApiMessage], pins: tuple[in
         key = key_of(message)
         return places.get(key.removeprefix(note_key("")), len(places)), key in places
 
-    return sorted([*with_note_keys(smaller), *pinned], key=place)
+    return sorted([*assign_note_keys(smaller), *pinned], key=place)
 
 
-def _smaller(messages: list[ApiMessage], rung: str, limits: RequestLimits) -> _Versions:
+def _unpinned_versions(messages: list[ApiMessage], rung: str, limits: RequestLimits) -> _Versions:
     current = messages
     if rung == CLEAR:
-        cleared, count = clear_old_results(messages, results_kept(limits.limit))
+        cleared, count = clear_old_results(messages, count_kept_results(limits.limit))
         cleared, pictures = clear_old_pictures(cleared)
-        if count or pictures:
-            named = [f"{count} old tool results became stubs"] if count else []
-            yield cleared, ", ".join([*named, *([f"{pictures} old pictures left out"] if pictures else [])])
+        named = [f"{count} old tool results became stubs"] if count else []
+        named += [f"{pictures} old pictures left out"] if pictures else []
+        if named:
+            yield cleared, ", ".join(named)
     elif rung == TRUNCATE:
         while len(shorter := truncate_safely(current)) < len(current):
             current = shorter

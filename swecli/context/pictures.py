@@ -27,8 +27,7 @@ def is_picture(path: Path) -> bool:
 def read_picture(path: Path, name: str) -> Image:
     """The picture as it is sent: scaled to 1568 pixels and 3.7 MB where it has more; of an animation the first frame.
 
-    Raises BadInput, which begins with `name`, for a file that is none, is damaged or too large.
-    """
+    Raises BadInput, which begins with `name`, for a file that is none, is damaged or too large."""
     try:
         with path.open("rb") as file:
             data = file.read(_MOST_READ + 1)

@@ -2,51 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from swecli.context.epochs import (
     SYSTEM_KEY,
     Opening,
-    edited,
+    apply_edits,
     interaction_of,
     key_of,
-    lawful,
-    plain,
-    sized,
-    without_old_strategies,
+    normalize_keyed,
+    resolve_window,
+    strip_keys,
+    strip_old_strategies,
 )
-from swecli.context.query import known_since, strategy_lines, strategy_notes, with_notes
+from swecli.context.query import known_strategies, strategy_lines, strategy_notes, with_notes
 from swecli.context.system_message import HeadParts, compose, render_summary
 from swecli.context.tokens import TokenCounter
-from swecli.context.validate import legal
 from swecli.models.context import BEGIN, KEY, Edits, Epoch, Reduction, add_keys, merge_edits
 from swecli.models.message import HEAD_OPENS, IMAGES, ApiMessage, ChatMessage, Image, Role
 from swecli.models.playbook import Bullet, render_bullets
 from swecli.models.session import Session
-from swecli.models.window import WindowSpec
 
 
 @dataclass(frozen=True, slots=True)
 class RequestInput:
-    """All that a request is built from. `session` is without the query's own message, with every interaction of its
-    window loaded; `query` as typed, `enhanced_query` as sent, with the contents of its @files; `head` what the system
-    message says, with the strategies chosen for the query; `notes` one line each, put behind the query; `window` as the
-    user set it; `images` go with the query. With `opening` an epoch begins, with None the present one goes on."""
+    """All inputs of a request.
+
+    `session` excludes the query's own message and has every interaction of its window loaded; `query` is the text as
+    typed, `enhanced_query` with the contents of its @files; `head` holds the strategies selected for the query; each
+    note is one line appended to the query; `images` are attached to it. With `opening` a new epoch begins, with None
+    the current one continues."""
 
     session: Session
     query: str
     enhanced_query: str
     head: HeadParts
     notes: tuple[str, ...]
-    window: WindowSpec
     opening: Opening | None = None
     images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One part of a request: system, instructions, playbook, summary, `interaction 7`, query. `text` is for the eye."""
+    """A named part of a request: system, instructions, playbook, summary, `interaction 7`, query. `text` is for display
+    only."""
 
     name: str
     tokens: int
@@ -55,11 +55,12 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class PreparedRequest:
-    """A request before its first step. `keyed` are its messages with their keys (see `context/epochs.py`); `shown` the
-    ids of the strategies that the model knows then; `enhanced` the query as it is sent and stored; `window` the first
-    and last completed interaction in it (none: the first is larger); `removed` counts those that leave now; `opened` is
-    the row of the epoch that begins with it, None where it only adds. `tokens` is the whole without tools: the
-    segments, and a small rest for frames."""
+    """A request before its first step.
+
+    `keyed` are its messages with their keys (see `context/epochs.py`); `tokens` counts them without tools: the segments
+    and a small remainder for frames; `enhanced` is the query as sent and stored; `shown` are the ids of the strategies
+    known to the model; `window` is the first and last completed interaction (first > last: none); `removed` counts the
+    interactions that leave the window; `opened` is the row of the epoch that begins, or None."""
 
     keyed: list[ApiMessage]
     segments: tuple[Segment, ...]
@@ -72,12 +73,12 @@ class PreparedRequest:
 
     @property
     def messages(self) -> list[ApiMessage]:
-        """The request as it is sent."""
-        return plain(self.keyed)
+        """The messages as they are sent."""
+        return strip_keys(self.keyed)
 
     @property
     def kept(self) -> int:
-        """Completed interactions in the request."""
+        """Number of completed interactions in the request."""
         return self.window[1] - self.window[0] + 1
 
 
@@ -88,18 +89,14 @@ def prepare_messages(
     enhanced_query: str,
     window_size: int | None = None,
     max_strategies: int = 30,
-    *,
-    keys: bool = False,
 ) -> list[ApiMessage]:
-    """System message with the playbook, the last interactions, and the query as it is sent; legal. Knows no epochs.
+    """Return system message with the playbook, last interactions and query as a valid request, ignoring epochs.
 
-    `session` is None for a conversation that has not begun; its last message, when it is this very query without an
-    answer, is the running turn: sent once, not counted. `enhanced_query` is the query with the contents of its @files;
-    `window_size` is the number of completed interactions, None for the session's own; a negative one is a ValueError.
-    With `keys` each message has its key, and an unanswered query is an interaction like any other."""
-    if session is None:
-        return legal([_message(Role.SYSTEM, system_prompt), _message(Role.USER, enhanced_query)])
-    last = session.messages[-1] if session.messages and not keys else None
+    `session` is None for a new conversation; if its last message is this very query without an answer it is the running
+    turn: sent once and not counted. `enhanced_query` is the query with the contents of its @files; `window_size` is the
+    number of completed interactions (None: the session's setting). Raises ValueError if it is negative."""
+    session = session or Session(id="")
+    last = session.messages[-1] if session.messages else None
     running = (
         last is not None
         and last.role is Role.USER
@@ -107,149 +104,151 @@ def prepare_messages(
     )
     completed = session.completed - running
     if window_size is None:
-        window_size = completed - sized(session.window, query).first_kept(completed, session.window_start) + 1
-    window = session.to_api_messages(window_size + running if window_size >= 0 else window_size, keys=keys)
-    playbook = session.get_playbook().as_context(max_strategies=max_strategies)
-    asked = _message(Role.USER, enhanced_query)
-    messages = [_message(Role.SYSTEM, system_prompt + playbook), *window[: len(window) - running], asked]
-    if not keys:
-        return legal(messages)
-    messages[0][KEY], asked[KEY] = SYSTEM_KEY, f"{completed + 1}.0"
-    return lawful(messages)
+        window_size = completed - resolve_window(session.window, query).first_kept(completed, session.window_start) + 1
+    window = session.to_api_messages(window_size + running if window_size >= 0 else window_size, keys=True)
+    system = system_prompt + session.get_playbook().as_context(max_strategies=max_strategies)
+    return strip_keys(_assemble(system, window[: len(window) - running], enhanced_query, completed + 1))
 
 
-def build_request(given: RequestInput, counter: TokenCounter) -> PreparedRequest:
-    """The request for a query, with what each part weighs: the request before it and more, as long as its epoch lasts;
-    `opened` is the row to store when it does not. Changes nothing."""
-    session, state, completed = given.session, given.session.context, given.session.completed
-    epoch, edits = state.epoch, state.edits
-    if given.opening is not None:
-        epoch = _begun(given, given.opening)
+def _assemble(system: str, window: list[ApiMessage], query: str, interaction: int) -> list[ApiMessage]:
+    """Return the keyed messages of a request: system message, window and query, normalized."""
+    first = {"role": "system", "content": system, KEY: SYSTEM_KEY}
+    return normalize_keyed([first, *window, {"role": "user", "content": query, KEY: f"{interaction}.0"}])
+
+
+def build_request(inputs: RequestInput, counter: TokenCounter) -> PreparedRequest:
+    """Build the request for a query and measure its parts. Changes nothing.
+
+    While an epoch lasts every request extends the one before it; `opened` is the row to store when a new one begins."""
+    session, state, completed = inputs.session, inputs.session.context, inputs.session.completed
+    epoch, edits, opening = state.epoch, state.edits, inputs.opening
+    if opening is not None:
+        epoch = _begin_epoch(inputs, opening)
         edits = [merge_edits(edits, epoch.first, state.pins)]
     assert epoch is not None, "without an epoch one begins"
-    *past, asked = _sent(session, epoch, edits, given.query, given.enhanced_query)
-    known = known_since(epoch.strategies, _user_texts(past))
-    chosen = {bullet.id: bullet.content for bullet in given.head.strategies}
-    live = [bullet.id for bullet in session.get_playbook().live_bullets({*known, *chosen})]
-    enhanced = with_notes(given.enhanced_query, [*strategy_notes(known, chosen, live), *given.notes])
-    asked = asked | {"content": enhanced} | ({IMAGES: list(given.images)} if given.images else {})
-    messages, opened = lawful([*past, asked]), None
-    if given.opening is not None:
-        how, why = given.opening.how, given.opening.why
-        before = counter.count_messages(past_request(session)) if how != BEGIN else 0
-        after = counter.count_messages(_before_query(past))
-        opened = Reduction(how, completed + 1, 0, before, after, why, epoch, edits[0])
-    left = session.window_start if state.epoch is None else state.epoch.first
-    segments = _segments_of(epoch, given.head.system_prompt, messages[:-1], counter)
+    *past, query = _epoch_messages(session, epoch, edits, inputs.enhanced_query)
+    known = known_strategies(epoch.strategies, _user_texts(past))
+    selected = inputs.head.contents
+    live = [bullet.id for bullet in session.get_playbook().live_bullets({*known, *selected})]
+    enhanced = with_notes(inputs.enhanced_query, [*strategy_notes(known, selected, live), *inputs.notes])
+    query = query | {"content": enhanced} | ({IMAGES: list(inputs.images)} if inputs.images else {})
+    messages, opened = normalize_keyed([*past, query]), None
+    if opening is not None:
+        before = counter.count_messages(past_request(session)) if opening.how != BEGIN else 0
+        after = counter.count_messages(_drop_last_stub(past))
+        opened = Reduction(opening.how, completed + 1, 0, before, after, opening.why, epoch, edits[0])
+    first_before = session.window_start if state.epoch is None else state.epoch.first
+    segments = _split_segments(epoch, inputs.head.system_prompt, messages[:-1], counter)
     return PreparedRequest(
         keyed=messages,
-        segments=(*segments, _weighed("query", [asked], counter)),
+        segments=(*segments, _measure_segment("query", [query], counter)),
         tokens=counter.count_messages(messages),
         enhanced=enhanced,
-        shown=tuple(sorted((set(known) | set(chosen)) & set(live), key=lambda name: int(name.removeprefix("P-")))),
+        shown=tuple(sorted((set(known) | set(selected)) & set(live), key=lambda name: int(name.removeprefix("P-")))),
         window=(epoch.first, completed),
-        removed=max(0, epoch.first - left),
+        removed=max(0, epoch.first - first_before),
         opened=opened,
     )
 
 
 def past_request(session: Session) -> list[ApiMessage]:
-    """All that the next request is sure to begin with, keyed: what is stored, as the present epoch sends it."""
+    """Return the keyed messages that the next request begins with if the current epoch continues; [] without one."""
     epoch = session.context.epoch
-    return _before_query(_sent(session, epoch, session.context.edits, "", "")[:-1]) if epoch is not None else []
+    return _drop_last_stub(_epoch_messages(session, epoch, session.context.edits, "")[:-1]) if epoch is not None else []
 
 
-def first_request(session: Session, asked: ChatMessage) -> list[ApiMessage]:
-    """The first request of a turn as its rows have it, [] without an epoch: `session` as it was before the query."""
+def first_request(session: Session, query: ChatMessage) -> list[ApiMessage]:
+    """Rebuild the first request of a turn from its rows; [] without an epoch. `session` is the one before `query`."""
     if (epoch := session.context.epoch) is None:
         return []
-    sent = asked.content if asked.sent is None else asked.sent
-    *past, query = _sent(session, epoch, session.context.edits, asked.content, sent)
-    images = {IMAGES: list(asked.images)} if asked.images else {}
-    return plain(lawful([*past, query | images]))
+    text = query.content if query.sent is None else query.sent
+    *past, last = _epoch_messages(session, epoch, session.context.edits, text)
+    images = {IMAGES: list(query.images)} if query.images else {}
+    return strip_keys(normalize_keyed([*past, last | images]))
 
 
-def known_strategies(epoch: Epoch, past: Iterable[ApiMessage], counter: TokenCounter) -> tuple[dict[str, str], int]:
-    """What an epoch's request reports of the playbook before its query, `past` being what it begins with: contents by
-    id, and the tokens of it all, of the head's part and of each note since."""
-    sent = _user_texts(past)
-    notes = "".join(f"{line}\n" for text in sent for line in strategy_lines(text))
-    head = render_bullets(Bullet(name, content) for name, content in epoch.strategies.items())
-    return known_since(epoch.strategies, sent), counter.count(head) + counter.count(notes)
+def held_strategies(session: Session, past: Iterable[ApiMessage], counter: TokenCounter) -> tuple[tuple[str, ...], int]:
+    """Return the ids of the strategies in the current epoch's request, whose messages are `past`, and the tokens they
+    take: in the head, in each note since, and in the notes to come on their changes."""
+    epoch, sent = session.context.epoch, _user_texts(past)
+    head = epoch.strategies if epoch is not None else {}
+    known = known_strategies(head, sent)
+    contents = {bullet.id: bullet.content for bullet in session.get_playbook().live_bullets(known)}
+    notes = [f"{line}\n" for text in sent for line in strategy_lines(text)]
+    changes = [f"- {line}\n" for line in strategy_notes(known, contents, contents)]
+    texts = (_render_strategies(head), "".join(notes), "".join(changes))
+    return tuple(known), sum(map(counter.count, texts))
 
 
-def _begun(given: RequestInput, opening: Opening) -> Epoch:
-    """The epoch that begins: from the first interaction on that is loaded."""
-    session, completed, before = given.session, given.session.completed, given.session.context.epoch
+def _begin_epoch(inputs: RequestInput, opening: Opening) -> Epoch:
+    """Return the new epoch, which begins at the first loaded interaction."""
+    session, completed, before = inputs.session, inputs.session.completed, inputs.session.context.epoch
     loaded = session.to_api_messages(max(0, completed - opening.first + 1), keys=True)
     first = interaction_of(loaded[0]) if loaded else completed + 1
     pins = tuple(pin for pin in session.context.pins if pin < first)
     summary = before.summary if before else ""
     return Epoch(
         first=first,
-        system=compose(given.head, session, summary, {*pins, *range(first, completed + 2)}),
-        strategies=given.head.contents,
+        system=compose(inputs.head, session, summary, {*pins, *range(first, completed + 2)}),
+        strategies=inputs.head.contents,
         pins=pins,
         floor=min(before.floor, first) if before else 1,
         summary=summary,
-        spec=str(given.window),
+        spec=str(session.window),
         began=completed + 1,
     )
 
 
-def _sent(session: Session, epoch: Epoch, edits: Sequence[Edits], query: str, enhanced: str) -> list[ApiMessage]:
-    """A request of an epoch, keyed, before its notes are put to the query."""
-    size = max(0, session.completed - epoch.first + 1)
-    messages = prepare_messages(session, epoch.system, query, enhanced, size, 0, keys=True)
-    if epoch.pins:
-        pinned = [message for pin in epoch.pins for message in _pinned(session, pin)]
-        messages = lawful([messages[0], *pinned, *messages[1:]])
-    *past, asked = edited(messages, edits)
-    return [*without_old_strategies(past, epoch.began), asked]
+def _epoch_messages(session: Session, epoch: Epoch, edits: Sequence[Edits], query: str) -> list[ApiMessage]:
+    """Return the keyed messages of an epoch's request, without notes on the query, which comes last."""
+    pinned = [message for pin in epoch.pins for message in _pinned_messages(session, pin)]
+    window = session.to_api_messages(max(0, session.completed - epoch.first + 1), keys=True)
+    *past, last = apply_edits(_assemble(epoch.system, [*pinned, *window], query, session.completed + 1), edits)
+    return [*strip_old_strategies(past, epoch.began), last]
 
 
-def _pinned(session: Session, number: int) -> list[ApiMessage]:
-    """A pinned interaction, keyed."""
-    kept = session.context.pinned.get(number)
-    if kept is not None:
-        return add_keys((api for message in kept for api in message.to_api()), number)
+def _pinned_messages(session: Session, number: int) -> list[ApiMessage]:
+    stored = session.context.pinned.get(number)
+    if stored is not None:
+        return add_keys((api for message in stored for api in message.to_api()), number)
     loaded = session.to_api_messages(session.completed - number + 1, keys=True)
     return [message for message in loaded if interaction_of(message) == number]
 
 
-def _before_query(past: list[ApiMessage]) -> list[ApiMessage]:
-    """Without the line that stands for a missing answer, put in only because a query follows."""
+def _drop_last_stub(past: list[ApiMessage]) -> list[ApiMessage]:
+    """Drop the stub for a missing last answer, which is inserted only because a query follows."""
     stub = past and past[-1]["role"] == Role.ASSISTANT and key_of(past[-1]).endswith("+")
     return past[:-1] if stub else past
 
 
 def _user_texts(messages: Iterable[ApiMessage]) -> list[str]:
-    """What stands in the user messages, as it is sent."""
     return [str(message["content"]) for message in messages if message["role"] == "user"]
 
 
-def _message(role: Role, text: str) -> ApiMessage:
-    return {"role": role.value, "content": text}
+def _render_strategies(contents: Mapping[str, str]) -> str:
+    return render_bullets(Bullet(name, content) for name, content in contents.items())
 
 
-def _segments_of(epoch: Epoch, system_prompt: str, messages: list[ApiMessage], counter: TokenCounter) -> list[Segment]:
-    """The system message by its parts, and the window by its interactions."""
+def _split_segments(
+    epoch: Epoch, system_prompt: str, messages: list[ApiMessage], counter: TokenCounter
+) -> list[Segment]:
+    """Split the system message into its parts, and the window into its interactions."""
     static, opens, head = epoch.system.partition(HEAD_OPENS)
     rest = static.removeprefix(system_prompt)
-    playbook = render_bullets(Bullet(name, content) for name, content in epoch.strategies.items())
-    summary = render_summary(epoch.summary)
-    kept = opens + head.replace(playbook, "", 1).replace(summary, "", 1)
+    playbook, summary = _render_strategies(epoch.strategies), render_summary(epoch.summary)
+    facts = opens + head.replace(playbook, "", 1).replace(summary, "", 1)
     named = [("system", static[: len(static) - len(rest)]), ("instructions", rest), ("playbook", playbook)]
-    named += [("summary", summary), ("kept from earlier", kept if kept != HEAD_OPENS else "")]
-    found = [Segment(name, counter.count(text), text) for name, text in named if text]
+    named += [("summary", summary), ("kept from earlier", facts if facts != HEAD_OPENS else "")]
+    segments = [Segment(name, counter.count(text), text) for name, text in named if text]
     for number in dict.fromkeys(interaction_of(message) for message in messages[1:]):
         name = f"pinned {number}" if number in epoch.pins else f"interaction {number}"
-        found.append(_weighed(name, [m for m in messages[1:] if interaction_of(m) == number], counter))
-    return found
+        own = [message for message in messages[1:] if interaction_of(message) == number]
+        segments.append(_measure_segment(name, own, counter))
+    return segments
 
 
-def _weighed(name: str, messages: Sequence[ApiMessage], counter: TokenCounter) -> Segment:
-    """Messages as one part; of a query, only its own text is shown."""
+def _measure_segment(name: str, messages: Sequence[ApiMessage], counter: TokenCounter) -> Segment:
+    """Measure messages as one segment; of a query only the text is displayed."""
     lines = "\n".join(f"{m['role']}: {m['content'] or ''}" for m in messages)
     text = str(messages[0]["content"]) if name == "query" else lines
     return Segment(name, sum(counter.count_message(message) for message in messages), text)

@@ -1,5 +1,4 @@
-"""What travels with a query: the files it names, what changes from turn to turn and so may not stand in the system
-prompt, and what it refers to in turns that are no longer sent."""
+"""What is sent with a query: mentioned files, notes on the environment and on strategies, excerpts of earlier turns."""
 
 from __future__ import annotations
 
@@ -18,22 +17,22 @@ from swecli.models.errors import BadInput
 from swecli.models.message import Image
 from swecli.models.playbook import Bullet, quote_content
 
-if TYPE_CHECKING:  # whoever only counts needs no store
+if TYPE_CHECKING:  # counting tokens must not load the store
     from swecli.store.records import FoundInteraction
 
 MAX_FILE = 40_000  # characters
 MAX_TOTAL = 120_000
 MAX_MENTIONS = 20
 _MAX_ENTRIES = 200
-_MAX_IMAGES = 20_000_000  # characters of their data: services take no larger request
-_MAX_READ = 8_000_000  # bytes of one file, to find the lines of a range
+_MAX_IMAGES = 20_000_000  # characters of base64 data: services accept no larger request
+_MAX_READ = 8_000_000  # bytes read of one file
 
-# An @ at the start of a word (so no e-mail address), then "a name with spaces" or a run without them.
+# An @ at the start of a word (not in an e-mail address), then "a name with spaces" or a name without.
 _MENTION = re.compile(r"""(?<![^\s([{,;:'"])@(?:"([^"\n]+)"(:\d+(?:-\d+)?)?|([^\s"'`,;()<>\[\]{}|]+))""")
 _RANGE = re.compile(r"\A(.+?):(\d{1,9})(?:-(\d{1,9}))?\Z", re.DOTALL)
 _TRAILING = ".!?:,"
 _FENCE = re.compile(r"^\s*(`{3,})", re.MULTILINE)
-# What was surely meant as a path, and so deserves a word when it is none: a slash, or a short extension.
+# Text that is certainly meant as a path, reported if there is no such file: a slash or a short extension.
 _PATH_LIKE = re.compile(r"/|\.[A-Za-z0-9]{1,5}\Z")
 
 _FOUND = "Found in earlier turns of this session that are no longer sent; quoted, not asked for now:"
@@ -43,8 +42,7 @@ _STRATEGY = re.compile(r"- Strategy \[(P-\d+)\] (?:is new|now reads): (.*)|- Str
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """A query with the contents of what it mentions; lines for the user; the files that were read, resolved; the
-    pictures that go with it."""
+    """A query with the contents of the files it mentions; `notes` are lines for the user, `files` resolved paths."""
 
     text: str
     notes: list[str] = field(default_factory=list)
@@ -52,17 +50,17 @@ class Expansion:
     images: list[Image] = field(default_factory=list)
 
 
-class _Unusable(Exception):
-    """A mention that cannot be followed, with the reason as its text."""
+class _SkippedMention(Exception):
+    """A mention that is not expanded; the message is the reason, for the user."""
 
 
-def expand_mentions(query: str, root: Path, room: int = MAX_TOTAL) -> Expansion:
-    """Follow `@path`, `@dir/`, `@"with spaces"` and `@path:10-20`, relative to `root` or absolute inside it, and
-    `@picture.png` anywhere. Raises BadInput for a picture that cannot be sent.
+def expand_mentions(query: str, root: Path, room: int = MAX_TOTAL, text_only: str = "") -> Expansion:
+    """Append the contents of mentioned files: `@path`, `@dir/`, `@"with spaces"` and `@path:10-20`, relative to `root`
+    or absolute inside it, and `@picture.png` anywhere.
 
-    What is not a file stays text, with a note if it looks like a path; what leads out of `root`, is binary or too large
-    is not sent, or cut, with a note. At most 40,000 characters of a file, and 120,000 or `room` in all.
-    """
+    A mention that is not a file stays text, with a note if it looks like a path. Files outside `root` and binary files
+    are skipped, long ones truncated, with a note: at most 40,000 characters of a file, 120,000 or `room` in all. Raises
+    BadInput for a picture that cannot be sent, or any picture if `text_only` names a model that accepts none."""
     blocks: list[str] = []
     notes: list[str] = []
     files: dict[Path, None] = {}
@@ -77,18 +75,19 @@ def expand_mentions(query: str, root: Path, room: int = MAX_TOTAL) -> Expansion:
             notes.append(f"Only the first {MAX_MENTIONS} mentioned files are sent.")
             break
         try:
-            found = _find(match, root)
+            found = _resolve_mention(match, root)
             if found is None:
                 continue
             if is_picture(found[0]):
+                _require_images(text_only)
                 images.append(read_picture(*found[:2]))
                 blocks.append(f"{images[-1]['label']} {found[1]}")
                 continue
             if room <= 0:
                 notes.append(f"@{found[1]}: the mentioned files are more than {most:,} characters; it is not sent.")
                 continue
-            block, cut = _block(*found, min(MAX_FILE, room))
-        except _Unusable as reason:
+            block, cut = _render_block(*found, min(MAX_FILE, room))
+        except _SkippedMention as reason:
             notes.append(str(reason))
             continue
         room -= len(block)
@@ -103,22 +102,31 @@ def expand_mentions(query: str, root: Path, room: int = MAX_TOTAL) -> Expansion:
     return Expansion(text, notes, list(files), images)
 
 
-def _find(match: re.Match[str], root: Path) -> tuple[Path, str, int, int] | None:
-    """What a mention stands for: the path, its name, and lines, 0 for all; None when it is text. Raises _Unusable."""
+def _require_images(text_only: str) -> None:
+    if text_only:
+        own = f'set images = true in [models."{text_only}"]'
+        hint = f"Choose a model that takes them (/model, swecli models), or {own}."
+        raise BadInput(f"{text_only} does not accept pictures: nothing was sent.", hint)
+
+
+def _resolve_mention(match: re.Match[str], root: Path) -> tuple[Path, str, int, int] | None:
+    """Return a mention's path, name, first and last line (0: all lines), or None if it is plain text. Raises
+    _SkippedMention."""
     quoted_name, given_range, bare = match.groups()
     written = quoted_name + (given_range or "") if quoted_name else bare
-    for name, start, end in _readings(written):
-        if name and (path := _inside(name, root)):
+    for name, start, end in _parse_candidates(written):
+        if name and (path := _resolve_inside(name, root)):
             return path, name, start, end
     name = written.rstrip(_TRAILING)
     called = match.string[match.end() : match.end() + 1] == "("
     if quoted_name or (_PATH_LIKE.search(name) and not called):
-        raise _Unusable(f"@{name}: there is no such file here; it is sent as text.")
+        raise _SkippedMention(f"@{name}: there is no such file here; it is sent as text.")
     return None
 
 
-def _readings(written: str) -> Iterator[tuple[str, int, int]]:
-    """The ways to read a mention, the most literal first: as it is, with a range, without closing punctuation."""
+def _parse_candidates(written: str) -> Iterator[tuple[str, int, int]]:
+    """Yield possible (name, first line, last line) of a mention, the most literal first: as written, with a range,
+    without closing punctuation."""
     for text in dict.fromkeys((written, written.rstrip(_TRAILING))):
         yield text, 0, 0
         if match := _RANGE.match(text):
@@ -126,37 +134,37 @@ def _readings(written: str) -> Iterator[tuple[str, int, int]]:
             yield match[1], start, int(match[3] or start)
 
 
-def _inside(name: str, root: Path) -> Path | None:
-    """The existing file or directory of that name, links resolved; None if there is none. Raises _Unusable."""
+def _resolve_inside(name: str, root: Path) -> Path | None:
+    """Return the existing file or directory of that name, links resolved, or None. Raises _SkippedMention."""
     try:
         base = root.resolve()
         path = (base / name).resolve()
         exists = path.exists()
-    except (OSError, ValueError, RuntimeError):  # too long, not encodable, a circle of links
+    except (OSError, ValueError, RuntimeError):  # too long, not encodable, circular links
         return None
     if exists and not path.is_relative_to(base) and not is_picture(path):
-        raise _Unusable(f"@{name}: outside the workspace, so it is not sent.")
+        raise _SkippedMention(f"@{name}: outside the workspace, so it is not sent.")
     return path if exists else None
 
 
-def _block(path: Path, name: str, start: int, end: int, room: int) -> tuple[str, str]:
-    """A quoted block, and a note when it does not hold all of it. Raises _Unusable."""
+def _render_block(path: Path, name: str, start: int, end: int, room: int) -> tuple[str, str]:
+    """Return the file as a fenced block, and a note for the user if it is truncated. Raises _SkippedMention."""
     try:
         if path.is_dir():
-            return _quote(f"Directory {name}", _listing(path)), ""
+            return _quote(f"Directory {name}", _list_folder(path)), ""
         if not stat.S_ISREG(path.stat().st_mode):
-            raise _Unusable(f"@{name}: not a regular file, so it is not sent.")
+            raise _SkippedMention(f"@{name}: not a regular file, so it is not sent.")
         with path.open("rb") as file:
             data = file.read(_MAX_READ)
     except OSError as failure:
-        raise _Unusable(f"@{name}: cannot be read ({failure.strerror or failure}).") from failure
+        raise _SkippedMention(f"@{name}: cannot be read ({failure.strerror or failure}).") from failure
     if b"\x00" in data[:8192]:
-        raise _Unusable(f"@{name}: a binary file, so it is not sent.")
+        raise _SkippedMention(f"@{name}: a binary file, so it is not sent.")
     text, title = data.decode("utf-8", "replace"), f"File {name}"
     if start:
         lines = text.removesuffix("\n").split("\n")
         if start > len(lines) or start > end:
-            raise _Unusable(f"@{name}: lines {start}-{end} are not in it: it has {len(lines):,}.")
+            raise _SkippedMention(f"@{name}: lines {start}-{end} are not in it: it has {len(lines):,}.")
         title += f", lines {start}-{min(end, len(lines))}"
         text = "\n".join(lines[start - 1 : end])
     if len(text) <= room:
@@ -167,7 +175,7 @@ def _block(path: Path, name: str, start: int, end: int, room: int) -> tuple[str,
     return block, f"@{name}: {len(text):,} characters are too long; it is sent up to line {next_line - 1}."
 
 
-def _listing(folder: Path) -> str:
+def _list_folder(folder: Path) -> str:
     entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
     names = [entry.name + ("/" if entry.is_dir() else "") for entry in entries if entry.name != ".git"]
     more = [f"… and {len(names) - _MAX_ENTRIES} more"] if len(names) > _MAX_ENTRIES else []
@@ -175,57 +183,61 @@ def _listing(folder: Path) -> str:
 
 
 def _quote(title: str, text: str) -> str:
-    """A fenced block whose fence is longer than any in the text, so that the text cannot end it."""
+    """Return a fenced block whose fence is longer than any in the text, so that the text cannot end it."""
     longest = max((len(fence) for fence in _FENCE.findall(text)), default=2)
     fence = "`" * (longest + 1)
     return f"{title}:\n{fence}\n{text.rstrip(chr(10))}\n{fence}"
 
 
 def environment_notes(cwd: Path, today: date, platform: str = sys.platform) -> list[str]:
-    """Where and when the turn takes place, as notes."""
+    """Return workspace, platform and date as notes."""
     return [f"Workspace: {cwd}", f"Platform: {platform}", f"Date: {today.isoformat()}"]
 
 
 def with_notes(query: str, notes: Sequence[str]) -> str:
-    """The query followed by its notes as a marked block; without notes, the query as it is."""
+    """Append the notes to the query as a marked block; return the query unchanged if there are none."""
     lines = [" ".join(note.split()).replace(_CLOSE, "").replace(_OPEN, "") for note in notes]
     listed = "\n".join(f"- {line}" for line in lines if line)
     return f"{query}\n\n{_OPEN}\n{listed}\n{_CLOSE}" if listed else query
 
 
 def without_notes(text: str) -> str:
-    """The query in a user message as it was sent."""
+    """Strip the notes from a user message as it was sent."""
     return text[: text.rfind(_OPEN)].removesuffix("\n\n") if text.endswith(_CLOSE) and _OPEN in text else text
 
 
-def strategy_notes(known: Mapping[str, str], chosen: Mapping[str, str], live: Iterable[str]) -> list[str]:
-    """What has changed in the playbook since the model was informed, one line each. `known` and `chosen` map bullets to
-    their contents: those the model knows, and those it should know now; `live` are those that still hold. One that is
-    known and holds but is not chosen any more stays unmentioned."""
-    holds = set(live)
+def strategy_notes(known: Mapping[str, str], selected: Mapping[str, str], live: Iterable[str]) -> list[str]:
+    """Return one line for each change of the playbook that the model must learn of. `known` and `selected` map the
+    strategies that the model knows, and those it should know, to their contents; known ones not in `live` are
+    revoked."""
+    live = set(live)
     lines = []
-    for bullet, content in sorted(chosen.items(), key=lambda pair: int(pair[0].removeprefix("P-"))):
-        noted = _as_noted(content)
+    for bullet, content in sorted(selected.items(), key=lambda pair: int(pair[0].removeprefix("P-"))):
+        noted = _format_content(content)
         if bullet not in known:
             lines.append(f"Strategy [{bullet}] is new: {noted}")
-        elif _as_noted(known[bullet]) != noted:
+        elif _format_content(known[bullet]) != noted:
             lines.append(f"Strategy [{bullet}] now reads: {noted}")
-    return lines + [f"Strategy [{bullet}] no longer applies." for bullet in known if bullet not in holds]
+    return lines + [f"Strategy [{bullet}] no longer applies." for bullet in known if bullet not in live]
 
 
-def new_line(bullet: Bullet) -> str:
-    """The line that names a strategy for the first time, as it stands in a message."""
+def _format_content(content: str) -> str:
+    return quote_content(content).replace(_CLOSE, "")
+
+
+def new_strategy_line(bullet: Bullet) -> str:
+    """Return the line of a message that introduces a strategy."""
     return f"- {strategy_notes({}, {bullet.id: bullet.content}, [bullet.id])[0]}\n"
 
 
 def strategy_lines(text: str) -> list[str]:
-    """What a user message, as it was sent, reports of the playbook."""
+    """Return the lines on strategies in a user message as it was sent."""
     lines = text[text.rfind(_OPEN) :].splitlines() if text.endswith(_CLOSE) else []
     return [line for line in lines if _STRATEGY.match(line)]
 
 
-def without_strategies(text: str) -> str:
-    """A user message, as it was sent, without what it reports of the playbook."""
+def strip_strategy_notes(text: str) -> str:
+    """Remove the lines on strategies from a user message as it was sent."""
     if not strategy_lines(text):
         return text
     start = text.rfind(_OPEN)
@@ -233,27 +245,23 @@ def without_strategies(text: str) -> str:
     return text[:start] + "\n".join(lines) if len(lines) > len((_OPEN, _CLOSE)) else text[:start].removesuffix("\n\n")
 
 
-def known_since(head: Mapping[str, str], sent: Iterable[str]) -> dict[str, str]:
-    """What the model knows of the playbook after these user messages, given what the head holds: read back from the
-    messages, so that what is not sent any more is not taken for known."""
+def known_strategies(head: Mapping[str, str], sent: Iterable[str]) -> dict[str, str]:
+    """Return the strategies that the model knows, id to content: those in the head, updated by the user messages
+    `sent`. Parsed from the messages, so that a strategy that is no longer sent does not count as known."""
     known = dict(head)
-    for text in sent:
-        for line in strategy_lines(text):
-            found = _STRATEGY.match(line)
-            if found and found[1]:
-                known[found[1]] = found[2]
-            elif found:
-                known.pop(found[3], None)
+    for match in (_STRATEGY.match(line) for text in sent for line in strategy_lines(text)):
+        if match and match[1]:
+            known[match[1]] = match[2]
+        elif match:
+            known.pop(match[3], None)
     return known
 
 
-def _as_noted(content: str) -> str:
-    return quote_content(content).replace(_CLOSE, "")
-
-
-def excerpts(found: Iterable[FoundInteraction], most: int | None, counter: TokenCounter) -> tuple[list[str], list[int]]:
-    """Notes that quote what was found, best first, in at most `most` tokens together (None: no limit), and the
-    interactions that they quote; one that does not fit is left out."""
+def render_excerpts(
+    found: Iterable[FoundInteraction], most: int | None, counter: TokenCounter
+) -> tuple[list[str], list[int]]:
+    """Return notes that quote the found interactions, best first, and the numbers of those quoted. The notes have at
+    most `most` tokens (None: no limit); excerpts that do not fit are skipped."""
     lines, numbers, used = [_FOUND], list[int](), counter.count(f"- {_FOUND}\n")
     for place in (place for one in found for place in one.excerpts):
         tokens = counter.count(f"- {place.quotation}\n")

@@ -1,15 +1,16 @@
-"""The system message: the product's own prompts, and the head of an epoch, with what outlives every reduction."""
+"""The system message: prompts, the head of an epoch, and the retained facts that the head repeats."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from swecli.context.budget import is_lean
 from swecli.models.context import RetainedFact
-from swecli.models.message import HEAD_OPENS, ApiMessage
+from swecli.models.message import HEAD_OPENS, ApiMessage, ToolCall
 from swecli.models.playbook import Bullet, quote_content, render_bullets
 from swecli.models.session import Session
 
@@ -17,11 +18,13 @@ if TYPE_CHECKING:
     from swecli.models.finding import Finding
 
 PromptName = Literal["system", "system_small", "reflect", "condense"]
+_AnyFinding = TypeVar("_AnyFinding", "Finding", dict[str, Any])
 
 _PROMPTS = Path(__file__).parent / "prompts"
 
-_MAX_ITEMS = 40  # of one kind; the newest
-_MAX_LENGTH = 400  # characters of one item
+_MAX_ITEMS = 40  # newest facts of one kind
+_MAX_LENGTH = 400  # characters of one fact
+_MAX_WORDS = 60  # of a constraint; a first request may have twice as many
 _TITLES = (
     ("request", "The user's first request"),
     ("constraint", "What the user asked to keep to"),
@@ -30,13 +33,24 @@ _TITLES = (
     ("read", "Files read"),
     ("finding", "Findings of reviews"),
 )
-_LISTS = ("changed", "read")  # names on one line
+_LISTS = ("changed", "read")  # kinds rendered as names on one line
+
+_BINDING = re.compile(
+    r"\b(always|never|must|mustn't|must not|do not|don't|only use|use only|make sure|from now on|remember|keep in mind|"
+    r"under no circumstances|at most|at least|without changing|avoid|prefer|require[sd]?|"
+    r"immer|nie|niemals|nicht|nur|muss|müssen|darf|dürfen|bitte kein\w*|ab jetzt|merk dir)\b",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+_FENCE = re.compile(r"^(```|~~~).*?^\1[^\n]*$", re.DOTALL | re.MULTILINE)
+_READS, _CHANGES = ("read_file",), ("write_file", "edit_file")
+_REPORTS = re.compile(r"code_?smell_?type", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class HeadParts:
-    """What a system message says besides what the session itself remembers: static text, the project's instructions
-    ("" for none), the strategies, and what reviews found and is open in the files at hand."""
+    """Parts of a system message that the session does not store: static prompt, project instructions ("" for none),
+    strategies, and the open review findings in the session's files."""
 
     system_prompt: str
     instructions: str = ""
@@ -50,25 +64,25 @@ class HeadParts:
 
 
 def compose(parts: HeadParts, session: Session, summary: str, sent: Collection[int]) -> str:
-    """The system message of an epoch that sends the interactions in `sent`: static text, the project's instructions,
-    and the head where there is anything in it. What stands in an interaction that is not sent whole is kept, too."""
-    whole = {number for number in sent if not session.context.is_cut(number)}
-    kept = missing(session.context.facts.values(), whole, summary)
+    """Return the system message of an epoch that sends the interactions in `sent`: static prompt, project instructions,
+    and the head if it has any content. Facts of interactions that are not sent completely are part of the head."""
+    complete = {number for number in sent if not session.context.is_cut(number)}
+    facts = _missing_facts(session.context.facts.values(), complete, summary)
     rules = f"\n\n{parts.instructions.strip()}" if parts.instructions.strip() else ""
-    head = render_bullets(parts.strategies) + render_summary(summary) + _render_facts(kept)
+    head = render_bullets(parts.strategies) + render_summary(summary) + _render_facts(facts)
     head += f"\n\n## Findings\n{parts.open_findings}" if parts.open_findings else ""
     return f"{parts.system_prompt}{rules}{HEAD_OPENS if head else ''}{head}"
 
 
 def cache_marks(messages: Sequence[ApiMessage]) -> tuple[int, ...]:
-    """Where the part of a request's system message ends that is the same in all epochs, in characters."""
+    """Return the offset in characters at which the part of the system message ends that all epochs share."""
     text = messages[0].get("content") if messages and messages[0]["role"] == "system" else None
     end = text.find(HEAD_OPENS) if isinstance(text, str) else -1
     return (end,) if end > 0 else ()
 
 
 def render_summary(summary: str) -> str:
-    """A summary as a part of the head; "" for none."""
+    """Render a summary as a part of the head; "" for none."""
     if not summary.strip():
         return ""
     return (
@@ -78,17 +92,17 @@ def render_summary(summary: str) -> str:
     )
 
 
-def _render_facts(facts: Iterable[RetainedFact]) -> str:
-    """What was said or done in messages that are not sent any more, as a part of the head; "" for nothing."""
-    found = list(facts)
-    parts = [_part(kind, title, some) for kind, title in _TITLES if (some := [f for f in found if f.kind == kind])]
+def _render_facts(facts: Sequence[RetainedFact]) -> str:
+    parts = [
+        _render_kind(kind, title, some) for kind, title in _TITLES if (some := [f for f in facts if f.kind == kind])
+    ]
     opening = "Taken by the program from messages that are no longer sent. What is in quotes are the user's own words."
     return f"\n\n## Kept from earlier\n{opening}\n" + "\n".join(parts) if parts else ""
 
 
-def _part(kind: str, title: str, found: Sequence[RetainedFact]) -> str:
-    newest = found[-_MAX_ITEMS:]
-    left = f" (and {len(found) - len(newest)} older)" if len(found) > len(newest) else ""
+def _render_kind(kind: str, title: str, facts: Sequence[RetainedFact]) -> str:
+    newest = facts[-_MAX_ITEMS:]
+    left = f" (and {len(facts) - len(newest)} older)" if len(facts) > len(newest) else ""
     quotations = (quote_content(item.text) for item in newest)
     texts = [text if len(text) <= _MAX_LENGTH else f"{text[: _MAX_LENGTH - 1]}…" for text in quotations]
     if kind in _LISTS:
@@ -98,14 +112,14 @@ def _part(kind: str, title: str, found: Sequence[RetainedFact]) -> str:
     return f"- {title}{left}:" + "".join(f"\n  - {text}" for text in texts)
 
 
-def missing(facts: Iterable[RetainedFact], sent: Collection[int], summary: str = "") -> list[RetainedFact]:
-    """Those that the request would lack: not in an interaction that is sent, not word for word in the summary."""
-    gone = (one for one in facts if one.kind == "todo" or one.interaction not in sent)
-    return [one for one in gone if one.kind in ("todo", "finding") or one.text not in summary]
+def _missing_facts(facts: Iterable[RetainedFact], sent: Collection[int], summary: str) -> list[RetainedFact]:
+    """Return the facts that are neither in an interaction that is sent nor word for word in the summary."""
+    unsent = (fact for fact in facts if fact.kind == "todo" or fact.interaction not in sent)
+    return [fact for fact in unsent if fact.kind in ("todo", "finding") or fact.text not in summary]
 
 
-def open_findings(findings: Iterable[Finding], most: int = 20) -> str:
-    """The findings that are open in the files at hand, as prompt text; "" when there is none."""
+def render_open_findings(findings: Iterable[Finding], most: int = 20) -> str:
+    """Render the open findings in the session's files as prompt text; "" if there are none."""
     rows = [
         f"- [{f.id}] {f.place} {f.code_smell_type} ({f.severity}): {' '.join(f.message.split())[:160]}"
         for f in findings
@@ -115,11 +129,78 @@ def open_findings(findings: Iterable[Finding], most: int = 20) -> str:
 
 
 def load_prompt(name: PromptName) -> str:
-    """The text of a prompt: "system" opens every request of a turn, "system_small" those of a model with a small
-    window; "reflect" is a reflector's system text, "condense" the user message that asks for a summary."""
+    """Load a prompt: "system" opens every request of a turn, "system_small" those of a model with a small window;
+    "reflect" is the reflector's system prompt, "condense" the user message that requests a summary."""
     return (_PROMPTS / f"{name}.md").read_text(encoding="utf-8").strip()
 
 
 def system_prompt(window: int | None) -> str:
-    """The system text for a model with a window of that many tokens, None where unknown."""
+    """Return the system prompt for a model with a window of that many tokens (None: unknown)."""
     return load_prompt("system_small" if is_lean(window) else "system")
+
+
+def facts_from_query(query: str, interaction: int) -> Iterator[RetainedFact]:
+    """Extract the constraints in a user's own words, code fences excluded, and the first request of a session.
+    Questions are skipped."""
+    text = _FENCE.sub(" ", query)
+    if interaction == 1 and text.strip():
+        yield RetainedFact("request", "first", " ".join(text.split()[: _MAX_WORDS * 2]), interaction)
+    for sentence in _SENTENCE.split(text):
+        words = " ".join(sentence.split())
+        if words and not words.endswith("?") and len(words.split()) <= _MAX_WORDS and _BINDING.search(words):
+            yield RetainedFact("constraint", words.casefold()[:200], words, interaction)
+
+
+def facts_from_calls(calls: Iterable[ToolCall], interaction: int) -> Iterator[RetainedFact]:
+    """Extract the files read and changed, and the open to-do items. Failed calls are skipped."""
+    for call in calls:
+        if call.error or call.result is None:
+            continue
+        path = call.parameters.get("path")
+        if isinstance(path, str) and call.name in _READS:
+            yield RetainedFact("read", path, path, interaction)
+        elif isinstance(path, str) and call.name in _CHANGES:
+            yield RetainedFact("read", path, "", interaction)
+            yield RetainedFact("changed", path, path, interaction)
+        elif call.name == "todo":
+            items = call.parameters.get("items")
+            rows = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+            todo = [str(row.get("text", "")) for row in rows if row.get("status") != "done"]
+            yield RetainedFact("todo", "list", "; ".join(filter(None, todo)), interaction)
+
+
+def facts_from_answer(text: str, interaction: int) -> Iterator[RetainedFact]:
+    """Extract the findings that an answer reports."""
+    for finding in dedupe_findings(_parse_findings(text)):
+        path, line, smell = finding.key
+        words = f"{path}:{line} {smell}: {finding.message}" if finding.message else f"{path}:{line} {smell}"
+        yield RetainedFact("finding", f"{path}:{line}:{smell}", words, interaction)
+
+
+def _parse_findings(text: str) -> Iterator[Finding]:
+    """Parse the findings in a text's JSON: every object with a place and a smell type, at any depth."""
+    if not _REPORTS.search(text):
+        return
+    # late: few texts hold any
+    from swecli.llm.lenient_json import find_json_values  # noqa: PLC0415
+    from swecli.models.finding_rows import find_rows, parse_finding  # noqa: PLC0415
+
+    for found in find_json_values(text):
+        for row in find_rows(found.value, []):
+            finding = parse_finding(row, 0, [])
+            if finding is not None and finding.line:
+                yield finding
+
+
+def dedupe_findings(findings: Iterable[_AnyFinding]) -> list[_AnyFinding]:
+    """Return the findings (or dicts with `code_smell_type` or `codeSmellType`) in their order without duplicates: of
+    those with the same path, line and smell type the first is kept."""
+    first: dict[str, _AnyFinding] = {}
+    for one in findings:
+        if isinstance(one, dict):
+            kind = one.get("code_smell_type", one.get("codeSmellType"))
+            key: tuple[Any, ...] = (one.get("path"), one.get("line"), kind)
+        else:
+            key = one.key
+        first.setdefault(repr(key), one)  # as text: a model may send a list instead of a number
+    return list(first.values())

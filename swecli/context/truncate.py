@@ -1,11 +1,11 @@
-"""Smaller requests: old messages cut away, by the plain rule for two roles and the pair-safe one for real histories;
-old results as stubs, long texts as head and tail; a review's window; and the decision between a summary and a cut."""
+"""Reduces a history: truncates old messages, with calls and results kept together; replaces old results by stubs; cuts
+long texts; and decides between a summary and a truncation."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import floor
 from typing import Any
@@ -21,9 +21,8 @@ _TRUNCATE_FRACTION = 0.5
 
 @dataclass(slots=True)
 class TruncateResponse:
-    """Outcome of one decision. `cost` in US dollars; `prev_context_tokens` before, with the last message,
-    `new_context_tokens` after a summary, None where there was none; `error` says why a condenser's answer was not
-    taken."""
+    """Result of one decision. `cost` is in US dollars; `prev_context_tokens` includes the last message;
+    `new_context_tokens` is None without a summary; `error` is why a condenser's answer was rejected."""
 
     messages: list[ApiMessage]
     summary: str = ""
@@ -35,9 +34,9 @@ class TruncateResponse:
 
 @dataclass(slots=True, kw_only=True)
 class TruncateOptions:
-    """All that one decision depends on. `total_tokens` leaves out the last message; `auto_condense_context_percent` is
-    the global threshold, `profile_thresholds` the profiles' own (-1 inherits); `count_tokens` counts a text; `condense`
-    makes a summary, None where none can be made; `allowed` tokens where more is known of the model than its window."""
+    """Inputs of one decision. `total_tokens` excludes the last message; `auto_condense_context_percent` is the global
+    threshold, `profile_thresholds` the profiles' own (-1 inherits); `count_tokens` counts a text; `condense` makes a
+    summary (None: disabled); `allowed` replaces the limit computed from the window."""
 
     messages: list[ApiMessage]
     total_tokens: int
@@ -59,20 +58,21 @@ _Condense = Callable[[TruncateOptions], Awaitable[TruncateResponse]]
 
 
 def truncate_conversation(messages: list[ApiMessage], frac_to_remove: float) -> list[ApiMessage]:
-    """Remove a fraction of a plain user/assistant list once: index 0 stays; of the others `floor((n - 1) *
-    frac_to_remove)`, rounded down to an even number, go from the front. Seven messages at 0.5 lose two. Knows nothing
-    of calls: see `truncate_safely`. Raises ValueError when `frac_to_remove` is not between 0 and 1."""
+    """Remove a fraction of a plain user/assistant list: index 0 stays; of the others the first `floor((n - 1) *
+    frac_to_remove)`, rounded down to an even number, are removed. Seven messages at 0.5 lose two. Ignores calls: see
+    `truncate_safely`. Raises ValueError unless 0 <= `frac_to_remove` <= 1."""
     if not 0 <= frac_to_remove <= 1:
-        raise ValueError(f"the fraction to remove is between 0 and 1, got {frac_to_remove}")
+        raise ValueError(f"frac_to_remove must be between 0 and 1, got {frac_to_remove}")
     share = floor(max(0, len(messages) - 1) * frac_to_remove)
     return messages[:1] + messages[1 + share - share % 2 :]
 
 
 def truncate_safely(messages: list[ApiMessage], fraction: float = _TRUNCATE_FRACTION) -> list[ApiMessage]:
-    """Remove about `fraction` of a legal history behind its first user message; it stays legal. The system message, the
-    first and the last user message and the newest step stay. The cut moves on to the next safe boundary: before a user
-    message, or an assistant message. Where two user messages would meet, one line says that something is missing. When
-    nothing can be removed an equal list comes back."""
+    """Remove about `fraction` of a valid history after its first user message; the result is valid.
+
+    The system message, the first and the last user message and the newest step stay. The cut moves forward to the next
+    user or assistant message. A stub separates two user messages that would meet. If nothing can be removed an equal
+    list is returned."""
     users = [i for i, message in enumerate(messages) if message["role"] == "user"]
     if not users:
         return list(messages)
@@ -87,18 +87,18 @@ def truncate_safely(messages: list[ApiMessage], fraction: float = _TRUNCATE_FRAC
     newest = max((i for i, message in enumerate(steps) if message["role"] == "assistant"), default=0)
     from_steps = min(_safe_boundary(steps, share - from_middle), newest) if share > from_middle else 0
     middle, steps = middle[from_middle:], steps[from_steps:]
-    behind = [*middle, *turn]
-    joint = [{"role": "assistant", "content": LEFT_OUT}] if behind and behind[0]["role"] == "user" else []
-    shorter = [*head, *joint, *behind, *steps]
+    rest = [*middle, *turn]
+    stub = [{"role": "assistant", "content": LEFT_OUT}] if rest and rest[0]["role"] == "user" else []
+    shorter = [*head, *stub, *rest, *steps]
     return shorter if len(shorter) < len(messages) else list(messages)
 
 
 def loop_window(
     messages: list[ApiMessage], loop: int, after_loop: int = 5, more_than: int = 15, keep_last: int = 10
 ) -> list[ApiMessage]:
-    """What a review loop goes on with: after `after_loop` loops (`loop` counts from 1), where there are more than
-    `more_than` messages, the first and the newest `keep_last`. The cut moves forward past results whose call would be
-    missing; where only such results would be left it moves back to their call."""
+    """Return the messages that a review loop continues with: after `after_loop` loops (`loop` counts from 1), if there
+    are more than `more_than` messages, the first and the newest `keep_last`. The cut moves forward past results whose
+    call would be missing, or back to their call if only such results would remain."""
     if loop <= after_loop or len(messages) <= more_than or not messages:
         return list(messages)
     if keep_last <= 0:
@@ -113,9 +113,11 @@ def loop_window(
 
 
 async def truncate_conversation_if_needed(options: TruncateOptions) -> TruncateResponse:
-    """Decide once: nothing, a summary, or one truncation of a half. A summary is asked for when it is enabled, there is
-    a condenser, and the context (with its last message) has reached the effective threshold or exceeds what is allowed;
-    truncation follows if it is still too large. A condenser that fails never raises here: its reason is in `error`."""
+    """Return the messages unchanged, summarised, or truncated by half.
+
+    A summary is requested if it is enabled, there is a condenser, and the context (with its last message) has reached
+    the effective threshold or exceeds the allowed tokens; truncation follows if it is still too large. A failure of the
+    condenser is not raised but returned in `error`."""
     last = options.messages[-1].get("content") if options.messages else None
     before = options.total_tokens + estimate_token_count(last, options.count_tokens)
     allowed = options.allowed or allowed_tokens(options.context_window, options.max_tokens)
@@ -136,13 +138,13 @@ async def truncate_conversation_if_needed(options: TruncateOptions) -> TruncateR
 
 
 async def _try_condensing(options: TruncateOptions, condense: _Condense, before: int) -> TruncateResponse:
-    """Ask for a summary, and judge what comes back; `before` is the size in tokens until now. The answer is taken when
-    it has messages and a summary and is smaller than what it replaces; else `error` is set and the messages are the old
+    """Request a summary and validate it; `before` is the current size in tokens. The answer is accepted if it has
+    messages and a summary and is smaller than what it replaces; otherwise `error` is set and the messages are the old
     ones."""
     untouched = TruncateResponse(messages=options.messages, prev_context_tokens=before)
     try:
         answer = await condense(options)
-    except Exception as failure:  # noqa: BLE001  # a condenser is foreign code: its failure is a value here
+    except Exception as failure:  # noqa: BLE001  # a condenser may raise anything
         return replace(untouched, error=f"condensing failed: {failure or type(failure).__name__}")
     if not isinstance(answer, TruncateResponse):
         return replace(untouched, error="condensing returned nothing")
@@ -163,30 +165,30 @@ def _size(messages: list[ApiMessage], options: TruncateOptions) -> int:
 
 
 def _safe_boundary(messages: list[ApiMessage], wanted: int) -> int:
-    """The first index from `wanted` on that does not stand between a call and its result."""
+    """Return the first index from `wanted` on that does not separate a call from its result."""
     while wanted < len(messages) and messages[wanted]["role"] == "tool":
         wanted += 1
     return wanted
 
 
 _KEPT_RESULTS = 5
-_ROOM_FOR_A_RESULT = 4_000  # tokens of what a request may have, for each result that is kept
+_TOKENS_PER_RESULT = 4_000  # of a request's limit, for each result that is kept
 _WORTH_CLEARING = 300  # characters
-# Longest text that is kept, in characters, from one try to the next.
+# Maximum length of a text in characters, from one attempt to the next.
 CAPS = (40_000, 20_000, 10_000, 5_000, 2_000, 1_000, 500, 200)
 
 _NOTICE = re.compile(r"\A\[Cut to save room: [^\n]*\]\n")
 _CLEARED = "[Cleared to save room: "
 
 
-def results_kept(limit: int | None) -> int:
-    """How many of the newest results stay in a request that may have so many tokens (None: as many as it takes)."""
-    return _KEPT_RESULTS if limit is None else min(_KEPT_RESULTS, max(1, limit // _ROOM_FOR_A_RESULT))
+def count_kept_results(limit: int | None) -> int:
+    """Return how many of the newest results a request with that token limit keeps (None: unknown)."""
+    return _KEPT_RESULTS if limit is None else min(_KEPT_RESULTS, max(1, limit // _TOKENS_PER_RESULT))
 
 
 def clear_old_results(messages: list[ApiMessage], keep: int = _KEPT_RESULTS) -> tuple[list[ApiMessage], int]:
-    """Replace all results but the newest `keep` by stubs that name the call, those of the newest step never; and how
-    many were replaced."""
+    """Replace all results except the newest `keep` and those of the newest step by stubs that name the call. Returns
+    the messages and the number of stubs."""
     results = [i for i, message in enumerate(messages) if message["role"] == "tool"]
     step = max((i for i, message in enumerate(messages) if message["role"] == "assistant"), default=len(messages))
     kept = max(0, len(results) - keep)
@@ -194,14 +196,15 @@ def clear_old_results(messages: list[ApiMessage], keep: int = _KEPT_RESULTS) -> 
     for i in results[:kept]:
         text = messages[i]["content"]
         if i < step and len(text) > _WORTH_CLEARING and not text.startswith(_CLEARED):
-            name = _short(str(messages[i].get("tool_call_id")))
+            name = _strip_signature(str(messages[i].get("tool_call_id")))
             stub = f"{_CLEARED}a result of {len(text)} characters. read_result {name} gives it back.]"
             out[i], count = messages[i] | {"content": stub}, count + 1
     return out, count
 
 
 def clear_old_pictures(messages: list[ApiMessage]) -> tuple[list[ApiMessage], int]:
-    """Leave out the pictures of all user messages but the newest, each with a line in their place; and how many."""
+    """Remove the pictures of all user messages except the newest, each with a note in their place. Returns the messages
+    and the number of pictures."""
     newest = max((i for i, message in enumerate(messages) if message["role"] == "user"), default=0)
     old = {i: message for i, message in enumerate(messages[:newest]) if message.get(IMAGES)}
     out = list(messages)
@@ -211,28 +214,31 @@ def clear_old_pictures(messages: list[ApiMessage]) -> tuple[list[ApiMessage], in
 
 
 def shrink_results(messages: list[ApiMessage], cap: int) -> list[ApiMessage]:
-    """Cut every tool result that is longer than `cap` characters down to it."""
-    return [_shrunk(m, cap, _short(str(m.get("tool_call_id")))) if m["role"] == "tool" else m for m in messages]
+    """Cut every tool result to `cap` characters."""
+    return [
+        _cut_message(m, cap, _strip_signature(str(m.get("tool_call_id")))) if m["role"] == "tool" else m
+        for m in messages
+    ]
 
 
 def shrink_queries(messages: list[ApiMessage], cap: int) -> list[ApiMessage]:
-    """Cut the user's texts that are longer than `cap` characters, but for the newest one, which is asked now."""
+    """Cut every user message except the newest to `cap` characters."""
     newest = max((i for i, message in enumerate(messages) if message["role"] == "user"), default=0)
-    return [_shrunk(m, cap) if m["role"] == "user" and i < newest else m for i, m in enumerate(messages)]
+    return [_cut_message(m, cap) if m["role"] == "user" and i < newest else m for i, m in enumerate(messages)]
 
 
 def shrink_answers(messages: list[ApiMessage], cap: int) -> list[ApiMessage]:
-    """Cut the assistant's texts, and the texts in its calls' arguments, that are longer than `cap` characters."""
-    out = [_shrunk(message, cap) if message["role"] == "assistant" else message for message in messages]
+    """Cut the assistant's texts, and the strings in its calls' arguments, to `cap` characters."""
+    out = [_cut_message(message, cap) if message["role"] == "assistant" else message for message in messages]
     for i, message in enumerate(out):
         if message["role"] == "assistant" and (calls := message.get("tool_calls")):
-            out[i] = message | {"tool_calls": [_shrunk_call(call, cap) for call in calls]}
+            out[i] = message | {"tool_calls": [_cut_call(call, cap) for call in calls]}
     return out
 
 
-def cut(text: str, cap: int, name: str = "") -> str:
-    """The text in about `cap` characters (not below 200): a notice, then its head and its tail; never longer. One that
-    was cut before is cut again without stacking notices; `name` is the id of the call it belongs to."""
+def cut_text(text: str, cap: int, name: str = "") -> str:
+    """Return a notice, the head and the tail of a text in about `cap` characters (at least 200), never more than the
+    text. The notice of an earlier cut is kept. `name` is the id of the call the text belongs to."""
     if len(text) <= cap:
         return text
     cap = max(cap, 200)
@@ -246,42 +252,31 @@ def cut(text: str, cap: int, name: str = "") -> str:
     return shorter if len(shorter) < len(text) else text
 
 
-def characters(messages: list[ApiMessage]) -> int:
-    """Characters of all that stands in the messages, calls included, images left out."""
-    return sum(len(text) for message in messages for text in _texts(message))
-
-
-def _texts(message: ApiMessage) -> Iterator[str]:
-    yield message.get("content") or ""
-    for call in message.get("tool_calls") or ():
-        yield from (call["function"]["name"], call["function"]["arguments"])
-
-
-def _short(call_id: str) -> str:
-    """The id as it is shown: without the signature some services hang on to it, which may be thousands long."""
+def _strip_signature(call_id: str) -> str:
+    """Return the id without the signature that some services append, which may have thousands of characters."""
     return call_id.split(SIGNED, 1)[0]
 
 
-def _shrunk(message: ApiMessage, cap: int, name: str = "") -> ApiMessage:
-    return message | {"content": cut(message["content"], cap, name)} if message.get("content") else message
+def _cut_message(message: ApiMessage, cap: int, name: str = "") -> ApiMessage:
+    return message | {"content": cut_text(message["content"], cap, name)} if message.get("content") else message
 
 
-def _shrunk_call(call: dict[str, Any], cap: int) -> dict[str, Any]:
+def _cut_call(call: dict[str, Any], cap: int) -> dict[str, Any]:
     arguments = call["function"]["arguments"]
     if len(arguments) <= cap:
         return call
     try:
-        shorter = json.dumps(_shrunk_value(json.loads(arguments), cap), ensure_ascii=False)
-    except RecursionError:  # nested deeper than can be walked: it stays as it is
+        shorter = json.dumps(_cut_value(json.loads(arguments), cap), ensure_ascii=False)
+    except RecursionError:  # nested too deep to be walked
         return call
     return call | {"function": call["function"] | {"arguments": min(shorter, arguments, key=len)}}
 
 
-def _shrunk_value(value: Any, cap: int) -> Any:
+def _cut_value(value: Any, cap: int) -> Any:
     if isinstance(value, str):
-        return cut(value, cap)
+        return cut_text(value, cap)
     if isinstance(value, dict):
-        return {key: _shrunk_value(item, cap) for key, item in value.items()}
+        return {key: _cut_value(item, cap) for key, item in value.items()}
     if isinstance(value, list):
-        return [_shrunk_value(item, cap) for item in value]
+        return [_cut_value(item, cap) for item in value]
     return value

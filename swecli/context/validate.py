@@ -1,4 +1,4 @@
-"""Makes any history legal: the one validator every outgoing request goes through."""
+"""Normalizes a history: the validator of every outgoing request."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ _BAD_ESCAPE = re.compile(r"\\u(0000|[dD][89a-fA-F])")
 _BAD_NAME = re.compile(r"[^A-Za-z0-9_-]")
 _MAX_NAME = 64
 _MAX_ID = 40
-# How litellm marks the part of a call's id that holds Gemini's signature; it takes it off for other services.
+# litellm's mark before Gemini's signature in a call's id; litellm strips both for other services.
 SIGNED = "__thought__"
 
 
 def clean_text(text: str) -> str:
-    """The text as valid UTF-8 for any provider: no NUL, a replacement character for each lone surrogate."""
+    """Return the text as valid UTF-8: NUL removed, lone surrogates replaced."""
     return _BAD_TEXT.sub(lambda m: "" if m[0] == "\x00" else "\ufffd", text)
 
 
-def legal(messages: list[ApiMessage]) -> list[ApiMessage]:
-    """The same history as every provider takes it, of messages in the shape of `ChatMessage.to_api`. The input is not
-    changed; a legal one comes out equal.
+def normalize(messages: list[ApiMessage]) -> list[ApiMessage]:
+    """Return a history that every provider accepts, of messages in the shape of `ChatMessage.to_api`. The input is not
+    changed; a valid one is returned equal.
 
-    One system message, first; then a user message; no two messages of one side in a row; each assistant message says or
-    calls something; ids of calls are unique; each call is answered right behind its message, in order, by its own
-    result or a stub; a result without a call is dropped; arguments are a JSON object as text; all text is valid UTF-8.
-    What a message becomes depends only on those before it and its own results: a longer history begins the same."""
+    One system message comes first, then a user message; roles alternate; each assistant message has text or calls; call
+    ids are unique; each call is followed, in order, by its own result or a stub; a result without a call is dropped;
+    arguments are a JSON object as text; all text is valid UTF-8. The output for a message depends only on earlier
+    messages and its own results, so a longer history has the same prefix."""
     history = _History()
     for message in messages:
         history.add(_clean(message))
-    return [*_one_system(history.system), *history.messages]
+    return [*_merge_system(history.system), *history.messages]
 
 
 @dataclass(slots=True)
@@ -50,13 +50,13 @@ class _History:
     messages: list[ApiMessage] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
     copies: dict[str, int] = field(default_factory=dict)
-    # Id as it was given → the stubs under it that still wait for a result.
-    waiting: dict[str, list[ApiMessage]] = field(default_factory=dict)
+    # Original id → the stubs under it that have no result yet.
+    unanswered: dict[str, list[ApiMessage]] = field(default_factory=dict)
 
     def add(self, message: ApiMessage) -> None:
         role = message.get("role")
         if role == "tool":
-            self._take_result(message)
+            self._add_result(message)
         elif role == "assistant":
             self._add_assistant(message)
         elif role in ("system", "developer") and not self.messages:
@@ -68,7 +68,7 @@ class _History:
         return str(self.messages[-1]["role"]) if self.messages else ""
 
     def _add_user(self, message: ApiMessage) -> None:
-        if _blank(message.get("content")):
+        if _is_blank(message.get("content")):
             message = message | {"content": EMPTY_TEXT}
         if self._last_role() == "user":
             self.messages.append({"role": "assistant", "content": INTERRUPTED_REPLY})
@@ -77,7 +77,7 @@ class _History:
     def _add_assistant(self, message: ApiMessage) -> None:
         calls = message.get("tool_calls") or []
         message = _without(message, "tool_calls", "tool_call_id")
-        if _blank(message.get("content")):
+        if _is_blank(message.get("content")):
             if not calls:
                 return
             message = message | {"content": None}
@@ -85,23 +85,23 @@ class _History:
             stub = GO_ON if self.messages else EARLIER_LEFT_OUT
             self.messages.append({"role": "user", "content": stub})
         self.messages.append(message)
-        fresh: dict[str, list[ApiMessage]] = {}
+        stubs: dict[str, list[ApiMessage]] = {}
         for call in calls:
-            made = self._call(call)
+            made = self._normalize_call(call)
             message.setdefault("tool_calls", []).append(made)
             self.messages.append({"role": "tool", "tool_call_id": made["id"], "content": INTERRUPTED_RESULT})
-            fresh.setdefault(call["id"], []).append(self.messages[-1])
-        # A new call under an old id: from here on results under it are the new one's.
-        self.waiting.update(fresh)
+            stubs.setdefault(call["id"], []).append(self.messages[-1])
+        # Results under an id that is used again belong to the newer call.
+        self.unanswered.update(stubs)
 
-    def _call(self, call: dict[str, Any]) -> dict[str, Any]:
+    def _normalize_call(self, call: dict[str, Any]) -> dict[str, Any]:
         function = call["function"]
         name = _BAD_NAME.sub("_", function["name"])[:_MAX_NAME] or "unknown"
-        fixed = {"function": function | {"name": name, "arguments": _arguments(function["arguments"])}}
-        return {**call, "id": self._unique(call["id"]), "type": "function", **fixed}
+        fixed = {"function": function | {"name": name, "arguments": _normalize_arguments(function["arguments"])}}
+        return {**call, "id": self._unique_id(call["id"]), "type": "function", **fixed}
 
-    def _unique(self, given: str) -> str:
-        # ids that carry a signature stay whole: the service that made them needs it
+    def _unique_id(self, given: str) -> str:
+        # an id with a signature is kept: the service that made it needs it
         name = base = given if SIGNED in given else _BAD_NAME.sub("_", given)[:_MAX_ID] or "call"
         while name in self.used:
             self.copies[base] = self.copies.get(base, 1) + 1
@@ -110,38 +110,38 @@ class _History:
         self.used.add(name)
         return name
 
-    def _take_result(self, message: ApiMessage) -> None:
-        if stubs := self.waiting.get(str(message.get("tool_call_id") or "")):
+    def _add_result(self, message: ApiMessage) -> None:
+        if stubs := self.unanswered.get(str(message.get("tool_call_id") or "")):
             result = stubs.pop(0)
             found = {"content": message.get("content") or "", "tool_call_id": result["tool_call_id"]}
             result.clear()
             result.update(_without(message, "tool_calls") | found)
 
 
-def _one_system(found: list[ApiMessage]) -> list[ApiMessage]:
+def _merge_system(found: list[ApiMessage]) -> list[ApiMessage]:
     if len(found) < 2:
         return found
-    return [found[0] | {"content": "\n\n".join(m["content"] for m in found if not _blank(m["content"]))}]
+    return [found[0] | {"content": "\n\n".join(m["content"] for m in found if not _is_blank(m["content"]))}]
 
 
-def _blank(content: str | None) -> bool:
+def _is_blank(content: str | None) -> bool:
     return not (content or "").strip()
 
 
-def _arguments(text: str) -> str:
-    """The arguments as the text of a JSON object; what is none is kept as one field's text."""
+def _normalize_arguments(text: str) -> str:
+    """Return the text of a JSON object; any other text becomes the value of one field."""
     text = text or "{}"
     try:
-        value = json.loads(text, parse_constant=int)  # NaN and Infinity are no JSON
+        value = json.loads(text, parse_constant=int)  # NaN and Infinity are not JSON
         cleaned = _clean(value) if _BAD_ESCAPE.search(text) else value
         if isinstance(value, dict):
-            return text if cleaned == value else _dump(cleaned)
-    except (ValueError, RecursionError):  # no JSON, or nested deeper than any tool asks for
+            return text if cleaned == value else _to_json(cleaned)
+    except (ValueError, RecursionError):  # not JSON, or nested too deep
         pass
-    return _dump({_MALFORMED: text})
+    return _to_json({_MALFORMED: text})
 
 
-def _dump(value: dict[str, Any]) -> str:
+def _to_json(value: dict[str, Any]) -> str:
     return clean_text(json.dumps(value, ensure_ascii=False, default=str))
 
 
@@ -150,7 +150,7 @@ def _without(message: ApiMessage, *keys: str) -> ApiMessage:
 
 
 def _clean(value: Any) -> Any:
-    """A copy with all text cleaned; text that is clean already is the same object."""
+    """Return a copy with `clean_text` applied to all strings."""
     if isinstance(value, str):
         return value if value.isascii() and "\x00" not in value else clean_text(value)
     if isinstance(value, dict):

@@ -65,11 +65,11 @@ class Background:
     def name(self, agent: Agent) -> None:
         """Let the small model, where there is one, name a session that has no title."""
         # late: behind the first turn
-        from swecli.agent.turn_record import give_title, wants_title  # noqa: PLC0415
+        from swecli.agent.turn import generate_title, needs_title  # noqa: PLC0415
 
         small = agent.condense_model
-        if small is not None and wants_title(agent.sessions.current_session):
-            self.start(give_title(agent.sessions, small))
+        if small is not None and needs_title(agent.sessions.current_session):
+            self.start(generate_title(agent.sessions, small))
 
     def catch_up(self, learning: LearningService) -> None:
         """Reflect on turns that earlier runs left unlearned; a turn of now has to wait for one of them at most."""

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from swecli.context.retained_facts import from_answer, from_calls, from_query
+from swecli.context.system_message import facts_from_answer, facts_from_calls, facts_from_query
 from swecli.models.errors import BadInput, StoreError
 from swecli.store.records import FileChange, FileState, UndoStep
 from swecli.store.session_manager import SessionManager
@@ -235,8 +235,8 @@ class TurnHistory:
         them."""
         session, facts = self._sessions.session, {}
         for message in session.messages:
-            number, parse = message.interaction, from_query if message.role == "user" else from_answer
-            for fact in (*parse(message.content, number), *from_calls(message.tool_calls, number)):
+            number, parse = message.interaction, facts_from_query if message.role == "user" else facts_from_answer
+            for fact in (*parse(message.content, number), *facts_from_calls(message.tool_calls, number)):
                 facts[fact.kind, fact.key] = fact
         known = session.context.facts
         self._sessions.context.keep(session, [fact for key, fact in facts.items() if key not in known and fact.text])

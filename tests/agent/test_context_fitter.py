@@ -13,10 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swecli.agent.context_fitter import ContextFitter
-from swecli.agent.turn import StepPlace
-from swecli.agent.turn_record import TurnRecord
+from swecli.agent.turn import StepPlace, TurnRecord
 from swecli.config.settings import Settings
-from swecli.context.epochs import SYSTEM_KEY, edited, interaction_of, key_of, lawful, plain
+from swecli.context.epochs import SYSTEM_KEY, apply_edits, interaction_of, key_of, normalize_keyed, strip_keys
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
 from swecli.models.context import KEY, Epoch, Reduction
@@ -47,7 +46,7 @@ def keyed(history: list[Message]) -> list[ApiMessage]:
             continue
         number, place = (number + 1, 0) if message["role"] == "user" else (number, place + 1)
         out.append(message | {KEY: f"{number}.{place}"})
-    return lawful(out)
+    return normalize_keyed(out)
 
 
 class Climb:
@@ -76,7 +75,7 @@ class Climb:
 
     def fit(self) -> list[Event]:
         fitted = asyncio.run(self.fitter.fit(self.messages, self.at))
-        events = self.record.take(fitted)
+        events = [event for effect in fitted.effects if (event := self.record.store(effect)) is not None]
         self.messages, self.last = fitted.keyed, fitted
         if fitted.failure is not None:
             raise fitted.failure
@@ -89,7 +88,8 @@ class Climb:
         epoch = context.epoch
         assert epoch is not None
         shown = [m for m in self.raw[1:] if interaction_of(m) >= epoch.first or interaction_of(m) in epoch.pins]
-        return lawful(edited(lawful([self.raw[0] | {"content": epoch.system}, *shown]), context.edits))
+        messages = normalize_keyed([self.raw[0] | {"content": epoch.system}, *shown])
+        return normalize_keyed(apply_edits(messages, context.edits))
 
 
 def summaries() -> Any:
@@ -115,7 +115,7 @@ def check(climb: Climb) -> None:
     after = climb.messages
     reductions = [event for event in events if event.type == "context_reduced"]
     assert all(event.after < event.before for event in reductions)  # type: ignore[union-attr]
-    assert complaint(plain(after)) == ""
+    assert complaint(strip_keys(after)) == ""
     stayed = [m for m in after if interaction_of(m) in pins and not key_of(m).endswith("+")]
     assert stayed == [m for m in climb.raw if interaction_of(m) in pins]
     asked = next(m for m in reversed(climb.raw) if m["role"] == "user")
@@ -152,7 +152,7 @@ def notices(events: list[Event]) -> Iterator[str]:
 
 def grow(climb: Climb, steps: int) -> None:
     climb.messages += keyed(long_turn(steps))[2:]
-    climb.messages = lawful([m | {KEY: f"1.{n}"} for n, m in enumerate(climb.messages)])
+    climb.messages = normalize_keyed([m | {KEY: f"1.{n}"} for n, m in enumerate(climb.messages)])
 
 
 def test_a_failed_summary_is_tried_again_as_the_conversation_grows_and_a_success_ends_it() -> None:
@@ -186,7 +186,7 @@ def test_more_than_two_reductions_in_four_steps_are_reported_and_then_it_is_cut_
     for step in range(1, 4):
         climb.at = replace(climb.at, step=step)
         said += [line for line in notices(climb.fit()) if "steps" in line]
-        sizes.append(climb.last.measured.tokens)
+        sizes.append(climb.last.size.tokens)
         grow(climb, 20)
     assert [line.split(":")[0] for line in said] == ["the conversation had to be cut 3 times in 4 steps"]
     assert "tools and system prompt take 9 of" in said[0]
@@ -198,7 +198,7 @@ def test_a_named_limit_holds_for_the_shape_it_was_named_for() -> None:
     climb.fit()
     error = ContextOverflow("too long")
     error.limit = 4_000
-    climb.fitter.refused(error, climb.last)
+    climb.fitter.record_refusal(error, climb.last)
     assert climb.fitter.limits.allowed == 2_600
     climb.settings = climb.by_rules(max_tokens=500)
     assert climb.fitter.limits.allowed is None, "a shorter answer is another request"
@@ -208,15 +208,16 @@ def test_a_provider_that_cuts_silently_is_found_out_and_one_that_cannot_count_is
     climb = Climb(long_turn(40), online(["x"], context_window=100_000))
     climb.fit()
     sent = climb.last
-    assert not climb.fitter.counted(Usage(input=sent.counted * 2), sent).cut
+    climb.fitter.check_usage(Usage(input=sent.counted * 2), sent)
     assert climb.fitter.known.scales == {"scripted/test": 2.0}
-    assert not climb.fitter.counted(Usage(input=11), sent).cut, "no window is that small: this is not a count"
+    climb.fitter.check_usage(Usage(input=11), sent)  # no window is that small: this is not a count
     assert climb.fitter.known.scales == {"scripted/test": 2.0}
-    suspected = climb.fitter.counted(Usage(input=2_048), sent)
-    assert not suspected.cut, "one witness is not a proof"
-    assert "may have been cut" in suspected.notice
+    notice = climb.fitter.check_usage(Usage(input=2_048), sent)
+    assert "may have been truncated" in notice, "one witness is not a proof"
     larger = replace(sent, counted=sent.counted + 500)
-    assert climb.fitter.counted(Usage(input=2_050), larger).cut == sent.counted * 2, "as much as was read in full"
+    with pytest.raises(ContextOverflow) as raised:
+        climb.fitter.check_usage(Usage(input=2_050), larger)
+    assert raised.value.limit == sent.counted * 2, "as much as was read in full"
 
 
 def test_a_summary_that_was_refused_leaves_no_row_when_truncation_follows() -> None:

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from swecli.agent.replay import ReplayAgent
+from swecli.config.settings import Settings
 from swecli.context.replay.history import History, as_sent, read_history
-from swecli.context.replay.run import RELATIVE, Assumed, Prices, SentTurn
-from swecli.context.system_message import load_prompt, system_prompt
-from swecli.context.tokens import TokenCounter
+from swecli.context.replay.run import RELATIVE, Assumptions, Prices, ReplayedTurn
 from swecli.llm.price_table import prepare_environment
 from swecli.models.message import ModelRequest
 from swecli.models.window import WindowSpec
@@ -51,13 +50,13 @@ async def recorded(tmp_path: Path, **settings: Any) -> tuple[SessionManager, lis
     return runtime.sessions, model.requests
 
 
-async def replayed(past: SessionManager, **settings: Any) -> tuple[SessionManager, list[SentTurn], History]:
+async def replayed(past: SessionManager, **settings: Any) -> tuple[SessionManager, list[ReplayedTurn], History]:
     session = past.current_session
     assert session is not None
     past.load_back_to(1)
     specs = ToolRegistry.discover().specs()
-    history = read_history(session, TokenCounter(), system_prompt(WINDOW), load_prompt("condense"), specs)
-    assumed = Assumed(Prices("m", "USD", RELATIVE, max_output=OUTPUT), session.window, WINDOW, summary_tokens=400)
+    history = read_history(session, Settings(), WINDOW, specs)
+    assumed = Assumptions(Prices("m", "USD", RELATIVE, max_output=OUTPUT), session.window, WINDOW, summary_tokens=400)
     again = SessionManager(open_database(":memory:"))
     agent = ReplayAgent(history, assumed, make_start(learn=False, **settings).settings, again)
     return again, [sent async for sent, _ in agent.replay()], history

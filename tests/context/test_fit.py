@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swecli.context import fit as ladder
-from swecli.context.budget import MAX_CHARACTERS, request_limit
-from swecli.context.fit import Reduced, RequestLimits, measure
+from swecli.context.budget import MAX_CHARACTERS, RequestLimits, count_characters, measure, request_limit
+from swecli.context.fit import RungResult
 from swecli.context.tokens import TokenCounter
-from swecli.context.truncate import characters
 from swecli.models.errors import ContextFull
 from tests.support.histories import Message, call, complaint, legal_histories, result
 
@@ -35,7 +34,7 @@ def chat(turns: int, size: int) -> list[Message]:
 @dataclass
 class Fit:
     messages: list[Message]
-    reduced: list[Reduced]
+    reduced: list[RungResult]
     tokens: int
     limit: int | None
     estimated: bool
@@ -145,7 +144,7 @@ def test_where_the_window_is_unknown_characters_decide() -> None:
     assert fit(small, 0, COUNTER, None).reduced == []
     fitted = fit(large, 0, COUNTER, None)
     assert hows(fitted) == ["truncate"]
-    assert (fitted.limit, characters(fitted.messages) <= MAX_CHARACTERS) == (None, True)
+    assert (fitted.limit, count_characters(fitted.messages) <= MAX_CHARACTERS) == (None, True)
     with pytest.raises(ContextFull, match="characters"):
         fit(turn(query="z" * 600_000), 0, COUNTER, None)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swecli.context.epochs import Moment, opening
+from swecli.context.epochs import OpeningConditions, next_opening
 from swecli.context.prepare import PreparedRequest, RequestInput, build_request, past_request, prepare_messages
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
@@ -43,13 +43,13 @@ def session_of(count: int, **fields: object) -> Session:
 def prepared(
     session: Session,
     query: str = "Now",
-    moment: Moment = Moment(),  # noqa: B008 - frozen
+    conditions: OpeningConditions = OpeningConditions(),  # noqa: B008 - frozen
     instructions: str = "",
     notes: tuple[str, ...] = (),
 ) -> PreparedRequest:
     head = HeadParts("You help.", instructions, tuple(session.playbook.live_bullets()))
-    begins = opening(session, session.window, query, moment, past_request(session), COUNTER)
-    return build_request(RequestInput(session, query, query, head, notes, session.window, begins), COUNTER)
+    begins = next_opening(session, query, conditions, past_request(session), COUNTER)
+    return build_request(RequestInput(session, query, query, head, notes, begins), COUNTER)
 
 
 def go_on(session: Session, ready: PreparedRequest, *answers: ChatMessage) -> None:
@@ -213,17 +213,17 @@ def test_a_cold_cache_and_a_heavy_window_are_cut_early() -> None:
     for _ in range(4):
         go_on(session, prepared(session))
     assert prepared(session).opened is None
-    assert prepared(session, moment=Moment(cold=True)).window == (3, 4)
-    assert prepared(session, moment=Moment(allowed=60)).window == (3, 4)
+    assert prepared(session, conditions=OpeningConditions(cold=True)).window == (3, 4)
+    assert prepared(session, conditions=OpeningConditions(allowed=60)).window == (3, 4)
 
 
 def test_a_heavy_window_is_cut_early_only_where_as_much_leaves_as_stays() -> None:
-    session, allowed = Session("s", window=WindowSpec(2, 9)), Moment(allowed=40_000)
+    session, allowed = Session("s", window=WindowSpec(2, 9)), OpeningConditions(allowed=40_000)
     for _ in range(3):
         go_on(session, prepared(session), answer("word " * 8_000))
-    assert prepared(session, moment=allowed).opened is None, "what stays would be billed in full once more"
+    assert prepared(session, conditions=allowed).opened is None, "what stays would be billed in full once more"
     go_on(session, prepared(session), answer("word " * 8_000))
-    assert prepared(session, moment=allowed).window == (3, 4)
+    assert prepared(session, conditions=allowed).window == (3, 4)
 
 
 def test_a_pinned_turn_stays_before_the_window() -> None:

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swecli.context.truncate import characters, clear_old_results, cut, shrink_answers, shrink_results
-from swecli.context.validate import legal
+from swecli.context.budget import count_characters
+from swecli.context.truncate import clear_old_results, cut_text, shrink_answers, shrink_results
+from swecli.context.validate import normalize
 from tests.support.histories import Message, call, complaint, legal_histories, result
 
 LONG = "".join(f"line {n}\n" for n in range(1000))
@@ -40,7 +41,7 @@ def test_short_results_and_stubs_are_left_alone() -> None:
 
 
 def test_a_cut_text_states_how_to_read_on_and_keeps_head_and_tail() -> None:
-    short = cut(LONG, 500, "c7")
+    short = cut_text(LONG, 500, "c7")
     assert len(short) <= 500
     assert "read_result c7" in short.splitlines()[0]
     assert f"{len(LONG)} characters" in short.splitlines()[0]
@@ -49,7 +50,7 @@ def test_a_cut_text_states_how_to_read_on_and_keeps_head_and_tail() -> None:
 
 
 def test_cutting_a_cut_text_does_not_stack_notices() -> None:
-    twice = cut(cut(LONG, 2000, "c7"), 500, "c7")
+    twice = cut_text(cut_text(LONG, 2000, "c7"), 500, "c7")
     assert len(twice) <= 500
     assert twice.count("Cut to save room") == 1
     assert f"{len(LONG)} characters" in twice
@@ -58,7 +59,7 @@ def test_cutting_a_cut_text_does_not_stack_notices() -> None:
 @given(st.text(max_size=3000), st.integers(0, 3000), st.sampled_from(["", "c7", "i" * 4000]))
 @settings(deadline=None)
 def test_a_cut_never_makes_a_text_longer(text: str, cap: int, name: str) -> None:
-    assert len(cut(text, cap, name)) <= len(text)
+    assert len(cut_text(text, cap, name)) <= len(text)
 
 
 def test_only_results_over_the_cap_are_cut() -> None:
@@ -93,11 +94,11 @@ def test_texts_in_arguments_are_cut_and_stay_an_object() -> None:
 def test_shrinking_keeps_a_history_legal_and_makes_nothing_larger(history: list[Message], cap: int) -> None:
     out = shrink_answers(shrink_results(history, cap), cap)
     assert complaint(out) == ""
-    assert characters(out) <= characters(history)
+    assert count_characters(out) <= count_characters(history)
 
 
 def test_arguments_nested_without_end_are_left_alone() -> None:
     arguments = '{"a": ' + "[" * 900 + "]" * 900 + "}"
     message: Message = {"role": "assistant", "content": None, "tool_calls": [call("a", arguments=arguments)]}
-    assert complaint([{"role": "user", "content": "go"}, *legal([message])[1:]]) == ""
+    assert complaint([{"role": "user", "content": "go"}, *normalize([message])[1:]]) == ""
     assert len(shrink_answers([message], 500)) == 1

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from swecli.context import loop_window, truncate_conversation
 from swecli.context.truncate import LEFT_OUT, truncate_safely
-from swecli.context.validate import legal
+from swecli.context.validate import normalize
 from tests.support.histories import Message, call, complaint, legal_histories, result
 
 NOTE: Message = {"role": "assistant", "content": LEFT_OUT}
@@ -62,7 +62,7 @@ def test_truncation_keeps_first_and_newest_and_removes_an_even_number(count: int
 def test_a_safe_cut_is_legal_and_keeps_first_last_and_newest(history: list[Message]) -> None:
     after = truncate_safely(history)
     assert complaint(after) == ""
-    assert legal(after) == after
+    assert normalize(after) == after
     users = [m for m in history if m["role"] == "user"]
     kept = [m for m in after if m["role"] == "user"]
     assert after[:2] == history[:2]

@@ -8,7 +8,7 @@ import json
 import pytest
 from hypothesis import given, settings
 
-from swecli.context.validate import EARLIER_LEFT_OUT, EMPTY_TEXT, GO_ON, INTERRUPTED_REPLY, clean_text, legal
+from swecli.context.validate import EARLIER_LEFT_OUT, EMPTY_TEXT, GO_ON, INTERRUPTED_REPLY, clean_text, normalize
 from swecli.models.message import INTERRUPTED_RESULT
 from tests.support.histories import Message, call, complaint, legal_histories, result, wild_histories
 from tests.support.strict_provider import openai_rules
@@ -26,22 +26,22 @@ def calling(*names: str) -> Message:
 @settings(max_examples=400, deadline=None)
 @pytest.mark.slow
 def test_any_history_comes_out_legal(history: list[Message]) -> None:
-    assert complaint(legal(history)) == ""
+    assert complaint(normalize(history)) == ""
 
 
 @given(wild_histories)
 @settings(max_examples=200, deadline=None)
 @pytest.mark.slow
 def test_a_second_run_changes_nothing(history: list[Message]) -> None:
-    once = legal(history)
-    assert legal(once) == once
+    once = normalize(history)
+    assert normalize(once) == once
 
 
 @given(wild_histories)
 @settings(max_examples=200, deadline=None)
 @pytest.mark.slow
 def test_the_strict_provider_agrees(history: list[Message]) -> None:
-    body = {"model": "m", "messages": legal([SYSTEM, *history, ASK]), "stream": True}
+    body = {"model": "m", "messages": normalize([SYSTEM, *history, ASK]), "stream": True}
     openai_rules.check(body, {"m"})
     assert json.loads(json.dumps(body, ensure_ascii=False).encode("utf-8")) == body
 
@@ -51,7 +51,7 @@ def test_the_strict_provider_agrees(history: list[Message]) -> None:
 @pytest.mark.slow
 def test_the_input_is_not_changed(history: list[Message]) -> None:
     before = copy.deepcopy(history)
-    legal(history)
+    normalize(history)
     assert history == before
 
 
@@ -60,7 +60,7 @@ def test_the_input_is_not_changed(history: list[Message]) -> None:
 @pytest.mark.slow
 def test_a_legal_history_is_unchanged(history: list[Message]) -> None:
     assert complaint(history) == ""
-    assert legal(history) == history
+    assert normalize(history) == history
 
 
 @given(legal_histories(), legal_histories())
@@ -68,32 +68,32 @@ def test_a_legal_history_is_unchanged(history: list[Message]) -> None:
 @pytest.mark.slow
 def test_a_longer_history_begins_with_the_same_bytes(history: list[Message], more: list[Message]) -> None:
     renamed = json.loads(json.dumps(more).replace('"c', '"d'))[1:]
-    before = json.dumps(legal(history))[:-1]
-    assert json.dumps(legal([*history, *renamed])).startswith(before)
+    before = json.dumps(normalize(history))[:-1]
+    assert json.dumps(normalize([*history, *renamed])).startswith(before)
 
 
 def test_a_call_without_a_result_gets_a_stub_under_its_id() -> None:
-    out = legal([ASK, calling("a", "b"), result("b", "found"), ASK])
+    out = normalize([ASK, calling("a", "b"), result("b", "found"), ASK])
     assert out[2:4] == [result("a", INTERRUPTED_RESULT), result("b", "found")]
 
 
 def test_results_follow_in_the_order_of_the_calls() -> None:
-    assert legal([ASK, calling("a", "b"), result("b"), result("a")])[2:] == [result("a"), result("b")]
+    assert normalize([ASK, calling("a", "b"), result("b"), result("a")])[2:] == [result("a"), result("b")]
 
 
 def test_a_result_that_comes_late_goes_to_its_call() -> None:
-    out = legal([ASK, calling("a"), ASK, result("a", "late")])
+    out = normalize([ASK, calling("a"), ASK, result("a", "late")])
     assert [m["role"] for m in out] == ["user", "assistant", "tool", "user"]
     assert out[2] == result("a", "late")
 
 
 def test_orphan_and_repeated_results_are_dropped() -> None:
-    out = legal([result("z"), ASK, calling("a"), result("a", "first"), result("a", "second"), result("z"), SAY])
+    out = normalize([result("z"), ASK, calling("a"), result("a", "first"), result("a", "second"), result("z"), SAY])
     assert out == [ASK, calling("a"), result("a", "first"), SAY]
 
 
 def test_repeated_ids_become_unique_and_keep_their_own_results() -> None:
-    out = legal([ASK, calling("a"), result("a", "1"), calling("a", "a"), result("a", "2"), result("a", "3")])
+    out = normalize([ASK, calling("a"), result("a", "1"), calling("a", "a"), result("a", "2"), result("a", "3")])
     assert [c["id"] for m in out for c in m.get("tool_calls", [])] == ["a", "a-2", "a-3"]
     assert [(m["tool_call_id"], m["content"]) for m in out if m["role"] == "tool"] == [
         ("a", "1"),
@@ -104,36 +104,36 @@ def test_repeated_ids_become_unique_and_keep_their_own_results() -> None:
 
 def test_a_signed_id_stays_whole_and_others_fit_every_service() -> None:
     signed = "call_1__thought__" + "A+/=" * 30
-    out = legal([ASK, calling(signed, "x" * 50, "with blank"), SAY])
+    out = normalize([ASK, calling(signed, "x" * 50, "with blank"), SAY])
     assert [c["id"] for c in out[1]["tool_calls"]] == [signed, "x" * 40, "with_blank"]
 
 
 def test_two_questions_in_a_row_get_the_missing_answer() -> None:
     stub = {"role": "assistant", "content": INTERRUPTED_REPLY}
-    assert legal([ASK, ASK]) == [ASK, stub, ASK]
+    assert normalize([ASK, ASK]) == [ASK, stub, ASK]
 
 
 def test_empty_answers_go_and_empty_questions_say_so() -> None:
     blank: list[Message] = [{"role": "assistant", "content": c} for c in ("", " \n", None)]
-    assert legal([ASK, *blank, SAY]) == [ASK, SAY]
-    assert legal([{"role": "user", "content": ""}]) == [{"role": "user", "content": EMPTY_TEXT}]
+    assert normalize([ASK, *blank, SAY]) == [ASK, SAY]
+    assert normalize([{"role": "user", "content": ""}]) == [{"role": "user", "content": EMPTY_TEXT}]
 
 
 def test_an_answer_without_its_question_gets_a_line_before_it() -> None:
-    assert legal([SYSTEM, SAY]) == [SYSTEM, {"role": "user", "content": EARLIER_LEFT_OUT}, SAY]
-    assert legal([ASK, SAY, SAY]) == [ASK, SAY, {"role": "user", "content": GO_ON}, SAY]
+    assert normalize([SYSTEM, SAY]) == [SYSTEM, {"role": "user", "content": EARLIER_LEFT_OUT}, SAY]
+    assert normalize([ASK, SAY, SAY]) == [ASK, SAY, {"role": "user", "content": GO_ON}, SAY]
 
 
 def test_system_messages_become_one_and_late_ones_a_users() -> None:
     late = {"role": "system", "content": "later"}
-    out = legal([SYSTEM, {"role": "developer", "content": "Short."}, ASK, SAY, late])
+    out = normalize([SYSTEM, {"role": "developer", "content": "Short."}, ASK, SAY, late])
     assert out == [{"role": "system", "content": "You help.\n\nShort."}, ASK, SAY, late | {"role": "user"}]
 
 
 @pytest.mark.parametrize("given_text", ["[1]", '{"a": ', "NaN", '{"a": Infinity}', "1" * 5000, "[" * 100_000])
 def test_arguments_that_are_no_object_are_kept_as_text(given_text: str) -> None:
     message: Message = {"role": "assistant", "content": None, "tool_calls": [call("a", arguments=given_text)]}
-    fixed = legal([ASK, message])[1]["tool_calls"][0]["function"]["arguments"]
+    fixed = normalize([ASK, message])[1]["tool_calls"][0]["function"]["arguments"]
     assert json.loads(fixed) == {"malformed_arguments": given_text}
 
 
@@ -141,7 +141,7 @@ def test_escaped_emoji_in_arguments_stay_as_they_are_and_half_ones_go() -> None:
     whole, half = '{"a": "\\ud83d\\ude00"}', '{"a": "\\ud83d"}'
     message: Message = {"role": "assistant", "content": None}
     message["tool_calls"] = [call("a", arguments=whole), call("b", arguments=half)]
-    fixed = [c["function"]["arguments"] for c in legal([ASK, message])[1]["tool_calls"]]
+    fixed = [c["function"]["arguments"] for c in normalize([ASK, message])[1]["tool_calls"]]
     assert fixed == [whole, '{"a": "\ufffd"}']
 
 
@@ -150,5 +150,5 @@ def test_text_is_cleaned_of_nul_and_half_characters() -> None:
 
 
 def test_a_thousand_calls_under_one_id_do_not_stall() -> None:
-    out = legal([ASK, *[m for _ in range(2000) for m in (calling("a"), result("a"))]])
+    out = normalize([ASK, *[m for _ in range(2000) for m in (calling("a"), result("a"))]])
     assert len({c["id"] for m in out for c in m.get("tool_calls", [])}) == 2000

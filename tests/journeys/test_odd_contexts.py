@@ -125,12 +125,12 @@ async def test_a_limit_that_was_named_is_forgotten_with_the_session_and_with_the
         model = ScriptedModel(lambda request, replies=replies: next(replies), context_window=100_000, max_output=4_000)
         runtime = make_runtime(model)
         await run_turn(runtime, "hello", learn=False)
-        assert runtime.agent.fitter().limits.allowed
+        assert runtime.agent.make_fitter().limits.allowed
         if forget == "new":
             runtime.new_session()
         else:
             runtime.agent.use_model(ScriptedModel(["x"], context_window=100_000, max_output=4_000))
-        assert runtime.agent.fitter().limits.allowed is None
+        assert runtime.agent.make_fitter().limits.allowed is None
 
 
 async def test_a_profile_named_review_cuts_no_ordinary_conversation() -> None:

@@ -226,7 +226,7 @@ async def test_the_turn_goes_on_and_the_next_is_whole_again(name: str) -> None:
         refused, prompt = len(line.refused), len(json.dumps(line.sent[-1]["messages"]))
         if service.names:
             figure = f"{service.window:,}".replace(",", "")
-            assert str(runtime.agent.fitter().known.windows[runtime.agent.model.name]) == figure
+            assert str(runtime.agent.make_fitter().known.windows[runtime.agent.model.name]) == figure
         assert len(json.dumps(line.sent[line.refused[-1]]["messages"])) > prompt or service.sums
         await run_turn(runtime, "short", learn=False)
         assert len(line.refused) == refused, "what was learned holds"
@@ -251,7 +251,7 @@ async def test_a_named_limit_is_forgotten_with_the_session_and_with_the_model() 
             await talk(runtime, 1)
         other = make_model(f"openai/{OPENAI_MODEL}", make_start().settings, {**os.environ, **server.environ()})
         for forget in (runtime.new_session, lambda: runtime.agent.use_model(other)):
-            assert runtime.agent.fitter().limits.allowed is not None
+            assert runtime.agent.make_fitter().limits.allowed is not None
             forget()
             refused = len(line.refused)
             while len(line.refused) == refused:

@@ -1,4 +1,4 @@
-"""A stored session as the requests it was made of: what each was answered, and when it was sent."""
+"""Reads a stored session as a history of requests: when each was sent, and its reply."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
+from swecli.config.settings import Settings
+from swecli.context.budget import MAX_CHARACTERS
 from swecli.context.prepare import first_request
 from swecli.context.query import environment_notes, with_notes, without_notes
-from swecli.context.tokens import PER_MESSAGE, PER_REQUEST, TokenCounter
+from swecli.context.system_message import load_prompt, system_prompt
+from swecli.context.tokens import CHARACTERS_PER_TOKEN, PER_MESSAGE, PER_REQUEST, TokenCounter
 from swecli.models.context import UNDO, ContextState, Reduction
 from swecli.models.errors import BadInput
 from swecli.models.message import IMAGES, ApiMessage, ChatMessage, Image, Role, ToolSpec
@@ -17,11 +20,13 @@ from swecli.models.playbook import Bullet, render_bullets
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
 
+ASSUMED_WINDOW = MAX_CHARACTERS // CHARACTERS_PER_TOKEN  # tokens, for a model whose window is unknown
+
 
 @dataclass(frozen=True, slots=True)
 class PastStep:
     """One request: when it was sent (seconds since 1970), its reply with the results of its calls (None: the turn ended
-    before it), and the lines that the user then put into the running turn."""
+    before it), and the lines that the user then sent to the running turn."""
 
     at: float
     reply: ChatMessage | None = None
@@ -30,8 +35,8 @@ class PastStep:
 
 @dataclass(frozen=True, slots=True)
 class PastTurn:
-    """One interaction of at least one step: the query as typed, and as it was sent, without its notes, with its
-    pictures. Where they are known, `window` is the setting then, and `stored` the turn's first request as sent."""
+    """One interaction of at least one step: the query as typed, and as sent without its notes, and its pictures.
+    `window` is the setting then, and `stored` the turn's first request as sent, if known."""
 
     number: int
     query: str
@@ -44,8 +49,8 @@ class PastTurn:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """All that a replay needs of a session; `bullets` in the order they came. Every request opens with `prompt` and
-    `tools`; `condense` asks for a summary; `instructions` are the project's."""
+    """A session's history. `bullets` are sorted by creation; `prompt` and `tools` begin every request; `condense` is
+    the prompt for a summary; `instructions` are the project's."""
 
     session: Session
     turns: tuple[PastTurn, ...]
@@ -57,16 +62,16 @@ class History:
     instructions: str = ""
 
     def known_at(self, turn: PastTurn) -> tuple[Bullet, ...]:
-        """The strategies that there were when a turn began."""
+        """Return the strategies that existed when a turn began."""
         return tuple(bullet for bullet in self.bullets if bullet.created_at.timestamp() <= turn.steps[0].at)
 
     def system(self, turn: PastTurn | None = None) -> ApiMessage:
-        """The plain system message, with the playbook as it was when a turn began (None: without)."""
+        """Return the plain system message, with the playbook as it was when a turn began (None: without)."""
         known = render_bullets(self.known_at(turn)) if turn else ""
         return {"role": "system", "content": self.prompt + known}
 
     def query(self, turn: PastTurn) -> ApiMessage:
-        """A turn's query as it is sent, with where and when it was asked."""
+        """Return a turn's query as it is sent, with its environment notes."""
         day = date.fromtimestamp(turn.steps[0].at)
         notes = environment_notes(Path(self.session.working_directory), day)
         images = {IMAGES: list(turn.images)} if turn.images else {}
@@ -74,20 +79,21 @@ class History:
 
     @property
     def fixed(self) -> int:
-        """Tokens that every request begins with, whatever else is in it."""
+        """Tokens that every request begins with."""
         counter = self.counter
         return PER_REQUEST + counter.count_tools(self.tools) + PER_MESSAGE + counter.count(self.prompt)
 
     def output(self, reply: ChatMessage | None) -> int:
-        """Tokens of an answer, its reasoning too, which is not sent again."""
+        """Count the tokens of an answer, with its reasoning, which is not sent again."""
         counter = self.counter
         return counter.count_message(reply.to_api()[0]) + counter.count(reply.reasoning) if reply else 0
 
 
 def read_history(
-    session: Session, counter: TokenCounter, prompt: str, condense: str, tools: Sequence[ToolSpec] = ()
+    session: Session, settings: Settings, context_window: int, tools: Sequence[ToolSpec], instructions: str = ""
 ) -> History:
-    """Cut a session, all of it loaded, into turns; time never runs back. Raises BadInput when it has none."""
+    """Split a completely loaded session into turns with ascending times, for a model with that window in tokens. Raises
+    BadInput if it has no turn."""
     now, turns = float("-inf"), list[PastTurn]()
     for number, group in enumerate(session.group_by_interaction(), 1):
         turns.append(_turn(group[0].interaction or number, group, now))
@@ -95,16 +101,17 @@ def read_history(
     if not turns:
         raise BadInput("There is no turn in this session to replay.", "See: swecli sessions list")
     live = sorted((b for b in session.playbook.bullets.values() if b.is_live), key=lambda b: (b.created_at, b.number))
-    return History(session, tuple(turns), tuple(live), counter, prompt, condense, tools)
+    prompts = system_prompt(context_window), settings.custom_condensing_prompt or load_prompt("condense")
+    return History(session, tuple(turns), tuple(live), TokenCounter(), *prompts, tools, instructions)
 
 
 def as_sent(history: History, log: Sequence[Reduction]) -> History:
-    """The same with what each turn sent, rebuilt from the session's reductions, those too that were undone later."""
+    """Add to each turn its first request, rebuilt from the session's reductions, those that were undone later too."""
     undone = {row.detail: row.interaction for row in log if row.how == UNDO}
     rows, turns = sorted(log, key=lambda row: row.number), list[PastTurn]()
     for turn in history.turns:
         state, messages = ContextState(), [m for m in history.session.messages if m.interaction <= turn.number]
-        for row in rows:  # step 1 is what was done to make its first request fit
+        for row in rows:  # step 1 made the first request fit
             if (row.interaction, row.step) <= (turn.number, 1) and undone.get(row.id, turn.number) >= turn.number:
                 state.add(row)
         asked = next(message for message in messages if message.interaction == turn.number)
@@ -116,14 +123,14 @@ def as_sent(history: History, log: Sequence[Reduction]) -> History:
     return replace(history, turns=tuple(turns))
 
 
-def after(step: PastStep) -> list[ApiMessage]:
-    """What a step adds to the request after it."""
+def messages_after(step: PastStep) -> list[ApiMessage]:
+    """Return the messages that a step adds to the next request."""
     messages = step.reply.to_api() if step.reply else []
     return [*messages, *({"role": "user", "content": line} for line in step.steered)]
 
 
 def _turn(number: int, group: Sequence[ChatMessage], now: float) -> PastTurn:
-    """A turn of the messages from its query on."""
+    """Read a turn from its messages; its query is the first."""
     query, steps = group[0], list[PastStep]()
     at = max(now, query.created_at.timestamp())
     for message in group[1:]:
@@ -132,7 +139,7 @@ def _turn(number: int, group: Sequence[ChatMessage], now: float) -> PastTurn:
             steps[-1] = PastStep(last.at, last.reply, (*last.steered, message.content))
         elif message.role is Role.ASSISTANT and (message.content.strip() or message.tool_calls):
             if last is not None and last.reply is not None and not (last.reply.tool_calls or last.steered):
-                # one answer that was stored in pieces
+                # one answer stored in parts
                 text = "\n\n".join(filter(None, (last.reply.content, message.content)))
                 message = replace(
                     message, content=text, reasoning=last.reply.reasoning + message.reasoning, blocks=None
@@ -145,5 +152,5 @@ def _turn(number: int, group: Sequence[ChatMessage], now: float) -> PastTurn:
 
 
 def _end(message: ChatMessage) -> float:
-    """When all of a message's calls were done, in seconds since 1970."""
+    """Return when all calls of a message were done, in seconds since 1970."""
     return message.created_at.timestamp() + sum(max(0, call.duration_ms or 0) for call in message.tool_calls) / 1000

@@ -1,5 +1,5 @@
-"""What the requests of a session would have been and come to, under the product's policy and under others; and drawn,
-in plain characters or as SVG: input tokens of each turn, on a logarithmic scale."""
+"""Computes the tokens and cost of a session's requests under several context policies, and plots input tokens by
+turn."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import Any, Literal
 from xml.sax.saxutils import escape
 
-from swecli.context.replay.history import History, after
+from swecli.context.replay.history import History, messages_after
 from swecli.llm.price_table import cost_of, find_row, limit, provider_of
 from swecli.models.message import ApiMessage, Usage
 from swecli.models.window import WindowSpec
@@ -18,7 +18,7 @@ TTL = 300.0
 OURS = "ours"
 MINIMUM_PREFIX = 1_024  # tokens; a shorter one is not cached
 _COMPACT_AT = 90  # percent of the window
-# A token of each kind beside a token of input, as several providers bill them.
+# Price of each kind of token relative to an input token, typical of several providers.
 RELATIVE = {
     "input_cost_per_token": 1.0,
     "cache_creation_input_token_cost": 1.25,
@@ -29,8 +29,8 @@ RELATIVE = {
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Prices of one model. `row` holds the keys of litellm's table; `context_window` and `max_output` are in
-    tokens, None if unknown."""
+    """Prices of one model. `row` has the keys of litellm's table; `context_window` and `max_output` are in tokens, None
+    if unknown."""
 
     model: str
     unit: Literal["USD", "relative units"]
@@ -39,18 +39,19 @@ class Prices:
     max_output: int | None = None
 
     def cost(self, usage: Usage) -> float:
-        """The price of one request."""
+        """Return the cost of one request."""
         return cost_of(usage, self.row) or 0.0
 
     def per_million(self) -> dict[str, float]:
-        """The price of a million tokens of each kind, or how many units one token is; long prompts may cost more."""
+        """Return the price of a million tokens of each kind, or of one token in relative units; long prompts may cost
+        more."""
         many = 1_000_000 if self.unit == "USD" else 1
         one = {name: Usage(**{name: 1}) for name in ("input", "cache_write", "cache_read", "output")}
         return {name: round(self.cost(usage) * many, 6) for name, usage in one.items()}
 
 
 def prices_of(name: str) -> Prices:
-    """The prices of the model `provider/name` (or `name`) by litellm's local table; relative ones where it has none."""
+    """Return the prices of the model `provider/name` (or `name`) from litellm's local table, or relative prices."""
     provider, slash, model = name.partition("/")
     if not slash:
         provider, model = provider_of(name) or "", name
@@ -58,17 +59,16 @@ def prices_of(name: str) -> Prices:
     sizes = (limit(row, "max_input_tokens", "max_tokens"), limit(row, "max_output_tokens", "max_tokens"))
     if cost_of(Usage(input=1, output=1), row) is None:
         return Prices(name, "relative units", RELATIVE, *sizes)
-    # only what is looked at: it is looked at once for each of many thousand requests
+    # only the keys needed: the row is read for each of many thousand requests
     kept = tuple(RELATIVE)
     used = {key: value for key, value in (row or {}).items() if isinstance(value, int | float) and key.startswith(kept)}
     return Prices(name, "USD", used, *sizes)
 
 
 @dataclass(frozen=True, slots=True)
-class Assumed:
-    """What a replay goes by: `context_window` of the model and `summary_tokens` in tokens, `ttl` of a provider's cache
-    in seconds from the last request on. No model is asked: a summary has `summary_tokens`, at most half of its source.
-    """
+class Assumptions:
+    """Assumptions of a replay: the model's `context_window` in tokens, the `ttl` of the provider's cache in seconds
+    after the last request, and the length of a summary, which is at most half of its source."""
 
     prices: Prices
     window: WindowSpec = WindowSpec(5, 3)
@@ -77,14 +77,14 @@ class Assumed:
     summary_tokens: int = 3_000
 
     def summary(self, source: int) -> str:
-        """A text in the place of a summary of so many tokens."""
+        """Return a placeholder for the summary of `source` tokens."""
         return " text" * max(1, min(self.summary_tokens, source // 2))
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
-    """A request as it left: when (seconds since 1970), its messages, and the tokens of its answer; `condense` where it
-    asked for a summary."""
+class SentRequest:
+    """A request: when it was sent (seconds since 1970), its messages, the tokens of its answer, and whether it requests
+    a summary."""
 
     at: float
     messages: list[ApiMessage]
@@ -93,27 +93,27 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class SentTurn:
-    """A turn's requests; `visible` completed interactions were in the last of them, word for word, after so many
-    `reductions`."""
+class ReplayedTurn:
+    """A turn's requests, the number of completed interactions `visible` word for word in the last of them, and the
+    number of reductions."""
 
     number: int
-    requests: tuple[Sent, ...]
+    requests: tuple[SentRequest, ...]
     visible: int
     reductions: int
 
 
 def _baseline(
-    history: History, assumed: Assumed, spec: WindowSpec, *, playbook: bool = False, compact: bool = False
-) -> Iterator[SentTurn]:
-    """The last interactions, behind a system message with the playbook as it is when the turn begins; with `compact` a
-    summary takes the place of all but the query when the model's window is nearly full."""
+    history: History, assumed: Assumptions, spec: WindowSpec, *, playbook: bool = False, compact: bool = False
+) -> Iterator[ReplayedTurn]:
+    """Replay with the last interactions and the playbook as it was when a turn began; with `compact` a summary replaces
+    everything but the query when the model's window is nearly full."""
     past, start, summaries, counter = list[list[ApiMessage]](), 1, 0, history.counter
     for turn in history.turns:
         first = spec.first_kept(len(past), start)
         reductions, start, visible = int(first > start), first, len(past) - first + 1 - summaries
         kept = [history.system(turn if playbook else None), *(one for group in past[first - 1 :] for one in group)]
-        query, sent = history.query(turn), list[Sent]()
+        query, sent = history.query(turn), list[SentRequest]()
         running = [query]
         for step in turn.steps:
             messages = [*kept, *running]
@@ -121,19 +121,19 @@ def _baseline(
             if tokens * 100 >= assumed.context_window * _COMPACT_AT:
                 summary = assumed.summary(tokens - history.fixed)
                 asked = {"role": "user", "content": history.condense}
-                sent.append(Sent(step.at, [*messages, asked], counter.count(summary)))
+                sent.append(SentRequest(step.at, [*messages, asked], counter.count(summary)))
                 past, running = [[{"role": "user", "content": summary}]], [query]
                 kept, summaries, visible, reductions = [kept[0], *past[0]], 1, 0, reductions + 1
                 messages = [*kept, query]
-            sent.append(Sent(step.at, messages, history.output(step.reply)))
-            running += after(step)
+            sent.append(SentRequest(step.at, messages, history.output(step.reply)))
+            running += messages_after(step)
         past.append(running)
-        yield SentTurn(turn.number, tuple(sent), visible, reductions)
+        yield ReplayedTurn(turn.number, tuple(sent), visible, reductions)
 
 
 _FULL = WindowSpec(mode="full")
-# Other ways of keeping a session's context, to compare with the product's own.
-POLICIES: dict[str, Callable[[History, Assumed], Iterator[SentTurn]]] = {
+# Policies to compare with the product's own.
+POLICIES: dict[str, Callable[[History, Assumptions], Iterator[ReplayedTurn]]] = {
     "full": lambda history, assumed: _baseline(history, assumed, _FULL),
     "exact": lambda history, assumed: _baseline(history, assumed, WindowSpec(assumed.window.size), playbook=True),
     "slack": lambda history, assumed: _baseline(history, assumed, assumed.window, playbook=True),
@@ -142,11 +142,10 @@ POLICIES: dict[str, Callable[[History, Assumed], Iterator[SentTurn]]] = {
 
 
 @dataclass(slots=True)
-class Figures:
-    """What a turn came to under a policy, or, with `turn` 0, all turns of a session. `input` are all tokens sent,
-    `cached` those read from the cache; `over` counts requests larger than the model's window; `visible` are the
-    completed interactions that the last request held word for word (the mean over a session); `cold`: the cache was
-    gone."""
+class TurnUsage:
+    """Tokens and cost of a turn under a policy; with `turn` 0, of a whole session. `input` counts all tokens sent,
+    `cached` those read from the cache; `over` counts requests larger than the model's window; `visible` is the number
+    of completed interactions in the last request (the mean of a session); `cold`: the cache had expired."""
 
     turn: int
     cold: bool = False
@@ -162,46 +161,46 @@ class Figures:
 
     @property
     def cached_share(self) -> float:
-        """The part of the input that was read from the cache."""
+        """Share of the input read from the cache."""
         return self.cached / self.input if self.input else 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
-    """A session under one policy, turn by turn."""
+class PolicyUsage:
+    """The usage of a session's turns under one policy."""
 
     policy: str
-    turns: list[Figures]
+    turns: list[TurnUsage]
 
-    def totals(self) -> Figures:
-        """All turns together."""
-        total = Figures(0, peak=max(turn.peak for turn in self.turns))
+    def totals(self) -> TurnUsage:
+        """Sum up all turns."""
+        total = TurnUsage(0, peak=max(turn.peak for turn in self.turns))
         for name in ("requests", "input", "cached", "output", "cost", "visible", "reductions", "over"):
             setattr(total, name, sum(getattr(turn, name) for turn in self.turns))
         total.visible /= len(self.turns)
         return total
 
 
-def account(policy: str, turns: Iterable[SentTurn], history: History, assumed: Assumed) -> Replayed:
-    """What the requests of a session come to, in their order. Cached are the messages that a request and the one before
-    begin with; none where the pause was too long or they are too few."""
+def account(policy: str, turns: Iterable[ReplayedTurn], history: History, assumed: Assumptions) -> PolicyUsage:
+    """Compute the usage of a session's requests, in their order. The prefix shared with the previous request is cached,
+    unless the pause was too long or the prefix is too short."""
     meter = _Meter(history, assumed)
-    return Replayed(policy, [meter.turn(turn) for turn in turns])
+    return PolicyUsage(policy, [meter.turn(turn) for turn in turns])
 
 
 class _Meter:
-    """Bills requests; it remembers the last one, message by message."""
+    """Computes usage and cost of consecutive requests."""
 
-    def __init__(self, history: History, assumed: Assumed) -> None:
+    def __init__(self, history: History, assumed: Assumptions) -> None:
         self._count, self._fixed, self._assumed = history.counter.count_message, history.fixed, assumed
         self._tools = self._fixed - self._count(history.system())
         self._last: list[ApiMessage] = []
-        self._sums: list[int] = []  # tokens of the last request up to each of its messages
+        self._sums: list[int] = []  # tokens of the last request up to and including each message
         self._at = float("-inf")
 
-    def turn(self, turn: SentTurn) -> Figures:
+    def turn(self, turn: ReplayedTurn) -> TurnUsage:
         cold = not self._warm(turn.requests[0].at)
-        figures = Figures(turn.number, cold, visible=turn.visible, reductions=turn.reductions)
+        figures = TurnUsage(turn.number, cold, visible=turn.visible, reductions=turn.reductions)
         for sent in turn.requests:
             self._add(figures, sent)
         return figures
@@ -209,11 +208,11 @@ class _Meter:
     def _warm(self, at: float) -> bool:
         return at - self._at < self._assumed.ttl
 
-    def _add(self, figures: Figures, sent: Sent) -> None:
+    def _add(self, figures: TurnUsage, sent: SentRequest) -> None:
         prices, shared = self._assumed.prices, self._shared(sent.messages)
         tokens = self._sums[-1]
         cached = shared if self._warm(sent.at) and shared >= MINIMUM_PREFIX else 0
-        # what is put into the cache is billed apart from plain input by some
+        # some providers bill writing to the cache separately
         writes = "cache_creation_input_token_cost" in prices.row and tokens >= MINIMUM_PREFIX
         written = tokens - cached if writes else 0
         usage = Usage(tokens - cached - written, cache_read=cached, cache_write=written, output=sent.output)
@@ -227,7 +226,7 @@ class _Meter:
         self._at = sent.at
 
     def _shared(self, messages: list[ApiMessage]) -> int:
-        """Tokens of the prefix that these messages have in common with the last ones, which they replace."""
+        """Return the tokens of the prefix shared with the last request, and store this one as the last."""
         pairs = enumerate(zip(self._last, messages, strict=False))
         same = next((n for n, (a, b) in pairs if a is not b and a != b), min(len(self._last), len(messages)))
         shared = self._sums[same - 1] if same else self._fixed if self._last else 0
@@ -242,10 +241,10 @@ _ROWS, _NARROWEST = 20, 30
 _SVG_COLUMNS, _LETTER, _LINE = 100, 9, 18  # pixels of a letter's width and of a line
 
 
-def plot(replays: Sequence[Replayed], width: int) -> list[str]:
-    """The lines of the plot, none longer than `width` columns (or the narrowest that can be drawn), each policy drawn
-    with its first letter; a replay has one turn at least."""
-    # late: only for a drawing
+def plot(replays: Sequence[PolicyUsage], width: int) -> list[str]:
+    """Plot input tokens by turn on a logarithmic scale, in lines of at most `width` columns (or the minimum width).
+    Each policy is drawn with its first letter and has at least one turn."""
+    # late: needed only for a plot
     import plotext  # noqa: PLC0415
 
     curves = {replayed.policy: _curve(replayed, max(_NARROWEST, width) // 3) for replayed in replays}
@@ -265,15 +264,15 @@ def plot(replays: Sequence[Replayed], width: int) -> list[str]:
     return ["input tokens a turn, by turn:", *(line.rstrip() for line in drawn)]
 
 
-def _curve(replayed: Replayed, points: int) -> tuple[list[int], list[float]]:
-    """Turns and their input tokens; where there are more turns than points, the mean of those that share one."""
+def _curve(replayed: PolicyUsage, points: int) -> tuple[list[int], list[float]]:
+    """Return turns and their input tokens, averaged if there are more turns than points."""
     size = -(-len(replayed.turns) // points)
     shared = [replayed.turns[n : n + size] for n in range(0, len(replayed.turns), size)]
     return [some[-1].turn for some in shared], [max(1.0, sum(t.input for t in some) / len(some)) for some in shared]
 
 
-def svg(replays: Sequence[Replayed], title: str) -> str:
-    """The same drawing as a document."""
+def svg(replays: Sequence[PolicyUsage], title: str) -> str:
+    """Return the plot as an SVG document."""
     lines = ["", f" {title}: a simulation", *plot(replays, _SVG_COLUMNS)]
     rows = "".join(f'<tspan x="0" y="{(n + 1) * _LINE}">{escape(line)}</tspan>\n' for n, line in enumerate(lines))
     size = f'width="{(_SVG_COLUMNS + 1) * _LETTER}" height="{(len(lines) + 1) * _LINE}"'

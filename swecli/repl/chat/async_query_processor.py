@@ -54,7 +54,7 @@ class AsyncQueryProcessor:
             raise
         finally:
             repl.renderer.end()
-            for line in repl.agent.take_unsent():
+            for line in repl.agent.pop_unsent_lines():
                 repl.queue.put(line)
             if interaction:
                 repl.start_learning(interaction)

@@ -14,8 +14,8 @@ from typing import Any
 from pydantic import Field
 
 from swecli.agent.turn import TurnState
-from swecli.context.budget import ModelLimits
-from swecli.context.fit import RequestLimits, fit, measure
+from swecli.context.budget import ModelLimits, RequestLimits, measure
+from swecli.context.fit import fit
 from swecli.context.system_message import cache_marks
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
@@ -152,11 +152,11 @@ class ReviewRequest:
 
     def refused(self, error: ContextOverflow) -> None:
         """The last request was too long after all: the next is smaller, by what the provider said or by a part."""
-        self._known = self._known.refused(self._shape, self.sent, self._output, error)
+        self._known = self._known.record_refusal(self._shape, self.sent, self._output, error)
 
     @property
     def _output(self) -> int:
-        return self._known.answer(self.model.name, self.model.profile.reserve(self.max_tokens))
+        return self._known.answer_tokens(self.model.name, self.model.profile.reserve(self.max_tokens))
 
 
 def opening(messages: list[ApiMessage], left: str, part: str = "") -> list[ApiMessage]:

@@ -9,8 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from swecli.agent.calls import CallRunner, Toolkit
-from swecli.agent.turn import ModelStep
-from swecli.agent.turn_record import TurnRecord, stored_as_it_comes
+from swecli.agent.turn import ModelStep, TurnRecord, autosave
 from swecli.context.truncate import loop_window
 from swecli.models.errors import BadInput, ContextOverflow, StoreError, SwecliError
 from swecli.models.events import Event, Notice, StepStarted, ToolFinished, UsageReported
@@ -71,7 +70,7 @@ class Review:
             for event in self._open():
                 yield event
             at.end = self._over()
-            async with stored_as_it_comes(self._sessions, self._calls, at.state):
+            async with autosave(self._sessions, self._calls, at.state):
                 while at.end is None:
                     async for event in self._loop():
                         yield event
@@ -144,7 +143,7 @@ class Review:
             self._say(text)
         lost = [line for line in at.lost if line not in self.record.lost]
         self.record = replace(self.record, seen=tuple(at.read), lost=(*self.record.lost, *lost))
-        if calls and at.end is None and not await self._calls.going_on():
+        if calls and at.end is None and not await self._calls.may_continue():
             yield Notice("the same calls came again and again: the review ends here", "warning")
             at.end = "unreadable" if at.part is not None else "done"
         kept = loop_window(at.messages, loop)  # seed 000's: after loop 5, of more than 15 messages the last 10 stay
@@ -172,7 +171,7 @@ class Review:
             at.messages, request, events = self._request.make(at.messages, at.left, at.text, report_only=report_only)
             for event in events:
                 yield event
-            step = at.state.step = ModelStep(self._model, request, taken=self._calls.used_ids)
+            step = at.state.step = ModelStep(self._model, request, used_ids=self._calls.used_ids)
             try:
                 async for event in step.run():
                     yield event
@@ -189,7 +188,7 @@ class Review:
 
     def _save(self, reply: ModelReply, duration_ms: int, loop: int) -> Event:
         state, name = self._at.state, self._model.name
-        message = self._turns.reply(reply)
+        message = self._turns.store_reply(reply)
         state.step, state.open_calls = None, message.tool_calls
         usage = reply.usage or Usage(input=self._request.sent, output=self._counter.count(reply.text))
         record = RequestRecord(name, "review", message.interaction, loop, usage, reply.cost, duration_ms)

@@ -7,14 +7,14 @@ import xml.etree.ElementTree as ET
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.context.replay.run import OURS, POLICIES, Figures, Replayed, plot, svg
+from swecli.context.replay.run import OURS, POLICIES, PolicyUsage, TurnUsage, plot, svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 values = st.lists(st.integers(0, 10**12), min_size=1, max_size=300)
 
 
-def made(policy: str, inputs: list[int]) -> Replayed:
-    return Replayed(policy, [Figures(n, cold=False, input=tokens) for n, tokens in enumerate(inputs, 1)])
+def made(policy: str, inputs: list[int]) -> PolicyUsage:
+    return PolicyUsage(policy, [TurnUsage(n, cold=False, input=tokens) for n, tokens in enumerate(inputs, 1)])
 
 
 def test_every_policy_has_a_letter_of_its_own() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from swecli.config.settings import Settings
 from swecli.context.replay.history import History, read_history
-from swecli.context.replay.run import POLICIES, RELATIVE, Assumed, Prices, Replayed, account, prices_of
+from swecli.context.replay.run import POLICIES, RELATIVE, Assumptions, PolicyUsage, Prices, account, prices_of
 from swecli.context.tokens import PER_CALL, PER_MESSAGE, PER_REQUEST, TokenCounter
 from swecli.models.errors import BadInput
 from swecli.models.message import STEER, ChatMessage, Role, ToolCall
@@ -67,11 +69,12 @@ class Talk:
 
     def read(self) -> History:
         prompt, condense = text(FIXED - PER_MESSAGE - PER_REQUEST), text(10 - PER_MESSAGE)
-        return read_history(self.session, TokenCounter("none"), prompt, condense)
+        past = read_history(self.session, Settings(), 200_000, ())
+        return replace(past, counter=TokenCounter("none"), prompt=prompt, condense=condense)
 
 
-def one(past: History, policy: str, prices: Prices | None = None, **assumed: Any) -> Replayed:
-    given_so = Assumed(prices or prices_of(""), **assumed)
+def one(past: History, policy: str, prices: Prices | None = None, **assumed: Any) -> PolicyUsage:
+    given_so = Assumptions(prices or prices_of(""), **assumed)
     return account(policy, POLICIES[policy](past, given_so), past, given_so)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.context.system_message import open_findings
+from swecli.context.system_message import render_open_findings
 from swecli.models.finding import Finding
 from swecli.review.judge.grounding import ground, load_block
 from swecli.review.judge.sources import Sources
@@ -95,9 +95,9 @@ def test_a_long_method_is_known_by_all_of_its_lines_and_by_its_length() -> None:
 def test_the_digest_holds_the_open_ones_of_the_files_at_hand() -> None:
     found = [replace(one(n), id=f"F-{n}") for n in (1, 2, 3)]
     rows = [found[0], replace(found[2], path="b.py", state="regressed")]
-    assert "F-1" in open_findings(rows)
-    assert "1 more" in open_findings(rows, most=1)
-    assert open_findings([]) == ""
+    assert "F-1" in render_open_findings(rows)
+    assert "1 more" in render_open_findings(rows, most=1)
+    assert render_open_findings([]) == ""
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ async def model(ctx: CommandContext, args: str) -> None:
     used = runtime.agent.model
     window = f"{format_tokens(used.profile.window)} tokens" if used.profile.window else "of unknown size"
     ctx.screen.line(f"{used.name} ({runtime.choice.why}) · context {window}")
-    if line := runtime.agent.too_small():
+    if line := runtime.agent.window_warning():
         ctx.screen.note(line)
     if fast := runtime.settings.reflect_model:
         ctx.screen.line(f"fast: {fast}")
