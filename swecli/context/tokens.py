@@ -191,7 +191,7 @@ def _estimate(text: str) -> int:
 
 def _load(encoding: str) -> _Encode | None:
     """Load the encode function; None if its table cannot be used."""
-    # the environment variable that tiktoken itself reads
+    # reads the environment: the variable that tiktoken itself reads
     folder = os.environ.get("TIKTOKEN_CACHE_DIR")
     if not folder or encoding not in _TABLES:
         return None
