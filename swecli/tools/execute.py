@@ -70,7 +70,7 @@ async def execute(
         tool, params = _parse_call(call, registry, problem)
         plan = tool.plan(params, ctx)
     except Exception as error:  # noqa: BLE001  the boundary: a bug of a tool becomes a result that model and user see
-        return _store(call, _failure(call.name, error)), _summary_without_plan(call)
+        return _store(call, _exception_result(call.name, error)), _summary_without_plan(call)
     summary = one_line(plan.summary)
     refusal = await _check_permission(call, tool, plan, ctx, permissions, ask)
     if refusal is not None:
@@ -114,7 +114,7 @@ async def _check_permission(
         return None
     if verdict.outcome == "deny":
         call.approved, call.decision, call.reason = False, verdict.by, verdict.why
-        return _failed(f"Not permitted: {verdict.why} Do not try to reach the same in another way.", denied=True)
+        return _error_result(f"Not permitted: {verdict.why} Do not try to reach the same in another way.", denied=True)
     rule, label = suggest_rule(tool, plan, ctx, narrow=verdict.narrow)
     file = permissions.saved.writable_file() if permissions.saved and rule and not verdict.narrow else ""
     shown = (tool.kind.question, one_line(plan.summary), plan.preview, label, rule)
@@ -126,12 +126,12 @@ async def _check_permission(
         raise
     except Exception as error:  # noqa: BLE001  the boundary: without an answer the call is refused
         _log.exception("asking for approval failed")
-        return _failed(
+        return _error_result(
             f"It could not be asked for approval ({type(error).__name__}: {error}). Nothing was done.", denied=True
         )
     call.approved, call.decision, call.reason = decision.allow, decision.by, decision.reason
     if not decision.allow:
-        return _failed(_refusal_text(decision), denied=True)
+        return _error_result(_refusal_text(decision), denied=True)
     if decision.scope == "session" and request.session_rule:
         permissions.allow_for_session(request.session_rule)
     if decision.scope == "project" and request.session_rule:
@@ -161,7 +161,7 @@ async def _run(call: ToolCall, tool: Tool, params: BaseModel, plan: ToolPlan, ct
         call.result = interrupted_text(f"Stopped by the user after {time.monotonic() - started:.0f} s", output)
         raise
     except Exception as error:  # noqa: BLE001  the boundary: as above
-        return _failure(tool.name, error)
+        return _exception_result(tool.name, error)
     finally:
         call.duration_ms = round((time.monotonic() - started) * 1000)
 
@@ -177,16 +177,16 @@ def interrupted_text(how: str, output: str) -> str:
     return f"{how}. {_EFFECTS}" + (f" Output until then:\n{printed}" if printed else "")
 
 
-def _failed(text: str, *, denied: bool = False) -> ToolResult:
+def _error_result(text: str, *, denied: bool = False) -> ToolResult:
     return ToolResult(ok=False, for_model=text, for_user=Display(body=text), denied=denied)
 
 
-def _failure(tool: str, error: Exception) -> ToolResult:
+def _exception_result(tool: str, error: Exception) -> ToolResult:
     """Return the result for an exception. Those that no tool should raise are logged."""
     if isinstance(error, SwecliError):
-        return _failed(str(error))
+        return _error_result(str(error))
     _log.error("the tool %s failed", tool, exc_info=error)
-    return _failed(f"{tool} failed by a fault of its own ({type(error).__name__}: {error}). Try another way.")
+    return _error_result(f"{tool} failed by a fault of its own ({type(error).__name__}: {error}). Try another way.")
 
 
 def _store(call: ToolCall, result: ToolResult) -> ToolResult:

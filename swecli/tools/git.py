@@ -98,10 +98,10 @@ def checkout_files(folder: Path, commit: str, into: Path, environ: Mapping[str, 
 @contextmanager
 def _temporary_index(top: Path, commit: str, environ: Mapping[str, str] | None) -> Iterator[str]:
     """Yield the path of an index file of the commit, outside the repository."""
-    with tempfile.TemporaryDirectory() as own:
+    with tempfile.TemporaryDirectory() as folder:
         tree = run_git(top, "rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}", environ=environ).strip()
-        run_git(top, "read-tree", tree, environ=environ, index=f"{own}/index")
-        yield f"{own}/index"
+        run_git(top, "read-tree", tree, environ=environ, index=f"{folder}/index")
+        yield f"{folder}/index"
 
 
 def find_repository(root: Path, environ: Mapping[str, str] | None = None) -> Path:
@@ -188,13 +188,12 @@ def read_only_environment(environ: Mapping[str, str] | None) -> dict[str, str]:
     }  # fmt: skip
 
 
-def find_program_risk(folder: Path, environ: Mapping[str, str], *, diffs: bool, works: bool) -> str:
+def find_program_risk(folder: Path, environ: Mapping[str, str], *, diffs: bool, work_tree: bool) -> str:
     """Return why git may start a program in this folder, "" if it does not. The repository's configuration is read
-    without its includes. `diffs`: the command shows a diff, so the user's own diff drivers count too. `works`: the
+    without its includes. `diffs`: the command shows a diff, so the user's own diff drivers count too. `work_tree`: the
     command reads the work tree, and with it submodules."""
-    listed = _query(
-        folder, read_only_environment(environ), "config", "--list", "--show-scope", "--no-includes", "--null"
-    )
+    env = read_only_environment(environ)
+    listed = _query(folder, env, "config", "--list", "--show-scope", "--no-includes", "--null")
     if listed is None:
         return "git's configuration cannot be read"
     fields = listed.decode("utf-8", "replace").split("\0")
@@ -204,8 +203,8 @@ def find_program_risk(folder: Path, environ: Mapping[str, str], *, diffs: bool, 
             return f"this repository's git configuration sets {key!r:.60}"
         if diffs and _DRIVER.fullmatch(key):
             return f"git's configuration names a program for differences ({key!r:.60})"
-    if works:
-        staged = _query(folder, read_only_environment(environ), "ls-files", "--stage", "-z")
+    if work_tree:
+        staged = _query(folder, env, "ls-files", "--stage", "-z")
         if staged is not None and re.search(rb"(?:^|\0)160000 ", staged):
             return "git would look into other repositories (submodules), whose configuration may name programs"
     return ""

@@ -32,15 +32,9 @@ _PROVIDER_KEY = re.compile(
     re.IGNORECASE,
 )
 
-_QUIET = {
-    "GIT_PAGER": "cat",
-    "PAGER": "cat",
-    "MANPAGER": "cat",
-    "SYSTEMD_PAGER": "cat",
-    "TERM": "dumb",
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_TERMINAL_PROMPT": "0",
-}
+_QUIET = dict.fromkeys(("GIT_PAGER", "PAGER", "MANPAGER", "SYSTEMD_PAGER"), "cat") | {
+    "TERM": "dumb", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"
+}  # fmt: skip
 
 _StopReason = Literal["exit", "timeout", "stopped"]
 

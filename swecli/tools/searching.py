@@ -32,11 +32,10 @@ class Glob:
 
     def __init__(self, pattern: str) -> None:
         try:
-            expanded = _expand(pattern)
-            self._included = GitIgnoreSpec.from_lines(
-                [_at_any_depth(p) for p in expanded if not p.startswith("!")] or ["*"]
-            )
-            self._excluded = GitIgnoreSpec.from_lines([_at_any_depth(p[1:]) for p in expanded if p.startswith("!")])
+            patterns = _expand(pattern)
+            included = [_at_any_depth(p) for p in patterns if not p.startswith("!")]
+            self._included = GitIgnoreSpec.from_lines(included or ["*"])
+            self._excluded = GitIgnoreSpec.from_lines([_at_any_depth(p[1:]) for p in patterns if p.startswith("!")])
         except ValueError as error:
             raise ToolError(f"The pattern {pattern!r:.160} cannot be used: {error}.") from error
 
@@ -47,14 +46,14 @@ class Glob:
 
 def _expand(pattern: str) -> list[str]:
     """Expand `a.{b,c}` to `a.b` and `a.c`, and split at other commas. Raises ValueError for no or too many patterns."""
-    done, todo = [], [pattern]
-    while todo:
-        one = todo.pop()
+    done, pending = [], [pattern]
+    while pending:
+        one = pending.pop()
         if found := _BRACES.search(one):
-            todo += [one[: found.start()] + choice + one[found.end() :] for choice in found.group(1).split(",")]
+            pending += [one[: found.start()] + choice + one[found.end() :] for choice in found.group(1).split(",")]
         else:
             done += [part.strip() for part in one.split(",") if part.strip()]
-        if len(done) + len(todo) > _MAX_PATTERNS:
+        if len(done) + len(pending) > _MAX_PATTERNS:
             raise ValueError("it stands for too many patterns")
     if not done:
         raise ValueError("it is empty")
@@ -123,17 +122,18 @@ async def search(ctx: ToolContext, pattern: str, start: str, found: Matches, *, 
     env = child_environment(ctx.environ)
     argv = [*_ripgrep(ctx.root, env), "--engine=auto", "--crlf", *(["--ignore-case"] if ignore_case else [])]
     argv.append(f"--regexp={pattern}")
-    errors = bytearray()
-    check = [*argv, "--quiet", "--", "/dev/null"]
-    await run_group(check, cwd=ctx.root, env=env, timeout=10, on_output=errors.extend)
-    if errors:
-        why = errors.decode().rstrip().splitlines()[-1]
-        raise ToolError(
-            f"{pattern!r:.160} is not a valid regular expression: {why}. "
-            "Put a backslash before letters that are meant literally, like ( ) [ ] . * + ?"
-        )
-    argv += [*found.types, "--json", "--sort=path", "--", _below(start)]
-    return await run_group(argv, cwd=ctx.root, env=env, timeout=ctx.timeout, on_output=found.feed, errors_too=False)
+    full = [*argv, *found.types, "--json", "--sort=path", "--", _below(start)]
+    end = await run_group(full, cwd=ctx.root, env=env, timeout=ctx.timeout, on_output=found.feed, errors_too=False)
+    if end.code == 2 and not found.found:
+        errors = bytearray()
+        check = [*argv, "--quiet", "--", "/dev/null"]
+        await run_group(check, cwd=ctx.root, env=env, timeout=10, on_output=errors.extend)
+        if errors:
+            raise ToolError(
+                f"{pattern!r:.160} is not a valid regular expression: {errors.decode().rstrip().splitlines()[-1]}. "
+                "Put a backslash before letters that are meant literally, like ( ) [ ] . * + ?"
+            )
+    return end
 
 
 def files_below(root: Path, start: str, environ: Mapping[str, str] | None, seconds: float) -> list[str]:

@@ -27,6 +27,8 @@ from swecli.tools.files import (
 )
 from swecli.tools.limits import escape_hidden, escape_invalid_bytes
 
+_MAX_LINES = 10  # of matches, in an error
+
 
 class Edit(Params):
     """One replacement. Line ends of both texts are normalized; the file keeps its own."""
@@ -57,13 +59,15 @@ def _apply(text: str, edit: Edit, newline: str, hints: bool) -> str:
     if old == new:
         raise ToolError("old_text and new_text are the same.")
     plain = _normalize_newlines(text)
-    starts = _find_all(plain, old, overlapping=not edit.replace_all)
+    pattern = re.escape(old) if edit.replace_all else f"(?={re.escape(old)})"  # overlapping matches are ambiguous too
+    starts = [match.start() for match in re.finditer(pattern, plain)]
     if not starts:
         raise ToolError(explain_mismatch(plain, old, new) if hints else "old_text is not in the file.")
     if len(starts) > 1 and not edit.replace_all:
-        lines = [plain.count("\n", 0, start) + 1 for start in starts]
+        lines = ", ".join(str(plain.count("\n", 0, start) + 1) for start in starts[:_MAX_LINES])
+        more = f" and {len(starts) - _MAX_LINES} more" if len(starts) > _MAX_LINES else ""
         raise ToolError(
-            f"old_text is there {len(starts)} times, at lines {_join_numbers(lines)}. "
+            f"old_text is there {len(starts)} times, at lines {lines}{more}. "
             "Add the lines around it until it is unique, or set replace_all."
         )
     return _replace(text, starts, len(old), edit.new_text if not newline else new.replace("\n", newline))
@@ -80,21 +84,8 @@ def _replace(text: str, starts: list[int], length: int, new: str) -> str:
     return "".join([*pieces, text[done:]])
 
 
-def _find_all(text: str, old: str, *, overlapping: bool) -> list[int]:
-    found, at = [], text.find(old)
-    while at >= 0:
-        found.append(at)
-        at = text.find(old, at + (1 if overlapping else len(old)))
-    return found
-
-
 def _normalize_newlines(text: str) -> str:
     return text.replace("\r\n", "\n")
-
-
-def _join_numbers(numbers: list[int], most: int = 10) -> str:
-    first = ", ".join(map(str, numbers[:most]))
-    return first if len(numbers) <= most else f"{first} and {len(numbers) - most} more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +93,6 @@ class _FileChange:
     """A planned change. `base` is the digest of the present content (None for a new file), `data` the new content."""
 
     path: Path
-    display_path: str
     base: str | None
     data: bytes
     diff: Diff
@@ -136,13 +126,13 @@ def plan_change(
     before, after = (old.text if old else None), new.text
     if old is not None and old.newline == new.newline == "\r\n":
         # unchanged line ends would only be noise in every line of the diff
-        before, after = old.text.replace("\r\n", "\n"), new.text.replace("\r\n", "\n")
+        before, after = _normalize_newlines(old.text), _normalize_newlines(new.text)
     diff = unified_diff(name, before, after)
     preview = Display(title=name, body=escape_hidden(escape_invalid_bytes(diff.text)), kind="diff")
     return ToolPlan(
         summary=f"{verb} {name} ({diff.counts})",
         preview=preview,
-        state=_FileChange(path, name, base, data, diff),
+        state=_FileChange(path, base, data, diff),
         session_label="all changes to files in this workspace",
         session_rule="edit(**)",
         subject=subject,
@@ -157,7 +147,7 @@ def make_change(ctx: ToolContext, plan: ToolPlan, done: str) -> ToolResult:
     ctx.seen[change.path] = digest(change.data)
     places = [f"{first}-{last}" if last > first else str(first) for first, last in change.diff.changed[:20]]
     where = f" Changed lines, as they are numbered now: {', '.join(places)}." if change.base and places else ""
-    text = f"{done} {change.display_path} ({change.diff.counts}).{where}"
+    text = f"{done} {plan.preview.title} ({change.diff.counts}).{where}"
     return ToolResult(ok=True, for_model=text, for_user=plan.preview)
 
 

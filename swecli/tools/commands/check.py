@@ -156,7 +156,9 @@ class _Check:
         program, count = self.program, len(self.operands)
         if why := program.refused.get(""):
             raise ToolError(f"{shorten(self.name)} {why}")
-        if program.most is not None and (count > program.most or any(word.glob for word, _ in self.operands)):
+        if program.max_operands is not None and (
+            count > program.max_operands or any(word.glob for word, _ in self.operands)
+        ):
             raise ToolError(f"{shorten(self.name)} may write to its last operand")
         paths = []
         for (word, checked), kind in zip(self.operands, self._operand_kinds(), strict=True):
@@ -164,17 +166,17 @@ class _Check:
                 self._check_operand(word, kind)
             if kind == "paths":
                 paths.append(word.text)
-        if program.walks & {"always", "shown", *self.seen}:
+        if program.recurses & {"always", "shown", *self.seen}:
             self._check_folders(paths)
         git = read_only_programs()["git"].subs.get(self.name.split(" ")[1]) if self.name.startswith("git ") else None
         if git is not None:
             diffs = git.diffs and not {"--no-ext-diff", "--no-textconv"} <= self.seen.keys()
-            if why := find_program_risk(self.scope.base, self.scope.environ, diffs=diffs, works=git.works):
+            if why := find_program_risk(self.scope.base, self.scope.environ, diffs=diffs, work_tree=git.work_tree):
                 raise ToolError(why)
 
     def _operand_kinds(self) -> list[str]:
         first, plus, others = self.program.operands.partition("+")
-        given = bool(self.program.instead & self.seen.keys())
+        given = bool(self.program.pattern_options & self.seen.keys())
         if plus:
             return [others if given or index else first for index in range(len(self.operands))]
         if first == "listed":
@@ -205,7 +207,7 @@ class _Check:
 
     def _check_folders(self, paths: list[str]) -> None:
         include = [value for name in self.program.include.split() for value in self.seen.get(name, [])]
-        hidden = "shown" not in self.program.walks
+        hidden = "shown" not in self.program.recurses
         for path in paths or ["."]:
             if path not in ("-", "/dev/null") and self.scope.resolve(path).is_dir():
                 self.scope.check_folder(path, hidden=hidden, include=include)

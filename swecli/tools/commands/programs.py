@@ -19,7 +19,6 @@ from swecli.tools.commands.shell_words import Word
 from swecli.tools.files import is_inside, is_sensitive, read_guard, relative_path, resolve_path, write_guard
 from swecli.tools.limits import one_line
 
-_KINDS = ":@~?$"
 _WORD = re.compile(r"[A-Za-z][\w:./-]*")  # a subcommand, a module, a script
 
 
@@ -30,13 +29,13 @@ class Program:
     options: Mapping[str, str] = field(default_factory=dict)
     operands: str = "none"
     text: re.Pattern[str] | None = None
-    instead: frozenset[str] = frozenset()
-    walks: frozenset[str] = frozenset()
-    most: int | None = None
+    pattern_options: frozenset[str] = frozenset()
+    recurses: frozenset[str] = frozenset()
+    max_operands: int | None = None
     include: str = ""
     dashed: bool = False
     strict: bool = False
-    works: bool = False
+    work_tree: bool = False
     diffs: bool = False
     subs: Mapping[str, Program] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
@@ -71,35 +70,31 @@ def _names(one: Mapping[str, Any]) -> list[str]:
 
 def _program(table: Mapping[str, Any]) -> Program:
     refused = table.get("refused", {})
-    above = {"strict": table.get("strict", False)}
-    passed_on = {option: why for option, why in refused.items() if option}
+    strict = {"strict": table.get("strict", False)}
+    inherited = {option: why for option, why in refused.items() if option}
     subs = table.get("subs", {}).items()
-    read: dict[str, Any] = {
-        "options": dict(_option(word) for word in table.get("options", "").split()),
+    parsed: dict[str, Any] = {
+        "options": dict(re.findall(r"(\S+?)([:@~?$]?)(?:\s|$)", table.get("options", ""))),
         "text": re.compile(table["text"], re.DOTALL) if "text" in table else None,
-        "instead": frozenset(table.get("instead", "").split()),
-        "walks": frozenset(table.get("walks", "").split()),
-        "subs": {name: _program(above | sub | {"refused": passed_on | sub.get("refused", {})}) for name, sub in subs},
+        "pattern_options": frozenset(table.get("pattern_options", "").split()),
+        "recurses": frozenset(table.get("recurses", "").split()),
+        "subs": {name: _program(strict | sub | {"refused": inherited | sub.get("refused", {})}) for name, sub in subs},
     }
-    return Program(**{**table, **read})
-
-
-def _option(word: str) -> tuple[str, str]:
-    return (word[:-1], word[-1]) if len(word) > 1 and word[-1] in _KINDS else (word, "")
+    return Program(**{**table, **parsed})
 
 
 def rule_words(words: list[str]) -> list[str]:
     """Return the first words of a command, for a lasting rule; none if no rule should be offered."""
     known, name = _data()["lasting"], words[0].rsplit("/", 1)[-1]
-    begin = [" ".join([name, *words[1:count]]) for count in range(1, 4)]
+    starts = [" ".join([name, *words[1:count]]) for count in range(1, 4)]
     program = rule_programs().get(name)
-    if set(begin) & set(known["never"]) or (program is not None and "*" in program.refused):
+    if set(starts) & set(known["never"]) or (program is not None and "*" in program.refused):
         return []
-    count = 3 if begin[1] in known["three"] else 1 if name in known["one"] else 2
-    taken = words[:count]
-    named_well = all(_WORD.fullmatch(word) for word in taken[1:] if word != "-m")
-    if named_well and (count < 3 or len(taken) == 3):
-        return taken
+    count = 3 if starts[1] in known["three"] else 1 if name in known["one"] else 2
+    first = words[:count]
+    is_plain = all(_WORD.fullmatch(word) for word in first[1:] if word != "-m")
+    if is_plain and (count < 3 or len(first) == 3):
+        return first
     return [] if count == 3 or name in known["two"] else words[:1]
 
 

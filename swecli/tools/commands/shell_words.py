@@ -33,7 +33,7 @@ _REASONS = {
     "it contains a here-document": "heredoc_redirect herestring_redirect",
     "it contains a group of commands": "subshell compound_statement",
 }
-_OPAQUE = {kind: why for why, kinds in _REASONS.items() for kind in kinds.split()}
+_REASON_BY_TYPE = {kind: why for why, kinds in _REASONS.items() for kind in kinds.split()}
 _LITERAL = re.compile(r"(?:[^\\$`'\"]|\\[^\w\s])*")
 _ESCAPE = re.compile(r"\\(.)")
 # within double quotes a $ is literal if no name can follow
@@ -76,7 +76,7 @@ def parse_command(command: str) -> list[SimpleCommand]:
     if tree.root_node.has_error:
         raise ToolError("it cannot be parsed as a shell command")
     parts, tokens = _Reader().read(tree.root_node)
-    if not _agrees(command, tokens):
+    if not _shlex_agrees(command, tokens):
         raise ToolError("its quoting is unclear")
     return parts
 
@@ -105,25 +105,25 @@ class _Reader:
             if node.type in _STRUCTURE:
                 pending += reversed(node.children)
             elif node.type == "command":
-                self._command(node)
+                self._add_command(node)
             elif node.type == "file_redirect":
-                self._redirect(node)
+                self._add_redirect(node)
             elif node.type in _OPERATORS:
                 self.operator = node.type
                 self.tokens.append(node.type)
             else:
-                raise _opaque(node)
+                raise _unsupported(node)
         if not self.parts:
             raise ToolError("it is empty")
         return self.parts, self.tokens
 
-    def _command(self, node: Node) -> None:
+    def _add_command(self, node: Node) -> None:
         words = []
         for child in node.children:
             if child.type == "file_redirect":
-                self._redirect(child)
+                self._add_redirect(child)
                 continue
-            word = _word(child.children[0] if child.type == "command_name" and child.children else child)
+            word = _parse_word(child.children[0] if child.type == "command_name" and child.children else child)
             words.append(word)
             self.tokens.append(word.text)
         if not words or words[0].raw != words[0].text or words[0].glob or "=" in words[0].text:
@@ -132,20 +132,20 @@ class _Reader:
             raise ToolError(f"it has more than {_MAX_PARTS} commands")
         self.parts.append(SimpleCommand(tuple(words), self.operator))
 
-    def _redirect(self, node: Node) -> None:
+    def _add_redirect(self, node: Node) -> None:
         *head, target = node.children
         if not head or target.type not in _WORDS | {"-"} or head[-1].type not in _REDIRECTS:
             raise ToolError("it redirects to or from a file")
         text = _text(target)
-        between = head[-1].type in (">&", "<&") and re.fullmatch(r"\d", text)
-        if not between and text != "/dev/null":
+        is_descriptor = head[-1].type in (">&", "<&") and re.fullmatch(r"\d", text)
+        if not is_descriptor and text != "/dev/null":
             raise ToolError("it redirects to or from a file")
         self.tokens += [*map(_text, head), text]
 
 
-def _word(node: Node) -> Word:
+def _parse_word(node: Node) -> Word:
     if node.type not in _WORDS:
-        raise _opaque(node)
+        raise _unsupported(node)
     pieces = node.children if node.type == "concatenation" else [node]
     raw = _text(node)
     # quoted text counts as a comma, to be on the safe side
@@ -153,21 +153,21 @@ def _word(node: Node) -> Word:
     if _EXPANDS.search(bare.partition("{")[2]):
         raise ToolError("it contains a {…} that expands")
     glob = any(p.type == "word" and _WILDCARD.search(_text(p)) for p in pieces)
-    return Word("".join(_piece(p, first=p.start_byte == node.start_byte) for p in pieces), raw, glob)
+    return Word("".join(_unquote(p, first=p.start_byte == node.start_byte) for p in pieces), raw, glob)
 
 
-def _piece(node: Node, *, first: bool) -> str:
+def _unquote(node: Node, *, first: bool) -> str:
     text = _text(node)
     if node.type == "raw_string":
         return text[1:-1]
     if node.type == "string":
-        if any(child.type not in ('"', "string_content", "$") for child in node.children):
-            raise _opaque(next(c for c in node.children if c.type not in ('"', "string_content", "$")))
+        if other := next((c for c in node.children if c.type not in ('"', "string_content", "$")), None):
+            raise _unsupported(other)
         if not _QUOTED.fullmatch(text[1:-1]):
             raise ToolError("it uses a variable")
         return _QUOTED_ESCAPE.sub(r"\1", text[1:-1])
     if node.type not in ("word", "number"):
-        raise _opaque(node)
+        raise _unsupported(node)
     if not _LITERAL.fullmatch(text):
         raise ToolError("its quoting is unclear")
     if (_HOME.search(text) and (first or not text.startswith("~"))) or (text.startswith("#") and first):
@@ -175,7 +175,7 @@ def _piece(node: Node, *, first: bool) -> str:
     return _ESCAPE.sub(r"\1", text)
 
 
-def _agrees(command: str, tokens: list[str]) -> bool:
+def _shlex_agrees(command: str, tokens: list[str]) -> bool:
     reader = shlex.shlex(command, posix=True, punctuation_chars=";&|<>()")
     reader.whitespace_split, reader.commenters = True, ""
     try:
@@ -188,5 +188,5 @@ def _text(node: Node) -> str:
     return (node.text or b"").decode()
 
 
-def _opaque(node: Node) -> ToolError:
-    return ToolError(_OPAQUE.get(node.type, f"it contains {_text(node)[:20]!r}, which cannot be checked"))
+def _unsupported(node: Node) -> ToolError:
+    return ToolError(_REASON_BY_TYPE.get(node.type, f"it contains {_text(node)[:20]!r}, which cannot be checked"))

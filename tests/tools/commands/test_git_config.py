@@ -82,7 +82,9 @@ def test_a_repository_of_its_own_below_is_looked_at_when_git_runs_there(reposito
 
 def test_configuration_that_cannot_be_read_is_asked_about(repository: Path) -> None:
     (repository / ".git" / "config").write_text("[core\n")
-    assert find_program_risk(repository, os.environ, diffs=False, works=False) == "git's configuration cannot be read"
+    assert (
+        find_program_risk(repository, os.environ, diffs=False, work_tree=False) == "git's configuration cannot be read"
+    )
 
 
 def test_the_pins_win_over_the_repository_and_keep_what_the_user_set(repository: Path) -> None:
