@@ -90,30 +90,29 @@ def prepare_messages(
     window_size: int | None = None,
     max_strategies: int = 30,
 ) -> list[ApiMessage]:
-    """Return system message with the playbook, last interactions and query as a valid request, ignoring epochs.
+    """Return the keyed messages of a valid request: system message with the playbook, last interactions, query.
 
-    `session` is None for a new conversation; if its last message is this very query without an answer it is the running
-    turn: sent once and not counted. `enhanced_query` is the query with the contents of its @files; `window_size` is the
-    number of completed interactions (None: the session's setting). Raises ValueError if it is negative."""
-    session = session or Session(id="")
-    last = session.messages[-1] if session.messages else None
-    running = (
-        last is not None
-        and last.role is Role.USER
-        and (last.content in (query, enhanced_query) or last.sent == enhanced_query)
-    )
-    completed = session.completed - running
+    `session` is None for a new conversation; `enhanced_query` is the query with the contents of its @files.
+    `window_size` is the number of interactions to send, all of them completed. If it is None the session's setting
+    applies, and a last message that is this very query without an answer is the running turn: sent once and not
+    counted. Raises ValueError if `window_size` is negative."""
+    session, running = session or Session(id=""), 0
+    completed = session.completed
     if window_size is None:
-        window_size = completed - resolve_window(session.window, query).first_kept(completed, session.window_start) + 1
-    window = session.to_api_messages(window_size + running if window_size >= 0 else window_size, keys=True)
+        last = session.messages[-1] if session.messages else None
+        if last is not None and last.role is Role.USER:
+            running = int(last.content in (query, enhanced_query) or last.sent == enhanced_query)
+        completed -= running
+        first = resolve_window(session.window, query).first_kept(completed, session.window_start)
+        window_size = completed - first + 1 + running
+    window = session.to_api_messages(window_size, keys=True)
     system = system_prompt + session.get_playbook().as_context(max_strategies=max_strategies)
-    return strip_keys(_assemble(system, window[: len(window) - running], enhanced_query, completed + 1))
+    asked = _message(Role.USER, enhanced_query, f"{completed + 1}.0")
+    return normalize_keyed([_message(Role.SYSTEM, system, SYSTEM_KEY), *window[: len(window) - running], asked])
 
 
-def _assemble(system: str, window: list[ApiMessage], query: str, interaction: int) -> list[ApiMessage]:
-    """Return the keyed messages of a request: system message, window and query, normalized."""
-    first = {"role": "system", "content": system, KEY: SYSTEM_KEY}
-    return normalize_keyed([first, *window, {"role": "user", "content": query, KEY: f"{interaction}.0"}])
+def _message(role: Role, text: str, key: str) -> ApiMessage:
+    return {"role": role.value, "content": text, KEY: key}
 
 
 def build_request(inputs: RequestInput, counter: TokenCounter) -> PreparedRequest:
@@ -201,9 +200,11 @@ def _begin_epoch(inputs: RequestInput, opening: Opening) -> Epoch:
 
 def _epoch_messages(session: Session, epoch: Epoch, edits: Sequence[Edits], query: str) -> list[ApiMessage]:
     """Return the keyed messages of an epoch's request, without notes on the query, which comes last."""
-    pinned = [message for pin in epoch.pins for message in _pinned_messages(session, pin)]
-    window = session.to_api_messages(max(0, session.completed - epoch.first + 1), keys=True)
-    *past, last = apply_edits(_assemble(epoch.system, [*pinned, *window], query, session.completed + 1), edits)
+    messages = prepare_messages(session, epoch.system, query, query, max(0, session.completed - epoch.first + 1), 0)
+    if epoch.pins:
+        pinned = [message for pin in epoch.pins for message in _pinned_messages(session, pin)]
+        messages = normalize_keyed([messages[0], *pinned, *messages[1:]])
+    *past, last = apply_edits(messages, edits)
     return [*strip_old_strategies(past, epoch.began), last]
 
 

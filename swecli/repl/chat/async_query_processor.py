@@ -7,6 +7,7 @@ import time
 from contextlib import aclosing
 from typing import Literal
 
+from swecli.context.epochs import strip_keys
 from swecli.context.prepare import prepare_messages
 from swecli.models.errors import BadInput
 from swecli.models.events import TurnStarted
@@ -27,9 +28,8 @@ class AsyncQueryProcessor:
 
     def _prepare_messages(self, query: str, enhanced_query: str) -> list[ApiMessage]:
         """The messages for a query: system prompt with the playbook, the reflection window, the query."""
-        return prepare_messages(
-            self.repl.session_manager.current_session, self.repl.agent.system_prompt, query, enhanced_query
-        )
+        session, prompt = self.repl.session_manager.current_session, self.repl.agent.system_prompt
+        return strip_keys(prepare_messages(session, prompt, query, enhanced_query))
 
     async def process_query(self, query: str) -> None:
         """Run one turn and draw it. Cancelling it is how the user interrupts: it prints so, and raises on. Raises
