@@ -11,7 +11,7 @@ from typing import Any
 from swecli.models.errors import SwecliError, UsageError
 from swecli.repl.background import Background
 from swecli.repl.input.dumb_prompt import DumbPrompt
-from swecli.repl.input.lines import Line, parse_line
+from swecli.repl.input.lines import ParsedLine, parse_line
 from swecli.repl.input.prompt import PromptLine
 from swecli.repl.program import Program
 from swecli.repl.startup import Startup
@@ -40,7 +40,7 @@ class Dispatcher:
         self, program: Program, prompt: PromptLine | DumbPrompt, startup: Startup, background: Background
     ) -> None:
         self._program, self._prompt, self._startup, self._background = program, prompt, startup, background
-        self._unstored: Line | None = None
+        self._unstored: ParsedLine | None = None
         self._task: asyncio.Task[None] | None = None
         self._interrupted = float("-inf")
 
@@ -75,7 +75,7 @@ class Dispatcher:
             self._interrupted = now
             self._task.cancel()
 
-    def _read(self, typed: str) -> Line:
+    def _read(self, typed: str) -> ParsedLine:
         return parse_line(self._prompt.history.pastes.expand(typed))
 
     async def _run(self, work: Coroutine[Any, Any, None]) -> bool:
@@ -117,7 +117,7 @@ class Dispatcher:
         done = await self._run(self._do(line))
         self._program.line_done(time.monotonic() - begun if done else 0.0)
 
-    async def _wait_for(self, line: Line) -> None:
+    async def _wait_for(self, line: ParsedLine) -> None:
         await wait_with_timer(self._program.start_loading(), "starting", self._prompt)
         if line.kind == "text":
             self._store_query()
@@ -136,7 +136,7 @@ class Dispatcher:
                 await asyncio.wait_for(asyncio.shield(self._program.start_loading()), _CLOSING)
                 self._store_query()
 
-    async def _do(self, line: Line) -> None:
+    async def _do(self, line: ParsedLine) -> None:
         """Do the line; what goes wrong in one command or turn is one line and does not take the session along."""
         components = self._startup.components
         assert components is not None

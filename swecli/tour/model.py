@@ -1,4 +1,4 @@
-"""The tour: a stand-in for a model, so that swecli can be tried without a key. Offline, by rules, without state."""
+"""The tour: a model that follows fixed sentences, so that swecli can be tried offline and without a key."""
 
 from __future__ import annotations
 
@@ -12,13 +12,22 @@ from swecli.config.settings import Settings
 from swecli.llm.base import ChatModel, provider
 from swecli.llm.profile import Profile
 from swecli.models.message import ApiMessage, CallDelta, ModelChunk, ModelRequest, StopReason, Usage
-from swecli.tour.requests import Call, Made, Step, calls_in, own_words, plan, read_turn, results_in
+from swecli.tour.requests import (
+    Call,
+    Step,
+    current_turn,
+    parse_calls,
+    parse_results,
+    parse_strategies,
+    plan_steps,
+    strip_attachments,
+)
 
 _PIECE = re.compile(r"\S*\s*\S*\s*")
-_ENOUGH_CALLS = 30  # of one turn, however many lines were typed
-_MOST_LINES = 40
+_MAX_CALLS = 30  # of one turn
+_MAX_QUOTED_LINES = 40
 _SUMMARY_LINES = 15
-_LONGEST = 200
+_MAX_CHARS = 200  # of a line in a summary
 
 _ABOUT = """\
 This is the tour: a stand-in that shows how swecli works, without a network. It is not a language model and \
@@ -43,9 +52,9 @@ _NO_LESSONS = '{"tags": [], "add": []}'
 
 
 class Tour:
-    """A `ChatModel` that follows the lines of the newest message, one call a request.
+    """A `ChatModel` that follows the lines of the newest message, one call per request.
 
-    Its usage is an estimate of four characters a token; it costs nothing.
+    Its usage is estimated at four characters a token; its cost is 0.
     """
 
     name = "demo"
@@ -53,7 +62,7 @@ class Tour:
     review_notice = _NO_REVIEW
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelChunk]:
-        """Answer one request, piece by piece. Raises nothing."""
+        """Stream the reply to a request. Raises nothing."""
         text, call = _reply(request)
         for chunk in _chunks(request, text, call):
             await asyncio.sleep(0)
@@ -62,32 +71,35 @@ class Tour:
 
 @provider("demo", default_model="demo")
 def tour(name: str, settings: Settings, environ: Mapping[str, str]) -> ChatModel:
-    """The tour, whatever stands behind `demo/`."""
+    """Return the tour, for any model name after `demo/`."""
     return Tour()
 
 
 def _reply(request: ModelRequest) -> tuple[str, Call | None]:
-    """The reply to a request of any purpose: a text, and the call it makes."""
+    """Return the text of the reply, and the call it makes."""
+    messages = request.messages
     if request.purpose == "reflect":
         return _NO_LESSONS, None
     if request.purpose == "condense":
-        return _condense(request.messages[:-1]), None
+        return _condense(messages[:-1]), None
     if request.purpose == "review":
         return _NO_REVIEW, None
-    turn = read_turn(request)
-    steps = plan(turn)
-    if steps is None:
+    turn = current_turn(messages)
+    lines = strip_attachments(turn[0]).splitlines() if turn else []
+    steps = plan_steps([line.strip() for line in lines if line.strip()], parse_strategies(messages))
+    calls = [step.call.name for step in steps or () if step.call]
+    if steps is None or not {spec.name for spec in request.tools}.issuperset(calls):
         return _ABOUT, None
-    calling = [step for step in steps if step.call]
-    if len(turn.made) < min(len(calling), _ENOUGH_CALLS):
-        step = calling[len(turn.made)]
+    finished = parse_calls(turn, parse_results(messages))
+    if len(finished) < min(len(calls), _MAX_CALLS):
+        step = [step for step in steps if step.call][len(finished)]
         return step.text, step.call
-    return _answer(steps, turn.made), None
+    return _answer(steps, finished), None
 
 
 def _chunks(request: ModelRequest, text: str, call: Call | None) -> Iterator[ModelChunk]:
-    most = 4 * min(request.max_tokens or 4_096, 4_096)
-    shown = text if len(text) <= most else f"{text[: most - 1]}…"
+    max_chars = 4 * min(request.max_tokens or 4_096, 4_096)
+    shown = text if len(text) <= max_chars else f"{text[: max_chars - 1]}…"
     arguments = json.dumps(call.arguments, ensure_ascii=False) if call else ""
     yield from (ModelChunk(text=piece) for piece in _PIECE.findall(shown) if piece)
     if call:
@@ -98,54 +110,53 @@ def _chunks(request: ModelRequest, text: str, call: Call | None) -> Iterator[Mod
     yield ModelChunk(usage=usage, cost=0.0, stop=stop)
 
 
-def _answer(steps: Sequence[Step], made: Sequence[Made]) -> str:
-    """The turn's last message: what each call brought, in the words of its result."""
-    parts, results = [], iter(made)
+def _answer(steps: Sequence[Step], finished: Sequence[Call]) -> str:
+    """Return the turn's last message: the result of each call, quoted."""
+    parts, calls = [], iter(finished)
     for step in steps:
-        result = next(results, None) if step.call else None
+        call = next(calls, None) if step.call else None
         if step.intent == "remember":
             parts.append(_REMEMBERED)
-        elif step.head and result is not None:
-            parts.append(_report(step, result))
+        elif step.head and call is not None:
+            parts.append(_report(step, call))
     return "\n\n".join(parts)
 
 
-def _report(step: Step, made: Made) -> str:
-    text = made.result or "(no result)"
+def _report(step: Step, call: Call) -> str:
+    text = call.result or "(no result)"
     if step.intent != "test":
-        return f"{step.head}:\n{_quoted(text)}"
-    command, code = made.call.arguments.get("command", ""), made.exit_code
-    how = "did not run" if code is None else f"ended with exit code {code}"
-    return f"{step.head}: `{command}` {how}.\n{_quoted(text)}"
+        return f"{step.head}:\n{_quote(text)}"
+    outcome = "did not run" if call.exit_code is None else f"ended with exit code {call.exit_code}"
+    return f"{step.head}: `{call.arguments.get('command', '')}` {outcome}.\n{_quote(text)}"
 
 
-def _quoted(text: str) -> str:
-    """The text as a block, cut after `_MOST_LINES` lines; ends with a line end."""
+def _quote(text: str) -> str:
+    """Return a fenced code block, truncated to `_MAX_QUOTED_LINES`."""
     lines = text.split("\n")
-    more = [f"… {len(lines) - _MOST_LINES} more lines"] if len(lines) > _MOST_LINES else []
+    more = [f"… {len(lines) - _MAX_QUOTED_LINES} more lines"] if len(lines) > _MAX_QUOTED_LINES else []
     fence = "`" * max(3, *(len(ticks) + 1 for ticks in re.findall(r"`+", text)), 3)
-    return "\n".join([fence, *lines[:_MOST_LINES], *more, fence]) + "\n"
+    return "\n".join([fence, *lines[:_MAX_QUOTED_LINES], *more, fence]) + "\n"
 
 
 def _condense(messages: Sequence[ApiMessage]) -> str:
-    """A summary: the first request, the files, the commands with their exit codes; 15 lines at most."""
-    asked = [words for message in messages if message.get("role") == "user" and (words := own_words(message))]
-    made = calls_in(messages, results_in(messages))
-    paths = dict.fromkeys(str(one.call.arguments.get("path") or "") for one in made)
+    """Return a summary of at most 15 lines: the first request, files, and commands with their exit codes."""
+    queries = [text for message in messages if message.get("role") == "user" and (text := strip_attachments(message))]
+    calls = parse_calls(messages, parse_results(messages))
+    paths = dict.fromkeys(str(call.arguments.get("path") or "") for call in calls)
     commands = [
-        f"- `{_short(str(one.call.arguments.get('command') or ''))}`: exit code {one.exit_code}"
-        for one in made
-        if one.exit_code is not None
+        f"- `{_short(str(call.arguments.get('command') or ''))}`: exit code {call.exit_code}"
+        for call in calls
+        if call.exit_code is not None
     ]
     files = [f"- {_short(path)}" for path in paths if path]
     room = _SUMMARY_LINES - 6
     files = files[-max(room // 2, room - len(commands)) :]
     commands = commands[-(room - len(files)) :]
-    lines = ["## Request", _short(asked[0]) if asked else "None."]
+    lines = ["## Request", _short(queries[0]) if queries else "None."]
     lines += ["## Done", *(commands or ["None."]), "## Known", *(files or ["None."])]
     return "\n".join(lines)
 
 
 def _short(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+    return line if len(line) <= _MAX_CHARS else f"{line[: _MAX_CHARS - 1]}…"

@@ -1,4 +1,4 @@
-"""What one request shows: the lines typed, the calls made so far, what is remembered, and the six sentences in it."""
+"""Parse a request of the tour: the user's lines, the calls of the turn, the strategies, and the steps they ask for."""
 
 from __future__ import annotations
 
@@ -8,119 +8,95 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from swecli.models.message import HEAD_OPENS, UNCHANGED, ApiMessage, ModelRequest
+from swecli.models.message import HEAD_OPENS, UNCHANGED, ApiMessage
 
-# What the product puts behind the user's own words: the contents of @files, shared shell lines, and the turn's notes.
-_ATTACHED = re.compile(r"\n\n(?:Contents of what is mentioned above:\n|The user ran `|<turn_notes>\n).*", re.DOTALL)
-# Strategies as the head of the system message lists them, and as the notes of a turn list changed ones.
+# Attachments after the user's own words: contents of @files, shared shell lines, the notes of the turn.
+_ATTACHMENTS = re.compile(r"\n\n(?:Contents of what is mentioned above:\n|The user ran `|<turn_notes>\n).*", re.DOTALL)
+# Strategies as listed in the head of the system message, and changed ones as listed in the notes of a turn.
 _STRATEGY = re.compile(r"^- (?:Strategy )?\[(P-\d+)\](?: is new:| now reads:)? (.+)$", re.MULTILINE)
-_GONE = "no longer applies."
+_REMOVED_STRATEGY = "no longer applies."
 _EXIT_CODE = re.compile(r"(?:stopped: .*\()?exit code (\d+)")
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A tool call by name and arguments."""
+    """A tool call, with its result as sent to the model; None before it has one."""
 
     name: str
     arguments: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """A call that was made, with its result as it was sent; None where there is none."""
-
-    call: Call
-    result: str | None
+    result: str | None = None
 
     @property
     def exit_code(self) -> int | None:
-        """How a command ended; None for other calls, and for one that did not run."""
-        line = (self.result or "").partition("\n")[0]
-        found = _EXIT_CODE.match(line) if self.call.name == "run_command" else None
-        return int(found[1]) if found else None
+        """Return the exit code of a command; None for other calls and for a command that did not run."""
+        match = _EXIT_CODE.match(self.result or "") if self.name == "run_command" else None
+        return int(match[1]) if match else None
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """The running turn: the user's words, line by line, and the calls made so far.
-
-    `tools` are the names of the tools offered; `remembered` are the strategies the request shows, by id.
-    """
-
-    lines: tuple[str, ...]
-    made: tuple[Made, ...]
-    tools: frozenset[str]
-    remembered: dict[str, str]
+def current_turn(messages: Sequence[ApiMessage]) -> Sequence[ApiMessage]:
+    """Return the messages from the user's last one on."""
+    start = max((n for n, message in enumerate(messages) if message.get("role") == "user"), default=len(messages))
+    return messages[start:]
 
 
-def read_turn(request: ModelRequest) -> Turn:
-    """Read a request of the OpenAI chat shape. Total: what has an unexpected shape counts as not being there."""
-    messages = request.messages
-    opens = max((n for n, message in enumerate(messages) if message.get("role") == "user"), default=len(messages))
-    asked = own_words(messages[opens]) if opens < len(messages) else ""
-    lines = tuple(line.strip() for line in asked.splitlines() if line.strip())
-    made = calls_in(messages[opens:], results_in(messages))
-    return Turn(lines, made, frozenset(spec.name for spec in request.tools), _remembered(messages))
+def parse_calls(messages: Sequence[ApiMessage], results: Mapping[str, str]) -> list[Call]:
+    """Return the assistant's calls in order, with their results by call id."""
+    raw = [call for message in messages for call in message.get("tool_calls") or () if isinstance(call, dict)]
+    return [_parse_call(call, results) for call in raw]
 
 
-def calls_in(messages: Sequence[ApiMessage], results: dict[str, str]) -> tuple[Made, ...]:
-    """The calls of the assistant's messages in order, with their results by the calls' ids."""
-    asked = [call for message in messages for call in message.get("tool_calls") or () if isinstance(call, dict)]
-    return tuple(_made(call, results) for call in asked)
-
-
-def results_in(messages: Sequence[ApiMessage]) -> dict[str, str]:
-    """Results by call id; one that points at an earlier result is replaced by that."""
-    results: dict[str, str] = {}
-    for message in messages:
-        if message.get("role") == "tool":
-            text = _text_of(message)
-            if text.startswith(UNCHANGED):
-                text = next((known for id, known in results.items() if id and id in text), text)
-            results[str(message.get("tool_call_id") or "")] = text
-    return results
-
-
-def _made(call: dict[str, Any], results: dict[str, str]) -> Made:
+def _parse_call(call: dict[str, Any], results: Mapping[str, str]) -> Call:
     function = call.get("function")
     function = function if isinstance(function, dict) else {}
     try:
         arguments = json.loads(function.get("arguments") or "{}")
     except (ValueError, TypeError):
         arguments = None
-    known = arguments if isinstance(arguments, dict) else {}
-    return Made(Call(str(function.get("name") or ""), known), results.get(str(call.get("id") or "")))
+    arguments = arguments if isinstance(arguments, dict) else {}
+    return Call(str(function.get("name") or ""), arguments, results.get(str(call.get("id") or "")))
 
 
-def _remembered(messages: Sequence[ApiMessage]) -> dict[str, str]:
-    known: dict[str, str] = {}
+def parse_results(messages: Sequence[ApiMessage]) -> dict[str, str]:
+    """Return results by call id; one that refers to an earlier result is replaced by it."""
+    results: dict[str, str] = {}
     for message in messages:
-        for name, text in _STRATEGY.findall(_strategy_list(message)):
-            known[name] = text
-            if text == _GONE:
-                del known[name]
-    return known
+        if message.get("role") == "tool":
+            text = _text_of(message)
+            if text.startswith(UNCHANGED):
+                text = next((result for id, result in results.items() if id and id in text), text)
+            results[str(message.get("tool_call_id") or "")] = text
+    return results
+
+
+def parse_strategies(messages: Sequence[ApiMessage]) -> dict[str, str]:
+    """Return the strategies in force by id, oldest first."""
+    strategies: dict[str, str] = {}
+    for message in messages:
+        for id, text in _STRATEGY.findall(_strategy_list(message)):
+            strategies[id] = text
+            if text == _REMOVED_STRATEGY:
+                del strategies[id]
+    return strategies
 
 
 def _strategy_list(message: ApiMessage) -> str:
-    """Where the product itself lists strategies: files and instructions may hold lines that look the same."""
+    """Return the list that swecli itself wrote: files and instructions may contain lines that look the same."""
     text = _text_of(message)
     if message.get("role") == "system":
-        _, opens, head = text.rpartition(HEAD_OPENS)
-        return head.partition("<playbook>\n")[2].partition("</playbook>")[0] if opens else ""
-    ours = message.get("role") == "user" and text.endswith("</turn_notes>")
-    return text.rpartition("<turn_notes>\n")[2] if ours else ""
+        _, found, head = text.rpartition(HEAD_OPENS)
+        return head.partition("<playbook>\n")[2].partition("</playbook>")[0] if found else ""
+    has_notes = message.get("role") == "user" and text.endswith("</turn_notes>")
+    return text.rpartition("<turn_notes>\n")[2] if has_notes else ""
 
 
-def own_words(message: ApiMessage) -> str:
-    """A user's message without what the product attached to it."""
+def strip_attachments(message: ApiMessage) -> str:
+    """Return the user's own words of a message."""
     text = _text_of(message)
-    return _ATTACHED.sub("", text).strip() or text.strip()
+    return _ATTACHMENTS.sub("", text).strip() or text.strip()
 
 
 def _text_of(message: ApiMessage) -> str:
-    """The text of a message: its content, or that of its text blocks; an image has none."""
+    """Return the content of a message, or the joined texts of its blocks."""
     content = message.get("content")
     if isinstance(content, str):
         return content
@@ -140,18 +116,17 @@ _PATTERNS = {
     "remember": r"remember\b.+",
 }
 _SENTENCES = {name: re.compile(pattern.replace("TOKEN", _TOKEN), re.IGNORECASE) for name, pattern in _PATTERNS.items()}
-_LONGEST = 2_000  # characters of a line; a longer one is pasted text
-_SPECIAL = re.compile(r"[.^$*+?{}\[\]\\|()]")
-_CODE = re.compile(r"`([^`\n]+)`")
+_MAX_LINE = 2_000  # characters; a longer line is pasted text
+_REGEX_SPECIAL = re.compile(r"[.^$*+?{}\[\]\\|()]")
+_CODE_SPAN = re.compile(r"`([^`\n]+)`")
 _TESTS = re.compile(r"\btests?\b", re.IGNORECASE)
-# every Python has it; the user names another one, or has it remembered
-_UNITTEST = "python3 -m unittest"
+_DEFAULT_TEST_COMMAND = "python3 -m unittest"  # part of every Python
 _UNKNOWN = 'No test command is known for this project (name one: run the tests with "npm test")'
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One call to make, the text that goes with it, and the heading of its result in the answer."""
+    """A call to make, the text before it, and the heading of its result in the answer."""
 
     intent: str
     call: Call | None
@@ -159,93 +134,67 @@ class Step:
     head: str = ""
 
 
-def plan(turn: Turn) -> list[Step] | None:
-    """What the user's lines ask for, in order; None where one of them is not understood."""
+def plan_steps(lines: Sequence[str], strategies: Mapping[str, str]) -> list[Step] | None:
+    """Return the steps that the user's lines ask for, in order; None if a line is none of the six sentences."""
     steps: list[Step] = []
-    for line in turn.lines:
-        found = _understood(line)
-        if found is None:
+    for line in lines:
+        match = _match_sentence(line)
+        if match is None:
             return None
-        steps += _STEPS[found[0]](found[1], turn)
-    needed = {step.call.name for step in steps if step.call}
-    return steps if steps and needed <= turn.tools else None
+        steps += _steps_of(*match, strategies)
+    return steps or None
 
 
-def _understood(line: str) -> tuple[str, Mapping[str, str]] | None:
-    """Which of the six sentences a line is, with its words as they are meant; None for none of them."""
-    if len(line) > _LONGEST:
+def _match_sentence(line: str) -> tuple[str, Mapping[str, str]] | None:
+    """Return the intent of a line and its unquoted words by name."""
+    if len(line) > _MAX_LINE:
         return None
-    plain = re.sub(r"^please,? +", "", line.strip(), flags=re.IGNORECASE).rstrip(" ?!")
+    plain = re.sub(r"^please,? +", "", line, flags=re.IGNORECASE).rstrip(" ?!")
     plain = plain[:-1] if plain.endswith(".") and not plain.endswith((" .", "..")) else plain
-    for name, sentence in _SENTENCES.items():
+    for intent, sentence in _SENTENCES.items():
         if match := sentence.fullmatch(plain):
-            return name, {key: _bare(value) for key, value in match.groupdict().items() if value is not None}
+            return intent, {name: _unquote(word) for name, word in match.groupdict().items() if word is not None}
     return None
 
 
-def _bare(token: str) -> str:
-    if len(token) > 1 and token[0] + token[-1] in ('""', "''", "``", "“”"):
-        return token[1:-1]
-    return token
+def _unquote(word: str) -> str:
+    return word[1:-1] if len(word) > 1 and word[0] + word[-1] in ('""', "''", "``", "“”") else word
 
 
-def _path(words: Mapping[str, str]) -> str:
-    return words.get("path", "").removeprefix("@") or "."
+def _steps_of(intent: str, words: Mapping[str, str], strategies: Mapping[str, str]) -> list[Step]:
+    path = words.get("path", "").removeprefix("@") or "."
+    match intent:
+        case "list":
+            return [Step(intent, Call("list_files", {"path": path}), "I list the folder.", f"In `{path}`")]
+        case "read":
+            arguments: dict[str, object] = {"path": path}
+            if first := words.get("first") or words.get("from"):
+                last = words.get("last") or words.get("to") or first
+                arguments |= {"start_line": int(first[:9]), "end_line": int(last[:9])}
+            return [Step(intent, Call("read_file", arguments), "I read the file.", f"`{path}` holds")]
+        case "search":
+            pattern = _REGEX_SPECIAL.sub(r"\\\g<0>", words["text"])
+            call = Call("search_files", {"pattern": pattern, "path": path})
+            return [Step(intent, call, "I search the files.", f"Lines with `{words['text']}`")]
+        case "replace":
+            edit = {"old_text": words["text"], "new_text": words["new"]}
+            read, change = Call("read_file", {"path": path}), Call("edit_file", {"path": path, "edits": [edit]})
+            proposal = "Now I propose the change. It is done only if you allow it."
+            return [
+                Step(intent, read, "I read the file first: what is changed must have been seen."),
+                Step(intent, change, proposal, f"The change of `{path}` was answered with"),
+            ]
+        case "test":
+            return [_test_step(words.get("command", ""), strategies)]
+    return [Step(intent, None)]
 
 
-def _list(words: Mapping[str, str], turn: Turn) -> list[Step]:
-    path = _path(words)
-    return [Step("list", Call("list_files", {"path": path}), "I list the folder.", f"In `{path}`")]
-
-
-def _read(words: Mapping[str, str], turn: Turn) -> list[Step]:
-    arguments: dict[str, object] = {"path": _path(words)}
-    first, last = words.get("first") or words.get("from"), words.get("last") or words.get("to")
-    if first:
-        arguments |= {"start_line": int(first[:9]), "end_line": int((last or first)[:9])}
-    return [Step("read", Call("read_file", arguments), "I read the file.", f"`{_path(words)}` holds")]
-
-
-def _search(words: Mapping[str, str], turn: Turn) -> list[Step]:
-    arguments = {"pattern": _SPECIAL.sub(r"\\\g<0>", words["text"]), "path": _path(words)}
-    return [Step("search", Call("search_files", arguments), "I search the files.", f"Lines with `{words['text']}`")]
-
-
-def _replace(words: Mapping[str, str], turn: Turn) -> list[Step]:
-    path = _path(words)
-    edit = {"old_text": words["text"], "new_text": words["new"]}
-    first, then = Call("read_file", {"path": path}), Call("edit_file", {"path": path, "edits": [edit]})
-    proposal = "Now I propose the change. It is done only if you allow it."
-    return [
-        Step("replace", first, "I read the file first: what is changed must have been seen."),
-        Step("replace", then, proposal, f"The change of `{path}` was answered with"),
-    ]
-
-
-def _test(words: Mapping[str, str], turn: Turn) -> list[Step]:
-    command, name = words.get("command", ""), ""
-    why = "You name the command"
+def _test_step(command: str, strategies: Mapping[str, str]) -> Step:
+    """Run the given command, else the one in backticks of the newest strategy about tests, else Python's own."""
+    why, head = "You name the command", "The tests"
     if not command:
-        command, name = _test_command(turn.remembered)
-        why = f"Strategy [{name}] names the command" if name else _UNKNOWN
-    head = f"The tests [{name}]" if name else "The tests"
-    return [Step("test", Call("run_command", {"command": command}), f"{why}: I run `{command}`.", head)]
-
-
-def _test_command(strategies: Mapping[str, str]) -> tuple[str, str]:
-    """The command that a strategy about tests names in backticks, the newest first, with its id; else Python's own."""
-    for name, text in reversed(list(strategies.items())):
-        code = _CODE.search(text)
-        if code and _TESTS.search(text):
-            return code[1], name
-    return _UNITTEST, ""
-
-
-def _remember(words: Mapping[str, str], turn: Turn) -> list[Step]:
-    return [Step("remember", None)]
-
-
-_STEPS = {
-    "list": _list, "read": _read, "search": _search, "replace": _replace, "test": _test,
-    "remember": _remember,
-}  # fmt: skip
+        command, why = _DEFAULT_TEST_COMMAND, _UNKNOWN
+        for id, text in strategies.items():
+            if (code := _CODE_SPAN.search(text)) and _TESTS.search(text):
+                command, why, head = code[1], f"Strategy [{id}] names the command", f"The tests [{id}]"
+    return Step("test", Call("run_command", {"command": command}), f"{why}: I run `{command}`.", head)

@@ -1,4 +1,4 @@
-"""What the prompt offers while typing: commands, their arguments, and files behind an `@`."""
+"""Complete commands, their arguments, and files after an `@`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from prompt_toolkit.document import Document
 from swecli.repl.background import run_in_thread
 
 _MAX_FILES = 20_000
-_SECONDS = 10  # to list them
-LIMIT = 50
+_LIST_TIMEOUT = 10  # seconds
+MAX_MATCHES = 50
 _MENTION = re.compile(r"(?:^|(?<=\s))@(\S*)$")
 _COMMAND_WORD = re.compile(r"/(\S*)$")
 _ARGUMENT = re.compile(r"/(\S+)\s+(\S*)$")
 
-_Command = tuple[str, Sequence[str], str]  # name, aliases, a line of help
+_Command = tuple[str, Sequence[str], str]  # name, aliases, help
 
 
 class _CommandSource(Protocol):
@@ -30,95 +30,100 @@ class _CommandSource(Protocol):
 
 
 class LineCompleter(Completer):
-    """Completes a line. All its sources are awaited, so a slow one never holds up a key. `source` knows all commands,
-    and the (value, what it is) pairs that may follow a name or alias."""
+    """Completes a line asynchronously, so that slow sources never block a key press.
+
+    `source` returns the commands, and (value, description) of the arguments of a command.
+    """
 
     def __init__(self, source: _CommandSource, files: FileIndex) -> None:
         self._source, self._files = source, files
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        """Nothing: everything comes through the asynchronous door."""
+        """Return nothing: see `get_completions_async`."""
         return ()
 
     async def get_completions_async(
         self, document: Document, complete_event: CompleteEvent
     ) -> AsyncGenerator[Completion, None]:
-        """The completions of the word before the cursor, best first."""
-        for completion in await self._completions(document.text_before_cursor):
+        """Yield the completions of the word before the cursor, best first."""
+        for completion in await self._complete(document.text_before_cursor):
             yield completion
 
-    async def _completions(self, before: str) -> list[Completion]:
-        if match := _COMMAND_WORD.fullmatch(before):
-            return _commands_for(match[1], await self._source.commands())
-        if match := _ARGUMENT.fullmatch(before):
+    async def _complete(self, text: str) -> list[Completion]:
+        if match := _COMMAND_WORD.fullmatch(text):
+            return _match_commands(match[1], await self._source.commands())
+        if match := _ARGUMENT.fullmatch(text):
             return [
-                Completion(value, -len(match[2]), display_meta=what)
-                for value, what in await self._source.values(match[1])
+                Completion(value, -len(match[2]), display_meta=description)
+                for value, description in await self._source.values(match[1])
                 if value.lower().startswith(match[2].lower())
             ]
-        if match := _MENTION.search(before):
-            typed = match[1]
-            return [Completion(path, -len(typed)) for path in match_paths(typed, await self._files.paths())]
+        if match := _MENTION.search(text):
+            return [Completion(path, -len(match[1])) for path in match_paths(match[1], await self._files.paths())]
         return []
 
 
-def _commands_for(word: str, commands: Sequence[_Command]) -> list[Completion]:
-    """Commands by their name: those that begin with the word, then those with such an alias, then with its letters."""
-    start = word.lower()
+def _match_commands(word: str, commands: Sequence[_Command]) -> list[Completion]:
+    """Match commands: by the prefix of the name, then of an alias, then by a part of the name, then by its letters."""
+    pattern = word.lower()
 
-    def rank(one: _Command) -> int:
-        begun = [name.startswith(start) for name in (one[0], *one[1])]
-        return 0 if begun[0] else 1 if any(begun) else 2 if start in one[0] else 3
+    def rank(command: _Command) -> int:
+        prefixed = [name.startswith(pattern) for name in (command[0], *command[1])]
+        return 0 if prefixed[0] else 1 if any(prefixed) else 2 if pattern in command[0] else 3
 
-    found = sorted((one for one in commands if any(_holds(start, name) for name in (one[0], *one[1]))), key=rank)
-    return [Completion(name, -len(word), display=f"/{name}", display_meta=help) for name, _, help in found]
+    matches = [command for command in commands if any(_fuzzy_match(pattern, n) for n in (command[0], *command[1]))]
+    return [
+        Completion(name, -len(word), display=f"/{name}", display_meta=help)
+        for name, _, help in sorted(matches, key=rank)
+    ]
 
 
 def match_paths(typed: str, paths: Sequence[str]) -> list[str]:
-    """Paths that hold the letters in their order, best first: its beginning, the file name's, a part of it, a part."""
-    wanted = typed.lower()
+    """Fuzzy-match paths, best first: by prefix, prefix of the file name, part of the file name, part of the path."""
+    pattern = typed.lower()
 
     def rank(path: str) -> tuple[bool | int | str, ...]:
-        low = path.lower()
-        name = low.rstrip("/").rpartition("/")[2]
-        parts = not low.startswith(wanted), not name.startswith(wanted), wanted not in name, wanted not in low
-        return *parts, len(path), path
+        lower = path.lower()
+        name = lower.rstrip("/").rpartition("/")[2]
+        misses = not lower.startswith(pattern), not name.startswith(pattern), pattern not in name, pattern not in lower
+        return *misses, len(path), path
 
-    return sorted((path for path in paths if _holds(wanted, path.lower())), key=rank)[:LIMIT]
+    return sorted((path for path in paths if _fuzzy_match(pattern, path.lower())), key=rank)[:MAX_MATCHES]
 
 
-def _holds(wanted: str, path: str) -> bool:
-    letters = iter(path)
-    return all(letter in letters for letter in wanted)
+def _fuzzy_match(pattern: str, text: str) -> bool:
+    """Return True if the text contains the letters of the pattern in their order."""
+    letters = iter(text)
+    return all(letter in letters for letter in pattern)
 
 
 class FileIndex:
-    """The files below `root`. `invalidate` makes the next question look again."""
+    """A cache of the paths below `root`."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._found: asyncio.Future[list[str]] | None = None
+        self._paths: asyncio.Future[list[str]] | None = None
 
     def invalidate(self) -> None:
-        """Look again at the next question: files may have come and gone."""
-        if self._found is not None and self._found.done():
-            self._found = None
+        """List the files again at the next use; a listing that runs is kept."""
+        if self._paths is not None and self._paths.done():
+            self._paths = None
 
     async def paths(self) -> Sequence[str]:
-        """Paths relative to the root, folders with a slash at their end."""
-        if self._found is None:
-            self._found = run_in_thread(lambda: list_paths(self._root), "swecli-files")
-        return await asyncio.shield(self._found)
+        """Return paths relative to the root; those of folders end with a slash."""
+        if self._paths is None:
+            self._paths = run_in_thread(lambda: list_paths(self._root), "swecli-files")
+        return await asyncio.shield(self._paths)
 
 
 def list_paths(root: Path) -> list[str]:
-    """The files that the tools would list, and their folders; none where they cannot be listed."""
-    # late: behind the prompt
+    """List files, as the tools do, and their folders; [] if they cannot be listed."""
+    # late: loaded after the first prompt
     from swecli.tools.base import ToolError  # noqa: PLC0415
     from swecli.tools.searching import files_below  # noqa: PLC0415
 
     try:
-        found = files_below(root, ".", None, _SECONDS)
+        found = files_below(root, ".", None, _LIST_TIMEOUT)
     except ToolError:
         return []
     files = [path for path in found if path.isprintable()][:_MAX_FILES]

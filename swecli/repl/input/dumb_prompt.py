@@ -1,4 +1,4 @@
-"""The prompt of a terminal that cannot move its cursor: a line is read, then done, then the next one is read."""
+"""The prompt for terminals that cannot move their cursor: reads and runs one line at a time."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ _MARK = "> "
 
 
 class DumbPrompt:
-    """Has the methods of `PromptLine`. The terminal itself lets the line be edited, and sends it whole."""
+    """Has the methods of `PromptLine`; the terminal driver itself edits the line."""
 
     color, link_root, size, draft = False, None, (80, 24), ""
 
     def __init__(self, program: Program, start: Start) -> None:
         self.history, self.theme = LineHistory(start.paths.history), Theme("none", {})
         self._program, self._output = program, PlainTextOutput(sys.stdout)
-        self._typed: asyncio.Queue[str] = asyncio.Queue()  # "" at the end of the input
-        self._reading: asyncio.Task[None] | None = None
+        self._typed: asyncio.Queue[str] = asyncio.Queue()  # lines; "" at end of input
+        self._reader: asyncio.Task[None] | None = None
         self._error: Exception | None = None
 
     async def run(self) -> None:
-        """Read lines until `end`, or the end of the input. Raises what `end` was given."""
-        loop, self._reading = asyncio.get_running_loop(), asyncio.ensure_future(self._read_on())
+        """Read lines until `end` or end of input. Raises the error passed to `end`."""
+        loop, self._reader = asyncio.get_running_loop(), asyncio.ensure_future(self._submit_lines())
         loop.add_reader(sys.stdin.fileno(), self._read)
-        loop.add_signal_handler(signal.SIGINT, self._stop)
+        loop.add_signal_handler(signal.SIGINT, self._handle_sigint)
         self._program.start_loading()
-        await asyncio.wait([self._reading])
+        await asyncio.wait([self._reader])
         if self._error is not None:
             raise self._error
 
-    async def _read_on(self) -> None:
+    async def _submit_lines(self) -> None:
         while True:
             await self._program.queue.idle.wait()
             self.write(_MARK)
@@ -61,74 +61,74 @@ class DumbPrompt:
     def _read(self) -> None:
         try:
             self._typed.put_nowait(os.read(sys.stdin.fileno(), 1 << 16).decode(errors="replace"))
-        except OSError:  # the terminal is gone
+        except OSError:  # the terminal is closed
             asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
             self._typed.put_nowait("")
 
-    def _stop(self) -> None:
+    def _handle_sigint(self) -> None:
         if self._program.working:
             self._program.interrupt()
         else:
             self._program.quit()
 
     def end(self, error: Exception | None = None) -> None:
-        """Stop reading; `run` then raises the error, if any."""
+        """Stop reading; `run` raises the error, if any."""
         self._error = self._error or error
-        if self._reading is not None:
-            self._reading.cancel()
+        if self._reader is not None:
+            self._reader.cancel()
 
     def set_draft(self, text: str) -> None:
-        """Print what was not done, to be copied: nothing can be put into such a terminal's line."""
+        """Print a line that was not sent: this terminal's line cannot be filled."""
         self.write(f"not sent: {sanitize(text)}\n")
 
     def write(self, text: str) -> None:
-        """Print."""
+        """Print text."""
         self._output.write_raw(text)
         self._output.flush()
 
     def echo(self, line: str) -> None:
-        """Nothing: the line stands where it was typed."""
+        """Do nothing: the terminal has echoed the line."""
 
     def close_output(self) -> None:
-        """An empty line sets the next one off."""
+        """Print an empty line after the output of a line."""
         self.write("\n")
 
-    def notify(self, words: str) -> None:
-        """Nothing: such a terminal may print it."""
+    def notify(self, message: str) -> None:
+        """Do nothing: the terminal could print the control sequence."""
 
     def show_live(self, lines: Sequence[str]) -> None:
-        """Nothing: it could not be taken away again."""
+        """Do nothing: printed lines cannot be removed."""
 
     def redraw(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     async def choose(
         self, title: str, options: Sequence[Option], details: Sequence[Sequence[str]] = (), *, guarded: bool = False
     ) -> int | None:
-        """Let the user pick an option by its mark, number or letter; its place, or None for an empty line."""
+        """Ask the user to type an option's mark, number or letter; return its index, or None for an empty line."""
         marks = [option.mark or str(number) for number, option in enumerate(options, 1)]
-        shown = [f"{mark} {one_line(option.label)}" for mark, option in zip(marks, options, strict=True)]
-        self.write("\n".join([sanitize(title), *shown]) + "\n")
-        if guarded:  # what was typed before now is not an answer to what was not on the screen
+        rows = [f"{mark} {one_line(option.label)}" for mark, option in zip(marks, options, strict=True)]
+        self.write("\n".join([sanitize(title), *rows]) + "\n")
+        if guarded:  # discard what was typed before the question was shown
             with suppress(termios.error):
                 termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
             self._typed = asyncio.Queue()
         while typed := await self.ask_text(_MARK.strip()):
-            for place, option in enumerate(options):
-                if typed in (marks[place], option.letter):
-                    return place
+            for index, option in enumerate(options):
+                if typed in (marks[index], option.letter):
+                    return index
         return None
 
     async def ask_text(self, label: str) -> str | None:
-        """Let the user type one line for this; None for none."""
+        """Ask the user for one line; None if it is empty."""
         self.write(f"{sanitize(label)} ")
         return (await self._typed.get()).strip() or None
 
     async def run_program(self, argv: Sequence[str]) -> None:
-        """Let another program have the terminal until it ends. Raises OSError: it cannot be started."""
-        loop, keyboard = asyncio.get_running_loop(), sys.stdin.fileno()
-        loop.remove_reader(keyboard)  # what is typed now is for that program
+        """Run another program in the terminal until it exits. Raises OSError if it cannot be started."""
+        loop, stdin = asyncio.get_running_loop(), sys.stdin.fileno()
+        loop.remove_reader(stdin)  # the other program reads what is typed
         try:
             await asyncio.to_thread(subprocess.call, argv)
         finally:
-            loop.add_reader(keyboard, self._read)
+            loop.add_reader(stdin, self._read)

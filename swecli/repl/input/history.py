@@ -1,4 +1,4 @@
-"""Lines typed at the prompt, kept across sessions in a file that only its owner can read."""
+"""The line history, kept across sessions in a file that only its owner can read."""
 
 from __future__ import annotations
 
@@ -7,48 +7,47 @@ from pathlib import Path
 
 from prompt_toolkit.history import FileHistory
 
-from swecli.repl.input.lines import Pastes
+from swecli.repl.input.pastes import Pastes
 
 
 class LineHistory(FileHistory):
-    """prompt-toolkit's file; several programs may append to one. A history that cannot be kept must not cost the user
-    the line: `pop_error` reports it instead."""
+    """A history file that several programs may append to. I/O errors are not raised: see `pop_error`."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._path, self.pastes = path, Pastes()
-        self._problem: str | None = None  # "" once it was reported
+        self._error: str | None = None  # "" after it was reported
 
     def append_string(self, string: str) -> None:
-        """Keep a line, with its pastes written out; the same line twice in a row is kept once."""
+        """Append a line with its pastes expanded, unless it repeats the last one."""
         line = self.pastes.expand(string)
         if line.strip() and self._loaded_strings[:1] != [line]:
             super().append_string(line)
 
     def pop_error(self) -> str:
-        """The first failure to read or write, once; "" when there was none, or it was taken."""
-        if not self._problem:
+        """Return the first I/O error, once; "" if there is none."""
+        if not self._error:
             return ""
-        problem, self._problem = self._problem, ""
-        return problem
+        error, self._error = self._error, ""
+        return error
 
     def load_history_strings(self) -> Iterable[str]:
-        """The entries, newest first."""
+        """Return the entries, newest first."""
         try:
             return super().load_history_strings()
         except OSError as error:
-            return self._failed("read", error)
+            self._record_error("read", error)
+            return []
 
     def store_string(self, string: str) -> None:
-        """Append one entry."""
+        """Append one entry to the file."""
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._path.touch(mode=0o600)
             super().store_string(string)
         except OSError as error:
-            self._failed("written", error)
+            self._record_error("written", error)
 
-    def _failed(self, what: str, error: OSError) -> list[str]:
-        if self._problem is None:
-            self._problem = f"the line history cannot be {what}: {error.strerror} ({self._path})"
-        return []
+    def _record_error(self, action: str, error: OSError) -> None:
+        if self._error is None:
+            self._error = f"the line history cannot be {action}: {error.strerror} ({self._path})"

@@ -1,4 +1,4 @@
-"""The keys of the prompt that are not an ordinary editor's."""
+"""Key bindings of the prompt beyond those of prompt-toolkit; the user's editor."""
 
 from __future__ import annotations
 
@@ -17,22 +17,21 @@ from prompt_toolkit.keys import Keys
 
 from swecli.config.paths import find_paths
 from swecli.models.errors import BadInput
-from swecli.repl.input.clipboard import clipboard_picture, pasted_picture
-from swecli.repl.input.lines import Pastes
+from swecli.repl.input.pastes import Pastes, parse_picture_path, save_clipboard_picture
 from swecli.repl.program import Program
 
-_LEAVE_WITHIN = 2.0
+_QUIT_TIMEOUT = 2.0  # seconds for the second key press
 _TYPING, _EMPTY = has_focus(DEFAULT_BUFFER), Condition(lambda: not get_app().current_buffer.text)
 _EDITORS = ("editor", "nano", "pico", "vi", "emacs")
 
 
 def make_keys(program: Program, pastes: Pastes, environ: Mapping[str, str]) -> KeyBindings:
-    """The bindings; they win over prompt-toolkit's own."""
+    """Return the bindings; they override prompt-toolkit's own."""
     keys = KeyBindings()
-    _line_keys(keys)
-    _paste_keys(keys, program, pastes, environ)
-    _queue_keys(keys, program)
-    _stopping_keys(keys, program)
+    _add_line_keys(keys)
+    _add_paste_keys(keys, program, pastes, environ)
+    _add_queue_keys(keys, program)
+    _add_stop_keys(keys, program)
 
     @keys.add("s-tab", filter=_TYPING & ~has_completions)
     def next_mode(event: KeyPressEvent) -> None:
@@ -50,7 +49,7 @@ def make_keys(program: Program, pastes: Pastes, environ: Mapping[str, str]) -> K
 
     @keys.add("c-@")
     def ignore(event: KeyPressEvent) -> None:
-        """NUL and Ctrl+Space: the editor would begin a selection, and drop each letter typed after it."""
+        """Ignore NUL and Ctrl+Space: they would start a selection, which the next letter replaces."""
 
     @keys.add("c-z")
     def suspend(event: KeyPressEvent) -> None:
@@ -58,28 +57,27 @@ def make_keys(program: Program, pastes: Pastes, environ: Mapping[str, str]) -> K
 
     @keys.add("c-g", filter=_TYPING)
     async def edit(event: KeyPressEvent) -> None:
-        """Let the user's editor have the terminal; what is printed meanwhile comes after it."""
         buffer = event.app.current_buffer
-        if _editor(environ) is None:
+        if _find_editor(environ) is None:
             program.hint("No editor found: set $EDITOR")
             return
         buffer.text = pastes.expand(buffer.text)
-        with event.app.away():  # type: ignore[attr-defined]  # an InlineApplication
+        with event.app.suspended():  # type: ignore[attr-defined]  # an InlineApplication
             await buffer.open_in_editor(validate_and_handle=False)
 
     return keys
 
 
-def _stopping_keys(keys: KeyBindings, program: Program) -> None:
-    """Ctrl-C takes away the draft, then the queue, then stops what runs; Esc only stops; Ctrl-D leaves."""
+def _add_stop_keys(keys: KeyBindings, program: Program) -> None:
+    """Ctrl+C clears the draft, else the queue, else interrupts; Esc interrupts; Ctrl+D quits."""
 
-    def leave_at_second(key: str, what: str) -> None:
-        hint = f"Press {key} again to quit{what}"
+    def confirm_quit(key: str, consequence: str = "") -> None:
+        hint = f"Press {key} again to quit{consequence}"
         if program.current_hint == hint:
             program.quit()
             return
         program.hint(hint)
-        asyncio.get_running_loop().call_later(_LEAVE_WITHIN, program.hint, "")
+        asyncio.get_running_loop().call_later(_QUIT_TIMEOUT, program.hint, "")
 
     @keys.add("c-c", filter=_TYPING)
     @keys.add("<sigint>")
@@ -88,18 +86,18 @@ def _stopping_keys(keys: KeyBindings, program: Program) -> None:
         if buffer.text:
             buffer.reset()
             if not program.working:
-                leave_at_second("Ctrl+C", "")
+                confirm_quit("Ctrl+C")
         elif program.queue:
             program.queue.clear()
         elif program.working:
             program.interrupt()
         else:
-            leave_at_second("Ctrl+C", "")
+            confirm_quit("Ctrl+C")
 
     @keys.add("c-d", filter=_TYPING & _EMPTY)
     def quit(event: KeyPressEvent) -> None:
         if program.working or program.queue:
-            leave_at_second("Ctrl+D", " (stops what is running)" if program.working else " (drops the queued lines)")
+            confirm_quit("Ctrl+D", " (stops what is running)" if program.working else " (drops the queued lines)")
         else:
             program.quit()
 
@@ -112,13 +110,10 @@ def _stopping_keys(keys: KeyBindings, program: Program) -> None:
         program.interrupt()
 
 
-def _queue_keys(keys: KeyBindings, program: Program) -> None:
-    waiting = Condition(lambda: bool(program.queue))
-
-    @keys.add("up", filter=_TYPING & _EMPTY & waiting)
-    def pop_newest(event: KeyPressEvent) -> None:
-        line = program.queue.pop_newest() or ""
-        event.app.current_buffer.document = Document(line)
+def _add_queue_keys(keys: KeyBindings, program: Program) -> None:
+    @keys.add("up", filter=_TYPING & _EMPTY & Condition(lambda: bool(program.queue)))
+    def edit_queued(event: KeyPressEvent) -> None:
+        event.app.current_buffer.document = Document(program.queue.pop_newest() or "")
 
     @keys.add("enter", filter=_TYPING & _EMPTY & Condition(lambda: program.queue.held))
     def release(event: KeyPressEvent) -> None:
@@ -126,14 +121,13 @@ def _queue_keys(keys: KeyBindings, program: Program) -> None:
 
     @keys.add("c-t", filter=_TYPING & ~_EMPTY)
     def steer(event: KeyPressEvent) -> None:
-        buffer = event.app.current_buffer
-        text = buffer.text
+        buffer, text = event.app.current_buffer, event.app.current_buffer.text
         buffer.append_to_history()
         buffer.reset()
         program.steer(text)
 
 
-def _line_keys(keys: KeyBindings) -> None:
+def _add_line_keys(keys: KeyBindings) -> None:
     @keys.add("enter", filter=_TYPING)
     def send(event: KeyPressEvent) -> None:
         buffer = event.app.current_buffer
@@ -144,8 +138,8 @@ def _line_keys(keys: KeyBindings) -> None:
             buffer.validate_and_handle()
 
     @keys.add("enter", filter=_TYPING & completion_is_selected)
-    def take(event: KeyPressEvent) -> None:
-        """A chosen file goes into the line; a chosen command is sent at once."""
+    def accept_completion(event: KeyPressEvent) -> None:
+        """Insert a file; send a command."""
         buffer = event.app.current_buffer
         buffer.complete_state = None
         if buffer.text.startswith("/"):
@@ -159,34 +153,34 @@ def _line_keys(keys: KeyBindings) -> None:
         event.app.current_buffer.insert_text("\n")
 
 
-def _paste_keys(keys: KeyBindings, program: Program, pastes: Pastes, environ: Mapping[str, str]) -> None:
-    """Texts and pictures. Of a picture its size stands in the line; one that cannot be sent is named in the footer."""
+def _add_paste_keys(keys: KeyBindings, program: Program, pastes: Pastes, environ: Mapping[str, str]) -> None:
+    """Paste texts and pictures; the reason why a picture cannot be pasted is shown in the footer."""
 
     @keys.add(Keys.BracketedPaste, filter=_TYPING)
     @keys.add("c-v", filter=_TYPING)
     def paste(event: KeyPressEvent) -> None:
         text = event.data if event.key_sequence[0].key == Keys.BracketedPaste else ""
         try:
-            path = pasted_picture(text) if text else clipboard_picture(find_paths(environ).cache / "pictures")
-            inserted = pastes.take_picture(path) if path else pastes.take(text)
+            path = parse_picture_path(text) if text else save_clipboard_picture(find_paths(environ).cache / "pictures")
+            inserted = pastes.add_picture(path) if path else pastes.add_text(text)
         except BadInput as error:
-            inserted = pastes.take(text)
+            inserted = pastes.add_text(text)
             program.hint(f"{error.message} {error.hint}".strip())
         event.app.current_buffer.insert_text(inserted)
 
 
 def editor_command(environ: Mapping[str, str]) -> list[str]:
-    """The words of that editor's command line. Raises BadInput: there is none, or it cannot be read."""
+    """Return the command line of the user's editor. Raises BadInput if there is none or it cannot be parsed."""
     try:
-        words = shlex.split(_editor(environ) or "")
+        words = shlex.split(_find_editor(environ) or "")
     except ValueError as error:
-        raise BadInput(f"$VISUAL or $EDITOR cannot be read: {error}.", "Set EDITOR to one of yours.") from error
+        raise BadInput(f"$VISUAL or $EDITOR cannot be parsed: {error}.", "Set EDITOR to your editor.") from error
     if not words:
-        raise BadInput("No editor was found.", "Set EDITOR to one of yours.")
+        raise BadInput("No editor was found.", "Set EDITOR to your editor.")
     return words
 
 
-def _editor(environ: Mapping[str, str]) -> str | None:
-    """The editor that Ctrl+G opens: $VISUAL, $EDITOR, or one that is usually there; None when there is none."""
+def _find_editor(environ: Mapping[str, str]) -> str | None:
+    """Return $VISUAL, $EDITOR or a common editor, as prompt-toolkit does; None if there is none."""
     named = environ.get("VISUAL") or environ.get("EDITOR")
     return named or next((name for name in _EDITORS if shutil.which(name, path=environ.get("PATH", os.defpath))), None)

@@ -1,7 +1,7 @@
-"""The line that is always there: one prompt-toolkit application, inline, from start to exit.
+"""The input line: one inline prompt-toolkit application that runs from start to exit.
 
-From top to bottom: what goes on now, a question, the queue, the line being typed, its menu, the footer. Everything
-else is printed above it into the terminal's own scrollback.
+From top to bottom: live lines, a question, the queue, the input line, its completion menu, the footer. Everything else
+is printed above it, into the terminal's scrollback.
 """
 
 from __future__ import annotations
@@ -40,7 +40,14 @@ from prompt_toolkit.widgets import SearchToolbar
 from swecli.repl.input.history import LineHistory
 from swecli.repl.input.keys import make_keys
 from swecli.repl.input.question import Option, Picker, Question, make_answer_keys
-from swecli.repl.input.terminal import COLOURS, PLAIN, HeldOutput, InlineApplication, PasteInput, rows_of
+from swecli.repl.input.terminal import (
+    COLOR_STYLES,
+    PLAIN_STYLES,
+    BufferedOutput,
+    InlineApplication,
+    PasteInput,
+    make_rows,
+)
 from swecli.repl.program import LineQueue, Program
 from swecli.repl.render.formatting import sanitize
 from swecli.repl.render.terminal_features import (
@@ -59,12 +66,14 @@ if TYPE_CHECKING:
 _MARK = "> "
 _MENU_ROWS = 8
 _QUEUE_ROWS = 4
-_SMALL = 3  # rows of a screen that is too small for a footer
+_MIN_ROWS_FOR_FOOTER = 4
 
 
 class PromptLine:
-    """The line, and what stands around it. `footer` is called at each drawing with the width in columns. `keyboard` and
-    `output` take the place of the terminal."""
+    """The input line and what is shown around it.
+
+    `footer` renders the footer for a width in columns; `keyboard` and `output` replace the terminal.
+    """
 
     def __init__(
         self,
@@ -79,12 +88,12 @@ class PromptLine:
         self._footer, self._program, self._start = footer, program, start
         self.history, self.theme = LineHistory(start.paths.history), Theme(settings.theme, environ)
         self.color = settings.color and "NO_COLOR" not in environ
-        self._marked = self.color and bool(notification_kind(environ))
-        self.link_root = start.cwd if self._marked else None
+        self._has_marks = self.color and bool(notification_kind(environ))
+        self.link_root = start.cwd if self._has_marks else None
         self._last_key = float("-inf")
         self.question: Question | None = None
-        self._one_question = asyncio.Lock()
-        self._opening: asyncio.TimerHandle | None = None
+        self._question_lock = asyncio.Lock()
+        self._open_timer: asyncio.TimerHandle | None = None
         self.buffer = Buffer(
             completer=completer,
             history=self.history,
@@ -97,25 +106,25 @@ class PromptLine:
         self.app = InlineApplication(
             self._layout(),
             key_bindings=merge_key_bindings([make_keys(program, self.history.pastes, environ), make_answer_keys(self)]),
-            style=Style.from_dict(COLOURS if self.color else PLAIN),
+            style=Style.from_dict(COLOR_STYLES if self.color else PLAIN_STYLES),
             color_depth=None if self.color else ColorDepth.DEPTH_1_BIT,
             editing_mode=EditingMode.VI if settings.editing_mode == "vi" else EditingMode.EMACS,
             erase_when_done=True,
             input=keyboard or PasteInput(sys.stdin),
-            output=output or HeldOutput.from_pty(sys.stdout),
+            output=output or BufferedOutput.from_pty(sys.stdout),
         )
-        for end in (self.app.input, self.app.output):
-            if isinstance(end, PasteInput | HeldOutput):
-                end.theme = self.theme
+        for stream in (self.app.input, self.app.output):
+            if isinstance(stream, PasteInput | BufferedOutput):
+                stream.theme = self.theme
         self.app.ttimeoutlen = 0.05
         self.app.timeoutlen = 0.3
-        self.app.after_render += self._drawn
+        self.app.after_render += self._after_render
         self.app.key_processor.before_key_press += self._key_pressed
         self.buffer.on_text_changed += lambda buffer: program.hint("" if buffer.text else program.current_hint)
 
     async def run(self) -> None:
-        """Until `end`, or until the terminal is gone. Raises what `end` was given."""
-        asyncio.get_running_loop().add_signal_handler(signal.SIGCONT, self._continued)
+        """Read lines until `end` or until the terminal is closed. Raises the error passed to `end`."""
+        asyncio.get_running_loop().add_signal_handler(signal.SIGCONT, self._handle_sigcont)
         try:
             await self.app.run_async(set_exception_handler=False)
         except EOFError:
@@ -123,70 +132,67 @@ class PromptLine:
         finally:
             if self.question is not None:
                 self.question.answer(None)
-            self.app.print_rest()
+            self.app.print_pending()
 
     def end(self, error: Exception | None = None) -> None:
-        """Stop reading; `run` then raises the error, if any."""
+        """Stop reading; `run` raises the error, if any."""
         if self.app.is_running and not self.app.is_done:
             self.app.exit(exception=error or EOFError())
 
     @property
     def size(self) -> tuple[int, int]:
-        """Columns and rows of the terminal, now."""
+        """Return the terminal's columns and rows."""
         rows, columns = self.app.output.get_size()
         return columns, rows
 
     @property
     def draft(self) -> str:
-        """What stands in the line now."""
+        """Return the text in the line."""
         return self.buffer.text
 
     def set_draft(self, text: str) -> None:
-        """Put this into the line, unless something else was typed meanwhile: then before it."""
+        """Insert text at the beginning of the line."""
         self.buffer.document = Document(f"{text} {self.buffer.text}" if self.buffer.text else text)
 
     def write(self, text: str) -> None:
-        """Print whole lines above the line; what is being typed stays as it is."""
+        """Print whole lines above the input line."""
         self.app.print_above(text)
 
     def echo(self, line: str) -> None:
-        """Print a line that was sent, as it stood in the prompt."""
+        """Print a sent line with its prompt."""
         mark = "\x1b[1;36m>\x1b[0m " if self.app.color_depth is not ColorDepth.DEPTH_1_BIT else _MARK
-        shown = sanitize(line).replace("\n", "\n" + " " * len(_MARK)) + "\n"
-        before, behind, output = (PROMPT_START, PROMPT_END, OUTPUT_START) if self._marked else ("", "", "")
-        self.write(f"{before}{mark}{behind}{shown}{output}")
+        text = sanitize(line).replace("\n", "\n" + " " * len(_MARK)) + "\n"
+        self.write(f"{PROMPT_START}{mark}{PROMPT_END}{text}{OUTPUT_START}" if self._has_marks else f"{mark}{text}")
 
     def close_output(self) -> None:
-        """What a line led to is printed: the next one is set off."""
-        self.write(f"{OUTPUT_END if self._marked else ''}\n")
+        """Print an empty line after the output of a line."""
+        self.write(f"{OUTPUT_END if self._has_marks else ''}\n")
 
-    def notify(self, words: str) -> None:
-        """Call the user, as the setting and the terminal have it."""
-        self._send(format_notification(self._start.settings.notify, self._start.environ, words))
+    def notify(self, message: str) -> None:
+        """Notify the user as configured."""
+        self._write_sequence(format_notification(self._start.settings.notify, self._start.environ, message))
 
-    def _send(self, sequence: str) -> None:
+    def _write_sequence(self, sequence: str) -> None:
         self.app.output.write_raw(sequence)
         self.app.output.flush()
 
     def show_live(self, lines: Sequence[str]) -> None:
-        """What goes on now, as lines with ANSI styles; [] when nothing does."""
-        self.app.show([to_formatted_text(ANSI(line)) for line in lines])
+        """Replace the live lines, which may contain ANSI styles; [] removes them."""
+        self.app.show_live([to_formatted_text(ANSI(line)) for line in lines])
 
     def redraw(self) -> None:
-        """Draw again, soon."""
+        """Schedule a redraw."""
         self.app.invalidate()
 
     async def run_program(self, argv: Sequence[str]) -> None:
-        """Let another program have the terminal until it ends; what is printed then comes after it. Raises OSError."""
-        with self.app.away():
+        """Run another program in the terminal until it exits. Raises OSError if it cannot be started."""
+        with self.app.suspended():
             await run_in_terminal(lambda: subprocess.call(argv), in_executor=True)
 
     async def choose(
         self, title: str, options: Sequence[Option], details: Sequence[Sequence[str]] = (), *, guarded: bool = False
     ) -> int | None:
-        """Let the user pick an option; its place, or None when they would rather not, or the terminal is gone. With
-        `details`, lines about each, what is typed searches them, and what was being typed comes back. `guarded`: see
-        `Question`; Enter alone then takes nothing."""
+        """Return the index of the chosen option, or None for no answer: see `Asker`. The draft is restored."""
         if not details:
             answer = await self._ask(Question(title, options, guarded=guarded))
         else:
@@ -198,40 +204,40 @@ class PromptLine:
         return answer if isinstance(answer, int) else None
 
     async def ask_text(self, label: str) -> str | None:
-        """Let the user type one line for this; None when they would rather not."""
+        """Return a line that the user types, or None for no answer."""
         answer = await self._ask(Question(label))
         return answer if isinstance(answer, str) else None
 
     async def _ask(self, question: Question) -> int | str | None:
-        async with self._one_question:
+        async with self._question_lock:
             self.question = question
             self.redraw()
-            loop, seen = asyncio.get_running_loop(), self._last_key + self._start.settings.notify_after
-            call = loop.call_at(max(loop.time(), seen), self.notify, "needs your answer")
-            if not question.guarded:  # the user's own command asks: they are there
-                call.cancel()
+            loop, notify_at = asyncio.get_running_loop(), self._last_key + self._start.settings.notify_after
+            timer = loop.call_at(max(loop.time(), notify_at), self.notify, "needs your answer")
+            if not question.guarded:  # a command that the user has just typed
+                timer.cancel()
             try:
                 return await question.result
             finally:
-                call.cancel()
+                timer.cancel()
                 self.question = None
                 self.redraw()
 
-    def _continued(self) -> None:
-        """After a stop others had the terminal: it is taken again, and a question has to be read again."""
-        self.app.input.raw_mode().__enter__()  # what it was before is put back when the application ends
+    def _handle_sigcont(self) -> None:
+        """Set raw mode again after a stop, redraw, and guard the question again."""
+        self.app.input.raw_mode().__enter__()  # the application restores the terminal's mode at exit
         if self.question is not None:
             self.question.close_again()
         self.app.renderer.erase()
         self.redraw()
 
-    def _drawn(self, _: Application[None]) -> None:
+    def _after_render(self, _: Application[None]) -> None:
         self._program.start_loading()
         if self.color and (query := self.theme.pop_query()):
-            self._send(query)
-        opens = self.question.drawn() if self.question is not None else None
-        if opens is not None and (self._opening is None or self._opening.when() <= opens):
-            self._opening = asyncio.get_running_loop().call_at(opens + 0.01, self.redraw)  # so that it can be seen
+            self._write_sequence(query)
+        opens_at = self.question.mark_drawn() if self.question is not None else None
+        if opens_at is not None and (self._open_timer is None or self._open_timer.when() <= opens_at):
+            self._open_timer = asyncio.get_running_loop().call_at(opens_at + 0.01, self.redraw)
 
     def _key_pressed(self, _: object) -> None:
         self._last_key = asyncio.get_running_loop().time()
@@ -254,40 +260,39 @@ class PromptLine:
             get_line_prefix=lambda number, wrapped: [("", "  ")] if number or wrapped else [("class:mark", _MARK)],
         )
         rows: list[AnyContainer] = [
-            rows_of(self._above),
+            make_rows(self._lines_above),
             line,
             search,
             CompletionsMenu(max_height=_MENU_ROWS, scroll_offset=1, extra_filter=has_focus(DEFAULT_BUFFER)),
-            rows_of(lambda: [[*self._footer(self.size[0])]] if self.size[1] > _SMALL else []),
+            make_rows(lambda: [[*self._footer(self.size[0])]] if self.size[1] >= _MIN_ROWS_FOR_FOOTER else []),
         ]
         return Layout(HSplit(rows, window_too_small=Window(), align=VerticalAlign.TOP), focused_element=line)
 
     def _line_rows(self) -> int:
-        """Rows of the line being typed: what it needs, up to half of the screen."""
+        """Return the rows of the input line, at most half of the screen."""
         columns, rows = self.size
         needed = sum(1 + (get_cwidth(line) + len(_MARK)) // columns for line in self.buffer.text.split("\n"))
         return min(needed, max(1, rows // 2))
 
-    def _above(self) -> list[StyleAndTextTuples]:
-        """What stands above the line: the question has first claim on the rows, then the queue, then what goes on."""
+    def _lines_above(self) -> list[StyleAndTextTuples]:
+        """Return the rows above the input line; the question has priority, then the queue, then the live lines."""
         columns, rows = self.size
         menu = len(self.buffer.complete_state.completions) if self.buffer.complete_state else 0
-        rows -= self._line_rows() + min(menu, _MENU_ROWS) + (rows > _SMALL)
-        asked: list[StyleAndTextTuples] = []
+        rows -= self._line_rows() + min(menu, _MENU_ROWS) + (rows >= _MIN_ROWS_FOR_FOOTER)
+        question: list[StyleAndTextTuples] = []
         if self.question is not None and rows > 0:
-            self.question.typed(self.buffer.text)
-            asked = [[line] for line in self.question.lines(columns - 1, rows)]
-        waiting = _queue_lines(self._program.queue, columns - 1)[: max(0, rows - len(asked))]
-        live, left = self.app.live, max(0, rows - len(asked) - len(waiting))
-        return [*live[max(0, len(live) - left) :], *asked, *waiting]
+            self.question.set_draft(self.buffer.text)
+            question = [[line] for line in self.question.render(columns - 1, rows)]
+        queued = _queue_lines(self._program.queue, columns - 1)[: max(0, rows - len(question))]
+        live, max_live = self.app.live_lines, max(0, rows - len(question) - len(queued))
+        return [*live[max(0, len(live) - max_live) :], *question, *queued]
 
 
 def _queue_lines(queue: LineQueue, columns: int) -> list[StyleAndTextTuples]:
-    waiting = queue.lines
-    if not waiting:
+    if not queue.lines:
         return []
-    shown = [f"  {number} {' '.join(sanitize(line).split())}" for number, line in enumerate(waiting, 1)]
-    if len(shown) > _QUEUE_ROWS:
-        shown[_QUEUE_ROWS - 1 :] = [f"  … {len(waiting) - _QUEUE_ROWS + 1} more"]
+    rows = [f"  {number} {' '.join(sanitize(line).split())}" for number, line in enumerate(queue.lines, 1)]
+    if len(rows) > _QUEUE_ROWS:
+        rows[_QUEUE_ROWS - 1 :] = [f"  … {len(rows) - _QUEUE_ROWS + 1} more"]
     head = "queue paused by the interrupt · Enter sends it" if queue.held else "queued"
-    return [[("class:quiet", line[:columns])] for line in (f"{head} · ↑ edits · Ctrl+C removes", *shown)]
+    return [[("class:quiet", line[:columns])] for line in (f"{head} · ↑ edits · Ctrl+C removes", *rows)]

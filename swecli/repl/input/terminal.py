@@ -1,4 +1,4 @@
-"""The terminal's ends: output that leaves in one piece, input that takes pastes of any size, printing above a line."""
+"""prompt-toolkit's input, output and application: buffered writes, large pastes, printing above the input line."""
 
 from __future__ import annotations
 
@@ -18,163 +18,166 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 
 from swecli.repl.render.terminal_features import Theme
 
-_PASTE, _PASTED = "\x1b[200~", "\x1b[201~"
-_CHUNK = 1 << 16
-_FRAME = 0.03  # seconds between two printings, at least: each draws everything below it again
-_SETTLING = 0.25
-"""Seconds without another change of size before the line is drawn again: terminals move their lines first."""
+_PASTE_START, _PASTE_END = "\x1b[200~", "\x1b[201~"
+_CHUNK_BYTES = 1 << 16
+_PRINT_INTERVAL = 0.03  # minimum seconds between two prints: each redraws everything below
+_RESIZE_DEBOUNCE = 0.25  # seconds after the last change of size: terminals reflow their lines first
 
 
-class HeldOutput(Vt100_Output):
-    """What is written inside `together` leaves in one write, so that nothing flickers; colours are those of `theme`."""
+class BufferedOutput(Vt100_Output):
+    """Buffers writes inside `one_write`, so that nothing flickers, and recolors them by `theme`."""
 
     theme = Theme("dark", {})
-    _held = False
+    _is_buffering = False
 
     def write_raw(self, data: str) -> None:
-        """Write text that may hold escape codes."""
+        """Write text that may contain escape codes."""
         super().write_raw(self.theme.recolor(data))
 
     @property
     def responds_to_cpr(self) -> bool:
-        """No: where the cursor stands is not asked, so that no answer can get in among the keys."""
+        """Return False: the cursor position is not queried, so that no reply arrives among the keys."""
         return False
 
     @contextmanager
-    def together(self) -> Iterator[None]:
-        """Hold what is written until the end."""
-        self._held = True
+    def one_write(self) -> Iterator[None]:
+        """Buffer writes until the end of the context."""
+        self._is_buffering = True
         try:
             yield
         finally:
-            self._held = False
+            self._is_buffering = False
             self.flush()
 
     def flush(self) -> None:
-        """Write out, unless held."""
-        if not self._held:
+        """Flush unless buffering."""
+        if not self._is_buffering:
             super().flush()
 
 
 class PasteInput(Vt100Input):
-    """Collects a paste in a list: the parser's own way is quadratic, half a minute for 10 MB. `theme` takes what the
-    terminal answers out of the keys."""
+    """Collects pastes in linear time (prompt-toolkit's parser is quadratic: 30 s for 10 MB).
+
+    `theme` strips the terminal's replies from the keys.
+    """
 
     theme = Theme("dark", {})
-    _pasted: list[str] | None = None
+    _chunks: list[str] | None = None  # of an unfinished paste
 
     def read_keys(self) -> list[KeyPress]:
-        """The keys that have come, a whole paste as one."""
-        if self._pasted is None:
-            before, mark, data = self.theme.strip_reply(self.stdin_reader.read()).partition(_PASTE)
+        """Return the keys read since the last call, a whole paste as one."""
+        if self._chunks is None:
+            before, mark, data = self.theme.strip_reply(self.stdin_reader.read()).partition(_PASTE_START)
             self.vt100_parser.feed(before)
             if mark:
-                self._pasted = []
+                self._chunks = []
                 self._collect(data)
         else:
-            self._collect(self.stdin_reader.read(_CHUNK))
+            self._collect(self.stdin_reader.read(_CHUNK_BYTES))
         keys, self._buffer = self._buffer, []
         return keys
 
     def _collect(self, data: str) -> None:
-        assert self._pasted is not None
-        end = len(_PASTED) - 1
-        tail = self._pasted[-1][-end:] if self._pasted else ""
-        if _PASTED not in tail + data:
-            if self._pasted and len(data) < end:
-                self._pasted[-1] += data  # a piece shorter than the mark would hide the beginning of one
+        assert self._chunks is not None
+        overlap = len(_PASTE_END) - 1
+        tail = self._chunks[-1][-overlap:] if self._chunks else ""
+        if _PASTE_END not in tail + data:
+            if self._chunks and len(data) < overlap:
+                self._chunks[-1] += data  # so that `tail` can contain the beginning of the end mark
             else:
-                self._pasted.append(data)
+                self._chunks.append(data)
             return
-        text, _, rest = ("".join(self._pasted) + data).partition(_PASTED)
-        self._pasted = None
+        text, _, rest = ("".join(self._chunks) + data).partition(_PASTE_END)
+        self._chunks = None
         self._buffer.append(KeyPress(Keys.BracketedPaste, text))
         self.vt100_parser.feed(rest)
 
 
 class InlineApplication(Application[None]):
-    """An application below what is printed: the text and what is `live` just above the line change in one write, and
-    nothing of its own stays on the screen when the terminal is made narrower. `live` are the lines to draw now."""
+    """An application at the bottom of the terminal, with `live_lines`; text is printed above it.
 
-    live: Sequence[StyleAndTextTuples] = ()
-    _coming: Sequence[StyleAndTextTuples] = ()  # what is live once the next text is printed
-    _next: asyncio.TimerHandle | None = None
+    A print and the live lines that belong to it are one write. A narrower terminal leaves no remains.
+    """
+
+    live_lines: Sequence[StyleAndTextTuples] = ()
+    _next_live_lines: Sequence[StyleAndTextTuples] = ()  # shown with the next print
+    _print_timer: asyncio.TimerHandle | None = None
     _printed_at = 0.0
-    _away = False
-    _settle: asyncio.TimerHandle | None = None
+    _is_suspended = False
+    _resize_timer: asyncio.TimerHandle | None = None
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        self._unprinted: list[str] = []
+        self._pending: list[str] = []  # text to print
         super().__init__(*arguments, **options)
 
     @property
-    def _drawing(self) -> bool:
+    def _is_drawing(self) -> bool:
         return self.is_running and not self.is_done
 
     def print_above(self, text: str) -> None:
-        """Print whole lines; what follows within `_FRAME` is printed together."""
-        self._unprinted.append(text)
-        if not self._drawing:
-            self.print_rest()
-        elif not self._away and self._next is None:
+        """Print whole lines; texts within `_PRINT_INTERVAL` are printed together."""
+        self._pending.append(text)
+        if not self._is_drawing:
+            self.print_pending()
+        elif not self._is_suspended and self._print_timer is None:
             loop = asyncio.get_running_loop()
-            self._next = loop.call_at(max(loop.time(), self._printed_at + _FRAME), self.print_rest)
+            self._print_timer = loop.call_at(max(loop.time(), self._printed_at + _PRINT_INTERVAL), self.print_pending)
 
-    def show(self, lines: Sequence[StyleAndTextTuples]) -> None:
-        """Make these the live lines, together with what is about to be printed."""
-        self._coming = lines
-        if not self._unprinted:
-            self.live = lines
+    def show_live(self, lines: Sequence[StyleAndTextTuples]) -> None:
+        """Replace the live lines, together with the pending print."""
+        self._next_live_lines = lines
+        if not self._pending:
+            self.live_lines = lines
             self.invalidate()
 
     @contextmanager
-    def away(self) -> Iterator[None]:
-        """Another program has the terminal: what is printed meanwhile comes after it."""
-        self._away = True
+    def suspended(self) -> Iterator[None]:
+        """Give the terminal to another program; prints are deferred until the end of the context."""
+        self._is_suspended = True
         try:
             yield
         finally:
-            self._away = False
-            self.print_rest()
+            self._is_suspended = False
+            self.print_pending()
 
-    def print_rest(self) -> None:
-        """Print what waits."""
-        text, output = "".join(self._unprinted), self.output
-        self._unprinted.clear()
-        if self._next is not None:
-            self._next.cancel()
-            self._next = None
-        self.live = self._coming
-        if not self._drawing:
+    def print_pending(self) -> None:
+        """Print the pending text now."""
+        text, output = "".join(self._pending), self.output
+        self._pending.clear()
+        if self._print_timer is not None:
+            self._print_timer.cancel()
+            self._print_timer = None
+        self.live_lines = self._next_live_lines
+        if not self._is_drawing:
             output.write_raw(text)
             output.flush()
             return
         self._printed_at = asyncio.get_running_loop().time()
-        with output.together() if isinstance(output, HeldOutput) else nullcontext():
+        with output.one_write() if isinstance(output, BufferedOutput) else nullcontext():
             self._erase()
             output.write_raw(text)
             self.render_counter += 1
             self.renderer.render(self, self.layout)
 
     def _on_resize(self) -> None:
-        """Draw once the size has stopped changing."""
-        if self._settle is not None:
-            self._settle.cancel()
-        self._settle = asyncio.get_running_loop().call_later(_SETTLING, self._draw_resized)
+        """Redraw, debounced."""
+        if self._resize_timer is not None:
+            self._resize_timer.cancel()
+        self._resize_timer = asyncio.get_running_loop().call_later(_RESIZE_DEBOUNCE, self._draw_resized)
 
     def _redraw(self, render_as_done: bool = False) -> None:
-        """Not while the size changes: what is drawn then begins where the old lines began before they were broken."""
-        if self._settle is None or render_as_done:
+        """Redraw unless the size is changing: the terminal's reflow would move the first line."""
+        if self._resize_timer is None or render_as_done:
             super()._redraw(render_as_done)
 
     def _draw_resized(self) -> None:
-        self._settle = None
-        if self._drawing:
+        self._resize_timer = None
+        if self._is_drawing:
             self._erase()
             self.invalidate()
 
     def _erase(self) -> None:
-        """Take what is drawn away, with the rows that it gained when the terminal, made narrower, broke its lines."""
+        """Erase what is drawn, including the rows that were added when a narrower terminal wrapped its lines."""
         screen, columns = self.renderer.last_rendered_screen, max(1, self.output.get_size().columns)
         if screen is not None:
             cursor = screen.get_cursor_position(self.layout.current_window)
@@ -186,24 +189,23 @@ class InlineApplication(Application[None]):
         self.renderer.erase()
 
 
-def rows_of(lines: Callable[[], Sequence[StyleAndTextTuples]]) -> ConditionalContainer:
-    """Rows of text that take no room when there are none."""
+def make_rows(lines: Callable[[], Sequence[StyleAndTextTuples]]) -> ConditionalContainer:
+    """Return a window with these lines, hidden while there are none."""
 
     def text() -> StyleAndTextTuples:
-        out: StyleAndTextTuples = []
+        fragments: StyleAndTextTuples = []
         for line in lines():
-            out += [*([("", "\n")] if out else []), *(line or [("", " ")])]
-        return out
+            fragments += [*([("", "\n")] if fragments else []), *(line or [("", " ")])]
+        return fragments
 
     window = Window(FormattedTextControl(text), height=lambda: Dimension.exact(len(lines())), dont_extend_height=True)
     return ConditionalContainer(window, filter=Condition(lambda: bool(lines())))
 
 
-# What the line and its surroundings look like, in prompt-toolkit's names.
-COLOURS = {
+COLOR_STYLES = {
     "mark": "bold ansicyan",
     "title": "bold",
-    "picked": "bold ansicyan",
+    "selected": "bold ansicyan",
     "quiet": "fg:ansibrightblack",
     "footer": "fg:ansibrightblack",
     "footer.plan": "fg:ansicyan",
@@ -219,4 +221,4 @@ COLOURS = {
     "scrollbar.background": "bg:default",
     "scrollbar.button": "bg:ansibrightblack",
 }
-PLAIN = {"completion-menu.completion.current": "reverse", "picked": "bold"}
+PLAIN_STYLES = {"completion-menu.completion.current": "reverse", "selected": "bold"}

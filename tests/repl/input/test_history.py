@@ -41,7 +41,7 @@ def test_a_line_twice_in_a_row_is_kept_once(tmp_path: Path) -> None:
 
 def test_pastes_are_kept_written_out(tmp_path: Path) -> None:
     history, pasted = LineHistory(tmp_path / "h"), "word " * 1000
-    history.append_string(f"see {history.pastes.take(pasted)}")
+    history.append_string(f"see {history.pastes.add_text(pasted)}")
     assert loaded(tmp_path / "h") == [f"see {pasted}"]
 
 

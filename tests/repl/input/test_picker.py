@@ -17,7 +17,7 @@ DETAILS = [["> it fails on tabs", "Done."], ["> a tutorial", "Written."], ["> be
 def test_every_typed_word_narrows_by_label_and_by_what_stands_in_the_details() -> None:
     async def found(text: str) -> list[str]:
         picker = Picker("Which?", OPTIONS, DETAILS)
-        picker.typed(text)
+        picker.set_draft(text)
         return [option.label for option in picker.options]
 
     async def check() -> None:
@@ -33,22 +33,22 @@ def test_every_typed_word_narrows_by_label_and_by_what_stands_in_the_details() -
 def test_the_selected_rows_details_stand_under_the_list_and_it_all_fits() -> None:
     async def check() -> None:
         picker = Picker("Which?", OPTIONS, DETAILS)
-        shown = [text for _, text in picker.lines(60, 20)]
+        shown = [text for _, text in picker.render(60, 20)]
         assert "  │ > it fails on tabs" in shown
         assert "type to search" in " ".join(shown)
         picker.move(1)
-        assert "  │ > a tutorial" in [text for _, text in picker.lines(60, 20)]
-        picker.typed("release")
-        assert "1 of 3" in " ".join(text for _, text in picker.lines(60, 20))
+        assert "  │ > a tutorial" in [text for _, text in picker.render(60, 20)]
+        picker.set_draft("release")
+        assert "1 of 3" in " ".join(text for _, text in picker.render(60, 20))
         for rows in range(1, 30):
-            assert len(picker.lines(30, rows)) <= max(rows, 2)
+            assert len(picker.render(30, rows)) <= max(rows, 2)
 
     asyncio.run(check())
 
 
 def test_what_a_preview_leaves_out_is_marked() -> None:
     async def check() -> list[str]:
-        return [text for _, text in Picker("Which?", OPTIONS[:1], [["> " + "word " * 30]]).lines(40, 20)]
+        return [text for _, text in Picker("Which?", OPTIONS[:1], [["> " + "word " * 30]]).render(40, 20)]
 
     assert asyncio.run(check())[-1].endswith("word …")
 

@@ -230,10 +230,10 @@ def test_a_terminal_that_goes_away_answers_no_option() -> None:
 def test_an_answer_that_is_not_on_the_screen_is_shown_first() -> None:
     async def run() -> None:
         question = Question("Run this?", OPTIONS, guarded=True)
-        question.lines(40, 2)
+        question.render(40, 2)
         question.answer(3)
         assert not question.result.done()
-        assert any("instead" in line for _, line in question.lines(40, 2))
+        assert any("instead" in line for _, line in question.render(40, 2))
 
     run_virtually(run())
 
