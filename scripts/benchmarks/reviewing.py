@@ -362,7 +362,7 @@ def _many() -> Iterator[Figure]:
         github = GitHub("acme/shop", hub.token, hub.url)
         for _ in range(2):
             end, earlier = ReviewFinished(300, 300, 1, {}, "R-1", "done", found), load_state(github, 7)
-            plan_push(Target((), "", (), diffs, pr=7, head=hub.head, earlier=earlier, github=github), end, ["d"]).send()
+            plan_push(Target((), "", (), diffs, pr=7, head=hub.head, earlier=earlier, github=github), end, ["d"]).post()
             posted.append(len(hub.posted))
     yield Figure(
         "300 findings in one push; pushed again",

@@ -42,7 +42,8 @@ def _check(args: argparse.Namespace) -> ActionResult:
     from swecli.app import build_runtime  # noqa: PLC0415
     from swecli.cli.startup import make_start  # noqa: PLC0415
     from swecli.headless.runner import refuse  # noqa: PLC0415
-    from swecli.review.read.job import check_findings, prepare_check  # noqa: PLC0415
+    from swecli.review.judge.verify import check_findings  # noqa: PLC0415
+    from swecli.review.read.job import prepare_check  # noqa: PLC0415
 
     with closing(build_runtime(make_start(args), refuse)) as runtime:
         store = store_of(runtime.sessions, Path.cwd())

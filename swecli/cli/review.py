@@ -194,7 +194,7 @@ def _post(review: Review, end: ReviewFinished, args: argparse.Namespace) -> tupl
     """Put findings on the pull request, or report what would be put there; how many were posted, how many not. Raises
     GitHubError, BadInput."""
     push = plan_push(review.job.plan.target, end, review.record.seen, _least(args), args.post_min)
-    for line in push.send() if args.yes else [*push.lines, "nothing was posted: add --yes"]:
+    for line in push.post() if args.yes else [*push.lines, "nothing was posted: add --yes"]:
         _note(line)
     fresh = len(push.inline) + len(push.rest)
     return (fresh, 0) if args.yes else (0, fresh)

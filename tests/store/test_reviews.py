@@ -32,7 +32,11 @@ def test_repetitions_are_counted_and_the_first_wins(store: ReviewStore) -> None:
     second = store.record(replace(first.review, loops=2), [one(2, loop=2), one(3, loop=2)])
     assert [f.id for f in first.new + second.new] == ["F-1", "F-2", "F-3"]
     assert (second.review.total, second.review.unique, second.review.loops) == (5, 3, 2)
-    assert [(f.line, f.loop, f.message) for f in store.of_review(review.id)] == [(1, 1, "m"), (2, 1, "m"), (3, 2, "m")]
+    assert [(f.line, f.loop, f.message) for f in store.findings_of(review.id)] == [
+        (1, 1, "m"),
+        (2, 1, "m"),
+        (3, 2, "m"),
+    ]
 
 
 def test_a_finding_keeps_its_id_over_reviews(store: ReviewStore) -> None:
@@ -71,20 +75,11 @@ def test_half_an_entry_is_filled_from_a_whole_one(store: ReviewStore) -> None:
     assert found.aliases == ("MAGIC_NUMBERS|1|whole", "MAGIC_NUMBERS|1|later")
 
 
-def test_a_smell_that_was_fixed_three_times_is_known(store: ReviewStore) -> None:
-    store.record(begun(store), [one(n) for n in (1, 2, 3, 4)])
-    for name in ("F-1", "F-2"):
-        store.update([replace(store.get(name), state="fixed")])
-    assert store.fixed_often(3) == {}
-    store.update([replace(store.get("F-3"), state="fixed")])
-    assert [f.id for f in store.fixed_often(3)["MAGIC_NUMBERS"]] == ["F-1", "F-2", "F-3"]
-
-
 def test_the_newest_review_can_be_gone_on_with_until_it_has_ended(store: ReviewStore) -> None:
     assert store.unfinished() is None
     review = begun(store)
     assert store.unfinished() == review
-    store.end(review, "done")
+    store.finish(review, "done")
     assert store.unfinished() is None
 
 

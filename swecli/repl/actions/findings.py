@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # the prompt completes the actions' names before any of these
     from swecli.store.reviews import ReviewStore
     from swecli.store.session_manager import SessionManager
 
-_FILTER = "STATE all severity>=high path:src/** type:LEAK verdict:confirmed since:R-2 WORD"
+_FILTER = "STATE all severity>=high path:src/** type:LEAK verdict:confirmed WORD"
 # by name: the arguments and what it does; a screen alone has walk and apply, a shell alone has export
 ACTIONS = {
     "list": (_FILTER, "findings, the open ones unless a state is named"),
@@ -41,10 +41,10 @@ def perform(sessions: SessionManager, here: Path, words: Sequence[str], command:
     """Do what the words ask, the name of an action first; `command` is how the user writes what begins with a slash.
     Raises SwecliError."""
     # late: most sessions review nothing
-    from swecli.review.judge.ledger import format_change, propose_lessons, recheck  # noqa: PLC0415
+    from swecli.review.judge.ledger import format_change, propose_lesson, recheck  # noqa: PLC0415
     from swecli.review.publish.view import filter_findings, view  # noqa: PLC0415
 
-    store, (name, *rest), settled = store_of(sessions, here), words, None
+    store, (name, *rest) = store_of(sessions, here), words
     if name == "list":
         found = filter_findings(store, rest)
         rows = tuple((f.id, f.place, f.code_smell_type, f.severity, f.status, f.message) for f in found)
@@ -58,11 +58,10 @@ def perform(sessions: SessionManager, here: Path, words: Sequence[str], command:
     if name == "recheck":
         changed = recheck(store, here, rest)
         lines = tuple(format_change(before, after) for before, after in changed) or ("Nothing has changed.",)
-        done = ActionResult([after.to_json() for _, after in changed], lines)
-    else:
-        settled = _settle(store, name, rest)
-        done = ActionResult(settled.to_json(), (f"{settled.id} {_SETTLED[name][1].format(settled.reason)}.",))
-    return replace(done, note="\n".join(propose_lessons(sessions, store, f"{command or '/'}playbook", settled)))
+        return ActionResult([after.to_json() for _, after in changed], lines)
+    settled = _settle(store, name, rest)
+    done = ActionResult(settled.to_json(), (f"{settled.id} {_SETTLED[name][1].format(settled.reason)}.",))
+    return replace(done, note=propose_lesson(sessions, store, settled, f"{command or '/'}playbook"))
 
 
 def store_of(sessions: SessionManager, here: Path) -> ReviewStore:

@@ -23,12 +23,12 @@ from swecli.review.judge.ledger import (
     build_repair_prompt,
     build_suggestion_edit,
     format_change,
-    propose_lessons,
     recheck,
 )
+from swecli.review.judge.verify import check_findings
 from swecli.review.publish.posting import plan_push, require_token
 from swecli.review.publish.view import filter_findings, view
-from swecli.review.read.job import ReviewOptions, begin_job, check_findings, prepare_check
+from swecli.review.read.job import ReviewOptions, begin_job, prepare_check
 from swecli.review.read.run import Review
 from swecli.store.reviews import ReviewStore
 from swecli.tools.execute import execute
@@ -76,14 +76,14 @@ async def _post(ctx: CommandContext, review: Review, end: ReviewFinished, least:
     push = await asyncio.to_thread(plan_push, target, end, review.record.seen, least)
     for line in push.lines:
         ctx.screen.line(line)
-    if not push.anything:
+    if not push.has_changes:
         return
     require_token(ctx.runtime.start.environ)
     answers = [("no", "no, nothing is posted"), ("yes", "yes, post it")]
     if await ctx.pick(f"Put this on pull request {target.pr} of {push.github.repository}?", answers) != "yes":
         ctx.screen.note("nothing was posted")
         return
-    for line in await asyncio.to_thread(push.send):
+    for line in await asyncio.to_thread(push.post):
         ctx.screen.note(line)
 
 
@@ -129,12 +129,6 @@ async def _repair(ctx: CommandContext, store: ReviewStore, ref: str) -> None:
         ctx.screen.note(
             f"{after.id} is still open: its code is there · /findings fixed {after.id} if it is mended otherwise"
         )
-    _propose(ctx, store)
-
-
-def _propose(ctx: CommandContext, store: ReviewStore) -> None:
-    for line in propose_lessons(ctx.runtime.sessions, store, "/playbook"):
-        ctx.screen.note(line)
 
 
 async def _walk(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
@@ -216,7 +210,6 @@ async def _check(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     ctx.renderer.show(event)
     for after in event.findings:
         ctx.screen.note(f"{after.id}: {after.status}{f', {after.judgement.why}' if after.judgement else ''}")
-    _propose(ctx, store)
 
 
 async def _reason(ctx: CommandContext, store: ReviewStore) -> str:

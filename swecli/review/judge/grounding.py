@@ -1,5 +1,5 @@
-"""Findings held against the files they speak of, against the ledger, and the states they may have. What does not fit a
-file is marked, never dropped. `move` is the one place that changes a state."""
+"""Compare findings with their files and with the ledger. A finding that does not match its file is marked, never
+dropped. `move` is the only function that changes a state."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from typing import NamedTuple
 from swecli.models.finding import Finding, FindingState, Judgement, collapse_whitespace, fingerprint
 from swecli.review.judge.sources import LIMITS, Source, Sources
 
-_NEAR = 3  # lines around a finding in which its quote may stand, and between two places that may still be one
-_LONGEST_ANCHOR = 400
-_SHORTEST_QUOTE = 6  # letters from which on a quote can place a finding
-# what happened → from which state to which; a state that is not named stays. A dismissal is moved by the user alone.
+_NEARBY = 3  # lines around a finding in which its quote may be, and between two places that may be the same
+_MAX_ANCHOR = 400
+_MIN_QUOTE = 6  # characters of a quote that can place a finding
+# cause → state before → state after; other states stay. Only the user moves a dismissed finding.
 _MOVES: Mapping[str, Mapping[str, FindingState]] = {
     "there": {"gone": "open"},
-    "reported again": {"gone": "open", "fixed": "regressed"},  # and confirmed, or nothing is verified
+    "reported again": {"gone": "open", "fixed": "regressed"},  # only if confirmed, or if nothing is verified
     "refuted": {"open": "refuted"},
     "vanished": {"open": "gone", "regressed": "gone"},
     "fixed": {"open": "fixed", "gone": "fixed", "regressed": "fixed"},
@@ -31,18 +31,17 @@ _MOVES: Mapping[str, Mapping[str, FindingState]] = {
 }
 
 
-def move(finding: Finding, what: str, why: str = "") -> Finding:
-    """The finding in the state that what happened leads to, with the reason; as it was where it leads nowhere."""
-    to = _MOVES[what].get(finding.state, finding.state)
-    return finding if to == finding.state else replace(finding, state=to, reason=why)
+def move(finding: Finding, cause: str, why: str = "") -> Finding:
+    """Return the finding in the state that a cause leads to, with the reason; unchanged if the state stays."""
+    state = _MOVES[cause].get(finding.state, finding.state)
+    return finding if state == finding.state else replace(finding, state=state, reason=why)
 
 
-# The code of a finding, found again
+# Blocks of code, found again after they moved
 
 
 class _Block(NamedTuple):
-    """Some lines without their white space: how many letters, and their digest. `measure` is what was measured of the
-    function there, None where nothing was."""
+    """Lines without white space: their length and digest, and the measure of their function if it was measured."""
 
     length: int
     digest: str
@@ -55,7 +54,7 @@ def make_block(lines: Iterable[str], measure: int | None = None) -> _Block:
 
 
 def load_block(text: str, anchor: str) -> _Block:
-    """A block from JSON; where there is none, as in an older ledger, the anchor alone is it."""
+    """Decode a block from JSON; an older ledger has none, where the anchor is the block."""
     return _Block(*json.loads(text)[:3]) if text else make_block([anchor])
 
 
@@ -64,38 +63,32 @@ def strip_whitespace(text: str) -> str:
 
 
 def normalize_code(text: str) -> str:
-    """Code as it was shown, without fences, without numbers and signs in front of its lines, without white space."""
+    """Strip fences, line numbers and signs, and white space from code as a model was shown it."""
     lines = (line.lstrip().lstrip("0123456789").lstrip("\t|:+- →") for line in text.split("\n"))
     return "".join("".join(line for line in lines if not line.startswith("```")).split())
 
 
 def match_quote(quote: str, lines: Iterable[str]) -> str:
-    """A quote as it stands among these lines, or in them as they were shown, without white space; "" where nowhere."""
+    """Return a quote without white space as it is contained in these lines, or ""."""
     whole = strip_whitespace("".join(lines))
-    return next(
-        (
-            text
-            for text in (strip_whitespace(quote.strip().strip("`")), normalize_code(quote))
-            if text and text in whole
-        ),
-        "",
-    )
+    variants = (strip_whitespace(quote.strip().strip("`")), normalize_code(quote))
+    return next((text for text in variants if text and text in whole), "")
 
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:20]
 
 
-def find_block(block: _Block, anchor: str, lines: Sequence[str]) -> list[tuple[int, int]]:
-    """Where the block stands among these lines: (first, last) from 1, however they are indented, broken or joined.
-    `anchor` is how its text begins, "" where that is not known."""
+def locate_block(block: _Block, anchor: str, lines: Sequence[str]) -> list[tuple[int, int]]:
+    """Return (first, last) line from 1 of each place of a block, whatever its indentation and line breaks. `anchor` is
+    how its text begins, or "" if unknown."""
     texts = [strip_whitespace(line) for line in lines]
     whole, starts = "".join(texts), [0, *accumulate(map(len, texts))][:-1]
-    begins, head = {start: n for n, start in enumerate(starts, 1)}, strip_whitespace(anchor)
+    line_at, head = {start: n for n, start in enumerate(starts, 1)}, strip_whitespace(anchor)
     return [
         (first, bisect_right(starts, start + block.length - 1))
-        for start, first in begins.items()
-        if (start + block.length in begins or start + block.length == len(whole))
+        for start, first in line_at.items()
+        if (start + block.length in line_at or start + block.length == len(whole))
         and whole.startswith(head, start)
         and _digest(whole[start : start + block.length]) == block.digest
     ]
@@ -105,37 +98,38 @@ def find_block(block: _Block, anchor: str, lines: Sequence[str]) -> list[tuple[i
 
 
 def ground(findings: Iterable[Finding], sources: Sources, names: Mapping[str, str] | None = None) -> list[Finding]:
-    """Each finding compared with its file. Verified: the lines exist and the quoted code stands there. A quote that
-    stands elsewhere exactly once corrects the line; without a line to hold on to the finding is refuted by rule. A path
-    that leads to no file is the reviewed one that it must mean, of `names`: old or new name → the file."""
+    """Compare each finding with its file. It is verified if its lines exist and contain the quoted code; a quote found
+    exactly once elsewhere corrects the line; without a valid line it is refuted. A path that does not exist is resolved
+    among `names`, which maps old and new names of the reviewed files to their paths."""
     return [
-        _grounded(found, source if source.hash else sources.get(_meant(found.path, names or {})))
+        _ground_one(found, source if source.hash else sources.get(_resolve_path(found.path, names or {})))
         for found in findings
         for source in [sources.get(found.path)]
     ]
 
 
-def _meant(path: str, names: Mapping[str, str]) -> str:
-    """The one of these files whose name ends it (`a/shop/x.py`, an absolute path) or that it ends (`x.py`)."""
+def _resolve_path(path: str, names: Mapping[str, str]) -> str:
+    """Return the only file whose name is the end of the path (`a/shop/x.py`, absolute paths) or ends with it (`x.py`);
+    otherwise the path."""
     wanted = f"/{strip_whitespace(path)}"
-    inside = [name for name in names if wanted.endswith(f"/{strip_whitespace(name).replace(chr(92), '/')}")]
-    around = {file for name, file in names.items() if f"/{strip_whitespace(name)}".endswith(wanted)}
-    found = {names[max(inside, key=len)]} if inside else around
+    ends = [name for name in names if wanted.endswith(f"/{strip_whitespace(name).replace(chr(92), '/')}")]
+    longer = {file for name, file in names.items() if f"/{strip_whitespace(name)}".endswith(wanted)}
+    found = {names[max(ends, key=len)]} if ends else longer
     return found.pop() if len(found) == 1 and ".." not in path.split("/") else path
 
 
-def _grounded(finding: Finding, source: Source) -> Finding:
+def _ground_one(finding: Finding, source: Source) -> Finding:
     path = source.path if source.hash else finding.path
-    finding = _placed(finding, source)
-    line, why = finding.line, _what_is_wrong(finding, source)
-    anchor = collapse_whitespace(source.lines[line - 1])[:_LONGEST_ANCHOR] if 1 <= line <= len(source.lines) else ""
-    # without a line to hold on to, two findings differ by their words alone
+    finding = _place_by_quote(finding, source)
+    line, why = finding.line, _find_mismatch(finding, source)
+    anchor = collapse_whitespace(source.lines[line - 1])[:_MAX_ANCHOR] if 1 <= line <= len(source.lines) else ""
+    # without a line, only their words tell two findings apart
     mark = anchor or f"{collapse_whitespace(finding.evidence)} {collapse_whitespace(finding.message)}"
-    # how often the text of that line stands in the file up to there, itself included
-    count = sum(collapse_whitespace(text)[:_LONGEST_ANCHOR] == anchor for text in source.lines[:line]) if anchor else 1
+    # the how-manieth line with this text it is
+    count = sum(collapse_whitespace(text)[:_MAX_ANCHOR] == anchor for text in source.lines[:line]) if anchor else 1
     placed = replace(
-        finding, path=path, verified=not why, why=why, anchor=anchor, block=_block(finding, source) if anchor else "",
-        symbol=source.symbol(line).name if anchor else "", file_hash=source.hash,
+        finding, path=path, verified=not why, why=why, anchor=anchor, file_hash=source.hash,
+        block=_dump_block(finding, source) if anchor else "", symbol=source.symbol_at(line).name if anchor else "",
         fingerprint=fingerprint(finding.code_smell_type, path, mark, count),
     )  # fmt: skip
     if anchor:
@@ -144,10 +138,10 @@ def _grounded(finding: Finding, source: Source) -> Finding:
     return move(replace(placed, verdict="refuted", judgement=judgement), "refuted", why)
 
 
-def _placed(finding: Finding, source: Source) -> Finding:
-    """At the lines where its quote stands, if it stands in just one place and not where it was reported."""
+def _place_by_quote(finding: Finding, source: Source) -> Finding:
+    """Return the finding at the line of its quote if that is not the reported line but exactly one other."""
     quote = match_quote(finding.evidence, source.lines)
-    if len(quote) < _SHORTEST_QUOTE or (1 <= finding.line <= len(source.lines) and not _misquoted(finding, source)):
+    if len(quote) < _MIN_QUOTE or (1 <= finding.line <= len(source.lines) and not _is_misquoted(finding, source)):
         return finding
     texts = [strip_whitespace(line) for line in source.lines]
     whole = "".join(texts)
@@ -158,15 +152,16 @@ def _placed(finding: Finding, source: Source) -> Finding:
     return replace(finding, line=line, end_line=min(line + length, len(source.lines)) if finding.end_line else None)
 
 
-def _block(finding: Finding, source: Source) -> str:
-    """What must stand unchanged for the finding to be true still: its lines, or the function that was measured."""
+def _dump_block(finding: Finding, source: Source) -> str:
+    """Return, as JSON, the block that must be unchanged for the finding to hold: its lines or measured function."""
     last, measured, smell = finding.end_line or finding.line, None, finding.code_smell_type
-    if smell in LIMITS and (function := source.function(finding.line)) is not None:
+    if smell in LIMITS and (function := source.function_at(finding.line)) is not None:
         last, measured = max(last, function.last), function.measure(smell)
     return json.dumps(make_block(source.lines[finding.line - 1 : last], measured), separators=(",", ":"))
 
 
-def _what_is_wrong(finding: Finding, source: Source) -> str:
+def _find_mismatch(finding: Finding, source: Source) -> str:
+    """Return why the finding does not match its file, or ""."""
     if source.problem:
         return source.problem
     if finding.line < 1:
@@ -176,34 +171,34 @@ def _what_is_wrong(finding: Finding, source: Source) -> str:
         return f"line {finding.line:,} {end}"
     if finding.end_line and finding.end_line > len(source.lines):
         return f"its last line {finding.end_line:,} {end}"
-    return "the quoted code is not there" if _misquoted(finding, source) else ""
+    return "the quoted code is not there" if _is_misquoted(finding, source) else ""
 
 
-def _misquoted(finding: Finding, source: Source) -> bool:
-    """Whether it quotes code that does not stand there, give or take a few lines."""
-    first, last = max(0, finding.line - 1 - _NEAR), (finding.end_line or finding.line) + _NEAR
-    around = source.lines[first : last + finding.evidence.count("\n")]
-    return bool(finding.evidence.strip("` \n")) and not match_quote(finding.evidence, around)
+def _is_misquoted(finding: Finding, source: Source) -> bool:
+    """Return whether the finding quotes code that is not at its lines or near them."""
+    first, last = max(0, finding.line - 1 - _NEARBY), (finding.end_line or finding.line) + _NEARBY
+    nearby = source.lines[first : last + finding.evidence.count("\n")]
+    return bool(finding.evidence.strip("` \n")) and not match_quote(finding.evidence, nearby)
 
 
-# Whether what is reported now is what the ledger has already, in whatever words and at whatever line
+# Identity: which finding of the ledger a reported one is, whatever its words and line
 
-# shares of content words from which on, and up to which, two claims are one, or two: measured by `scripts/bench review`
+# shares of common words from which two claims are the same, and up to which they are not: see `scripts/bench review`
 _SAME, _NEW = 0.34, 0.15
 _FAMILIES = tomllib.loads(Path(__file__).with_name("families.toml").read_text("utf-8"))
-_FAMILY_OF = {word: smell_family for smell_family, words in _FAMILIES.items() for word in words.split()}
+_FAMILY_OF = {word: family for family, words in _FAMILIES.items() for word in words.split()}
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]{2,}")
 _LITERAL = re.compile(r"`[^`\n]+`|\b\d+(?:\.\d+)?\b|'[^'\n]+'|\"[^\"\n]+\"")
 
 
-def smell_family(kind: str) -> str:
-    """One of twelve families of types, by the words of its name; "" where no word decides."""
-    found = [_FAMILY_OF[word] for word in re.split(r"[^A-Z]+", kind.upper()) if word in _FAMILY_OF]
+def smell_family(smell: str) -> str:
+    """Return the family of a type of `families.toml` by the words of its name, or ""."""
+    found = [_FAMILY_OF[word] for word in re.split(r"[^A-Z]+", smell.upper()) if word in _FAMILY_OF]
     return max(found, key=found.count, default="")
 
 
-def _overlap(one: str, other: str) -> float:
-    """The share of the shorter text's content words that the other has too, 0 to 1; 0 where their literals differ."""
+def _word_overlap(one: str, other: str) -> float:
+    """Return the share, 0 to 1, of the shorter text's content words that the other contains; 0 if literals differ."""
     literals = [set(_LITERAL.findall(text)) for text in (one, other)]
     if all(literals) and not literals[0] & literals[1]:
         return 0.0
@@ -212,50 +207,52 @@ def _overlap(one: str, other: str) -> float:
 
 
 def identify(candidate: Finding, known: Sequence[Finding], mine: Collection[str] = ()) -> tuple[str, str]:
-    """The id of the row that a candidate is, and of the one that it may be, which a model has to decide; "" for none.
-    The first rule that decides counts. `mine` are the ids that this review has reported already: only lines that
-    overlap make one of those."""
+    """Return the id of the known finding that a candidate is, and of the one that it may be, which a model has to
+    decide; "" for none. `mine` are ids that this review has reported: only overlapping lines match one of those."""
     rows = [row for row in known if row.path == candidate.path]
     alias = f"{candidate.code_smell_type}|{candidate.line}|{candidate.message[:200]}"
     certain = [
         *(row for row in rows if row.key == candidate.key),
-        *(row for row in rows if row.id == candidate.same_as and _one_place(row, candidate)),
+        *(row for row in rows if row.id == candidate.same_as and _is_same_place(row, candidate)),
         *(row for row in rows if alias in row.aliases),
     ]
     if certain:
         return certain[0].id, ""
-    best = like = (0.0, "")
+    best = maybe = (0.0, "")
     for row in rows:
         families = smell_family(row.code_smell_type), smell_family(candidate.code_smell_type)
         if all(families) and families[0] != families[1]:
             continue
         wordings = [alias.split("|", 2)[2] for alias in row.aliases if alias.count("|") > 1]
-        shared = max(_overlap(candidate.message, text) for text in (row.message, *wordings))
-        similar_files = row.code_smell_type == candidate.code_smell_type or shared > _NEW
-        if _touch(row, candidate) and (all(families) and similar_files or shared >= _SAME):
+        shared = max(_word_overlap(candidate.message, text) for text in (row.message, *wordings))
+        is_alike = row.code_smell_type == candidate.code_smell_type or shared > _NEW
+        if _overlaps(row, candidate) and ((all(families) and is_alike) or shared >= _SAME):
             best = max(best, (1.0 + shared, row.id))
-        elif shared > _NEW and row.id not in mine and _one_place(row, candidate):
-            best, like = (max(best, (shared, row.id)), like) if shared >= _SAME else (best, max(like, (shared, row.id)))
-    return best[1], "" if best[1] else like[1]
+        elif shared > _NEW and row.id not in mine and _is_same_place(row, candidate):
+            if shared >= _SAME:
+                best = max(best, (shared, row.id))
+            else:
+                maybe = max(maybe, (shared, row.id))
+    return best[1], "" if best[1] else maybe[1]
 
 
 def identify_all(found: Iterable[Finding], known: Sequence[Finding], mine: Collection[str] = ()) -> list[Finding]:
-    """Each candidate with the id of its row, or in `same_as` of the row it may be. Exact places are matched first."""
+    """Return each candidate with the id of its finding, or of the one that it may be in `same_as`."""
     out: dict[int, Finding] = {}
     taken = set(mine)
     candidates = list(enumerate(found))
     exact = {row.key for row in known}
     for number, candidate in sorted(candidates, key=lambda pair: pair[1].key not in exact):
-        row, like = identify(candidate, known, taken)
-        out[number] = replace(candidate, id=row, same_as=like)
+        row, maybe = identify(candidate, known, taken)
+        out[number] = replace(candidate, id=row, same_as=maybe)
         taken |= {out[number].id} - {""}
     return [out[number] for number, _ in candidates]
 
 
-def _touch(row: Finding, other: Finding, around: int = 0) -> bool:
-    first, last = row.line - around, (row.end_line or row.line) + around
+def _overlaps(row: Finding, other: Finding, margin: int = 0) -> bool:
+    first, last = row.line - margin, (row.end_line or row.line) + margin
     return first <= (other.end_line or other.line) and other.line <= last
 
 
-def _one_place(row: Finding, other: Finding) -> bool:
-    return _touch(row, other, _NEAR) or bool(row.symbol and row.symbol == other.symbol)
+def _is_same_place(row: Finding, other: Finding) -> bool:
+    return _overlaps(row, other, _NEARBY) or bool(row.symbol and row.symbol == other.symbol)

@@ -1,4 +1,4 @@
-"""Findings for others: as Markdown for people, plain JSON for programs, SARIF 2.1.0 for code scanning services."""
+"""Export findings as Markdown, as plain JSON, and as SARIF 2.1.0 for code scanning."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from swecli.review.publish.view import format_coverage
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {"low": "note", "medium": "warning", "high": "error", "critical": "error"}
-# what code scanning sorts security findings by (0.1 to 10)
+# scores by which code scanning sorts security findings, 0.1 to 10
 _SECURITY = {"low": "3.0", "medium": "5.5", "high": "8.0", "critical": "9.5"}
 
 
 def as_json(findings: Iterable[Finding]) -> list[dict[str, Any]]:
-    """Each finding as plain JSON values, with secrets redacted."""
+    """Return each finding as plain JSON values, with secrets redacted."""
     return [redact_value(finding.to_json()) for finding in findings]
 
 
 def as_seed(end: ReviewFinished, posted: int = 0, failed: int = 0) -> dict[str, Any]:
-    """What seed 000's review returned: each unique finding with its suggestion as a block in `improvement`."""
+    """Return the value of seed 000's review: each finding has its suggestion as a block in `improvement`."""
     issues = []
     for finding in [finding for finding in end.findings if finding.state != "refuted"]:
         block = fence_code(finding.suggestion, "suggestion") if finding.suggestion else ""
@@ -42,8 +42,8 @@ def as_seed(end: ReviewFinished, posted: int = 0, failed: int = 0) -> dict[str, 
 
 
 def as_markdown(findings: Sequence[Finding], title: str = "Review", end: ReviewFinished | None = None) -> str:
-    """A report: counts, what was not read, then each finding under its severity, the worst first. Foreign text cannot
-    break out, and secrets it quotes are redacted."""
+    """Return a report: counts, what was not read, then the findings by severity, the worst first. Foreign text is
+    escaped, and secrets are redacted."""
     parts = [f"# {collapse_whitespace(title)}"]
     if end is not None and not end.coverage.complete:
         parts.append(f"**Incomplete:** {escape_markdown(format_coverage(end))}")
@@ -52,31 +52,31 @@ def as_markdown(findings: Sequence[Finding], title: str = "Review", end: ReviewF
     for severity in reversed(SEVERITIES):
         chosen = [finding for finding in findings if finding.severity == severity]
         if chosen:
-            parts += [f"## {severity.capitalize()} ({len(chosen)})", *(_entry(finding) for finding in chosen)]
+            parts += [f"## {severity.capitalize()} ({len(chosen)})", *(_format_finding(finding) for finding in chosen)]
     return "\n\n".join(parts) + "\n"
 
 
-def _entry(finding: Finding) -> str:
+def _format_finding(finding: Finding) -> str:
     facts: list[str] = [finding.kind, finding.state]
     facts += [escape_markdown(finding.doubt)] if finding.doubt else []
     facts += [f"reason: {escape_markdown(finding.reason)}"] if finding.reason else []
     head = f"{finding.id} " if finding.id else ""
     place = collapse_whitespace(finding.place).replace("`", "")
-    parts = [f"### {head}{escape_markdown(finding.code_smell_type)} in `{place}`"]
-    parts += [", ".join(facts), escape_markdown(finding.message)]
+    parts = [f"### {head}{escape_markdown(finding.code_smell_type)} in `{place}`", ", ".join(facts)]
+    parts.append(escape_markdown(finding.message))
     parts += [escape_markdown(finding.improvement)] if finding.improvement else []
     parts += [fence_code(finding.suggestion, "suggestion")] if finding.suggestion else []
     return "\n\n".join(parts)
 
 
 def escape_markdown(text: str) -> str:
-    """One paragraph of foreign text: no heading, no HTML, no mention of anybody, no secret."""
+    """Return foreign text as one paragraph without headings, HTML, mentions and secrets."""
     folded = collapse_whitespace(redact(text)).replace("<", "&lt;").replace("@", "@\u200b")
     return f"\\{folded}" if folded[:1] in "#>-+*=|" and folded else folded
 
 
 def fence_code(code: str, language: str = "") -> str:
-    """Code in a fence longer than any inside, with secrets redacted."""
+    """Return code in a fence longer than any inside, with secrets redacted."""
     code = redact(code)
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", code)), default=0))
     return f"{fence}{language}\n{code}\n{fence}"
@@ -86,27 +86,27 @@ def fence_code(code: str, language: str = "") -> str:
 
 
 def as_sarif(findings: Sequence[Finding], end: ReviewFinished | None = None, code: int = 0) -> dict[str, Any]:
-    """A log of one run. Dismissed findings are suppressed, fixed and refuted ones absent; fingerprints hold no line
-    numbers, and secrets are redacted. `end` names what was not read, `code` what the program exits with."""
+    """Return a log of one run. Dismissed findings are suppressed, fixed and refuted ones omitted; fingerprints contain
+    no line numbers, and secrets are redacted. `code` is the exit code of the program."""
     kept = [finding for finding in findings if finding.state not in ("fixed", "refuted") and finding.line > 0]
     rules = list(dict.fromkeys(finding.code_smell_type or finding.kind for finding in kept))
     driver: dict[str, Any] = {"name": "swecli", "version": __version__, "semanticVersion": __version__}
-    driver |= {"rules": [_rule(name, kept) for name in rules]}
-    results = [_result(finding, rules) for finding in kept]
+    driver |= {"rules": [_build_rule(name, kept) for name in rules]}
+    results = [_build_result(finding, rules) for finding in kept]
     run: dict[str, Any] = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     if end is not None:
-        run["invocations"] = [_invocation(end, code)]
+        run["invocations"] = [_build_invocation(end, code)]
     log: dict[str, Any] = redact_value({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
     return log
 
 
-def _invocation(end: ReviewFinished, code: int) -> dict[str, Any]:
-    """How the run went: an incomplete or failed one was not successful, with a notification for each file left."""
+def _build_invocation(end: ReviewFinished, code: int) -> dict[str, Any]:
+    """Return the invocation; it is unsuccessful with a notification for each file that was not wholly read."""
     notes = [
         {
             "level": "error",
             "message": {"text": f"{file.path} was not wholly read: {file.why or 'no report of it could be read'}"},
-            "locations": [_location(file.path, *span) for span in (*file.shown, *file.not_read)],
+            "locations": [_build_location(file.path, *span) for span in (*file.shown, *file.not_read)],
         }
         for file in end.coverage.files
         if not file.whole
@@ -114,22 +114,22 @@ def _invocation(end: ReviewFinished, code: int) -> dict[str, Any]:
     return {"executionSuccessful": end.complete, "exitCode": code, "toolExecutionNotifications": notes}
 
 
-def _location(path: str, first: int, last: int | None) -> dict[str, Any]:
+def _build_location(path: str, first: int, last: int | None) -> dict[str, Any]:
     region = {"startLine": first} | ({"endLine": last} if last and last >= first else {})
     artifact = {"uri": quote(path, safe="/-._~!$&'()*+,;=@"), "uriBaseId": "%SRCROOT%"}
     return {"physicalLocation": {"artifactLocation": artifact, "region": region}}
 
 
-def _rule(name: str, findings: Sequence[Finding]) -> dict[str, Any]:
-    theirs = [finding for finding in findings if (finding.code_smell_type or finding.kind) == name]
+def _build_rule(name: str, findings: Sequence[Finding]) -> dict[str, Any]:
+    of_rule = [finding for finding in findings if (finding.code_smell_type or finding.kind) == name]
     rule: dict[str, Any] = {"id": name, "shortDescription": {"text": SMELLS.get(name, name)}}
-    properties: dict[str, Any] = {"tags": sorted({finding.kind for finding in theirs})}
-    if any(finding.kind == "security" for finding in theirs):
-        properties["security-severity"] = max(_SECURITY.get(finding.severity, "5.5") for finding in theirs)
+    properties: dict[str, Any] = {"tags": sorted({finding.kind for finding in of_rule})}
+    if any(finding.kind == "security" for finding in of_rule):
+        properties["security-severity"] = max(_SECURITY.get(finding.severity, "5.5") for finding in of_rule)
     return rule | {"properties": properties}
 
 
-def _result(finding: Finding, rules: Sequence[str]) -> dict[str, Any]:
+def _build_result(finding: Finding, rules: Sequence[str]) -> dict[str, Any]:
     name = finding.code_smell_type or finding.kind
     text, sure = f"{finding.message}\n{finding.improvement}".strip(), finding.verdict in ("confirmed", "")
     result: dict[str, Any] = {
@@ -138,7 +138,7 @@ def _result(finding: Finding, rules: Sequence[str]) -> dict[str, Any]:
         "kind": "fail" if sure else "review",
         "level": _LEVELS.get(finding.severity, "warning") if sure else "none",
         "message": {"text": text or name},
-        "locations": [_location(finding.path, finding.line, finding.end_line)],
+        "locations": [_build_location(finding.path, finding.line, finding.end_line)],
         "properties": {"id": finding.id, "verdict": finding.verdict or "unverified", "state": finding.state},
     }
     if finding.fingerprint:

@@ -1,5 +1,4 @@
-"""A finding laid out (headline, facts, the code around it, its suggestion as a diff), a review's events as lines for
-people, the same for every face; and filters."""
+"""Lay out findings and a review's events, the same for every interface; filter findings by words."""
 
 from __future__ import annotations
 
@@ -24,15 +23,15 @@ from swecli.review.judge.sources import Sources
 from swecli.review.target.diffs import format_skips
 from swecli.store.reviews import ReviewStore
 
-_AROUND = 4  # lines of code above and below the place
-_MOST_NAMED = 4  # files named on a line of what was not read
+_CONTEXT = 4  # lines of code above and below the place
+_MAX_NAMED = 4  # files named in the coverage line
 _VERDICTS = {"confirmed": "confirmed", "cannot_tell": "cannot_tell", "unverified": "", "refuted": "refuted"}
 
 
 @dataclass(frozen=True, slots=True)
 class FindingView:
-    """A finding laid out: faces only colour it. `marks` are its state and what keeps it from being sure, `facts`
-    (label, text), `code` its lines with those around them, `diff` the suggestion as a unified diff."""
+    """The layout of a finding. `marks` are its state and doubts, `facts` are (label, text), `code` its lines with those
+    around them, `diff` its suggestion as a unified diff."""
 
     place: str
     claim: str
@@ -53,14 +52,14 @@ class FindingView:
 
 
 def row_view(finding: Finding) -> FindingView:
-    """A finding as a row of a list."""
+    """Return the layout of a finding in a list."""
     marks = tuple(filter(None, (finding.status, finding.doubt if finding.doubt != finding.status else "")))
     claim = f"{finding.code_smell_type} ({finding.severity})"
     return FindingView(f"{finding.id} {finding.place}", claim, finding.message, marks)
 
 
 def view(finding: Finding, root: Path, history: Sequence[StateChange] = ()) -> FindingView:
-    """Lay a finding out, with the code as it is now below `root`."""
+    """Return the full layout of a finding, with the code as it is now below `root`."""
     facts = [("", f"{finding.kind}, found in loop {finding.loop}")]
     facts += [("improvement", finding.improvement)] if finding.improvement else []
     facts += [("reason", finding.reason)] if finding.reason else []
@@ -72,41 +71,35 @@ def view(finding: Finding, root: Path, history: Sequence[StateChange] = ()) -> F
     ]
     lines = Sources(root).get(finding.path).lines
     last = finding.end_line or finding.line
-    around = range(max(1, finding.line - _AROUND), min(len(lines), last + _AROUND) + 1)
-    code = [f"{'>' if finding.line <= n <= last else ' '}{n:>5} {lines[n - 1]}" for n in around if finding.line > 0]
-    return replace(row_view(finding), facts=tuple(facts), code=tuple(code), diff=_diff(finding, lines))
+    shown = range(max(1, finding.line - _CONTEXT), min(len(lines), last + _CONTEXT) + 1)
+    code = [f"{'>' if finding.line <= n <= last else ' '}{n:>5} {lines[n - 1]}" for n in shown if finding.line > 0]
+    return replace(row_view(finding), facts=tuple(facts), code=tuple(code), diff=_suggestion_diff(finding, lines))
 
 
-def _diff(finding: Finding, lines: Sequence[str]) -> tuple[str, ...]:
-    """What applying the suggestion would change, with the lines' numbers in the file."""
+def _suggestion_diff(finding: Finding, lines: Sequence[str]) -> tuple[str, ...]:
     if not finding.suggestion or not 1 <= finding.line <= len(lines):
         return ()
     present, new = lines[finding.line - 1 : finding.end_line or finding.line], finding.suggestion.split("\n")
-    made = list(unified_diff(present, new, lineterm="", n=len(lines)))
+    diff = list(unified_diff(present, new, lineterm="", n=len(lines)))
     head = f"@@ -{finding.line},{len(present)} +{finding.line},{len(new)} @@"
-    return (f"--- {finding.path}", f"+++ {finding.path}", head, *made[3:]) if made else ()
+    return (f"--- {finding.path}", f"+++ {finding.path}", head, *diff[3:]) if diff else ()
 
 
 def filter_findings(store: ReviewStore, words: Sequence[str]) -> list[Finding]:
-    """Those that the words ask for, the surest and worst first. Words are states, `all`, `severity>=high`,
-    `path:src/**`, `type:LEAK`, `verdict:confirmed`, `since:R-2` (what that review or a later one reported), or text
-    that the finding holds; without a state the open ones. Raises BadInput for a value that no finding can have."""
+    """Return the findings that match all words, the surest and worst first. Words are states, `all`, `severity>=high`,
+    `path:src/**`, `type:LEAK`, `verdict:confirmed`, or text; without a state the open ones are meant. Raises BadInput
+    for an unknown value."""
     states = [word for word in words if word in STATES]
     kept = store.findings(() if "all" in words else states or OPEN_STATES)
-    for word in words:
-        if word.startswith("since:"):
-            ids = store.since(word.removeprefix("since:"))
-            kept = [finding for finding in kept if finding.id in ids]
-        elif word not in STATES and word != "all":
-            kept = [finding for finding in kept if _has(finding, word)]
-    return sorted(kept, key=worst_first)
+    wanted = [word for word in words if word not in STATES and word != "all"]
+    return sorted((f for f in kept if all(_matches(f, word) for word in wanted)), key=worst_first)
 
 
-def _has(finding: Finding, word: str) -> bool:
+def _matches(finding: Finding, word: str) -> bool:
     name, sign, value = word.partition(">=") if ">=" in word else word.partition(":")
     known: Sequence[str] = {"severity": SEVERITIES, "verdict": tuple(_VERDICTS)}.get(name if sign else "", ())
     if known and value not in known:
-        raise BadInput(f"There is no {value!r}.", f"Choose: {', '.join(known)}")
+        raise BadInput(f"Unknown {name} {value!r}.", f"Choose: {', '.join(known)}")
     if sign and name == "severity":
         return finding.at_least(value) if sign == ">=" else finding.severity == value
     if sign and name == "path":
@@ -122,7 +115,7 @@ def _has(finding: Finding, word: str) -> bool:
 
 
 def format_event(event: ReviewEvent) -> list[str]:
-    """How far a review is; of its end what was read and what it took; [] for findings, which each place draws."""
+    """Return an event as lines for people; [] for findings, which each interface lays out."""
     match event:
         case ReviewStarted():
             loops = f"continues after loop {event.loop}" if event.loop else f"up to {pluralize(event.loops, 'loop')}"
@@ -153,7 +146,7 @@ def format_event(event: ReviewEvent) -> list[str]:
 
 
 def format_plan(event: ReviewPlanned) -> list[str]:
-    """What will be read, what is skipped, and what it is expected to take."""
+    """Return lines with what will be read, what is skipped, and the estimate."""
     lines = [
         f"plan: {event.lines:,} {event.unit} in {pluralize(event.hunks, 'hunk')}, {pluralize(event.parts, 'part')}"
     ]
@@ -169,7 +162,7 @@ def format_plan(event: ReviewPlanned) -> list[str]:
 
 
 def format_coverage(end: ReviewFinished) -> str:
-    """`read 812 of 1,040 changed lines · 140 shown, no report · 88 not read (loop limit): src/a.py 40-80, …`."""
+    """Return `read 812 of 1,040 changed lines · 140 shown, no report · 88 not read (loop limit): a.py 40-80, …`."""
     coverage = end.coverage
     parts = [f"read {coverage.read:,} of {coverage.total:,} {coverage.unit}"]
     parts += [f"some by {coverage.earlier}"] if coverage.earlier else []
@@ -178,10 +171,10 @@ def format_coverage(end: ReviewFinished) -> str:
     if coverage.not_read:
         whys = ", ".join(dict.fromkeys(file.why for file in left if file.why))
         listed = []
-        for file in left[:_MOST_NAMED]:
+        for file in left[:_MAX_NAMED]:
             spans = [f"{first}-{last}" if last > first else f"{first}" for first, last in file.not_read]
             listed.append(f"{file.path} {', '.join(spans[:3])}{', …' if len(spans) > 3 else ''}")
-        more = ", …" if len(left) > _MOST_NAMED else ""
+        more = ", …" if len(left) > _MAX_NAMED else ""
         parts.append(f"{coverage.not_read:,} not read{f' ({whys})' if whys else ''}: {', '.join(listed)}{more}")
     parts += [f"{coverage.unverified:,} not verified"] if coverage.unverified else []
     refuted = sum(finding.state == "refuted" for finding in end.findings)

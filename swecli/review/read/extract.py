@@ -1,4 +1,4 @@
-"""Findings out of whatever a model answered: tool calls, JSON in prose, records, tables and bullets, whole or cut."""
+"""Extract findings from a model's reply: tool calls, JSON in prose, records, tables and bullets, whole or truncated."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from swecli.models.finding_rows import find_rows, parse_finding
 from swecli.models.message import ModelReply, ToolCall
 
 REPORT_TOOL = "report_findings"
-MAX_FINDINGS = 5_000  # of one response
+MAX_FINDINGS = 5_000  # of one reply
 _LISTS = ("findings", "issues", "code_smells", "codeSmells", "results")
-_QUOTED_FROM = 40  # letters from which on a value that stands in the code is a quotation
+_MIN_QUOTATION = 40  # characters of a JSON value that is ignored if the code contains it
 _LOOKS_LIKE = re.compile(r"codeSmellType|code_smell_type|\"(?:path|file)\"\s*:", re.IGNORECASE)
 _FIELD = re.compile(r"^\s*(?P<item>-\s+)?[\"'`*]*(?P<key>[A-Za-z<][\w< -]{1,24})[\"'`*]*\s*:[*]*\s+(?P<value>\S.*)$")
-_PLACED = re.compile(
+_PLACE = re.compile(
     r"[`*\[(]*(?P<path>[\w./@+-]+\.\w+|[\w./@+-]*/[\w.@+-]+)(?:[:#]|[`*]*,? lines? |[`*]* (?=L))L?(?P<line>\d{1,9})"
     r"(?:\s*[-–]\s*L?(?P<end>\d{1,9}))?"
 )
@@ -30,34 +30,32 @@ _SEVERITY = re.compile(r"\b(?:" + "|".join(SEVERITIES) + r")\b", re.IGNORECASE)
 
 @dataclass(slots=True)
 class Extraction:
-    """What one response reported: all of it, repetitions too. `lost` has a line for each thing that could not be used,
-    `reports` the part (None: the running one) of each well-formed report, and whether it calls that done (None: it does
-    not say), `withdrawn` the ids the reviewer takes back."""
+    """What one reply reported, repetitions included. `lost` has a line for each thing that could not be used. `reports`
+    has (part, done) of each well-formed report; part None is the running part, done None is unspecified."""
 
     findings: list[Finding] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
     reports: list[tuple[int | None, bool | None]] = field(default_factory=list)
-    withdrawn: list[str] = field(default_factory=list)
 
 
 def extract(reply: ModelReply, loop: int = 0, paths: Collection[str] = (), shown: str = "") -> Extraction:
-    """Every finding of one response, its text and its calls; none makes it raise. A place in prose counts only in one
-    of `paths`; JSON that stands in `shown`, the code the model was shown without white space, is a quotation."""
+    """Return the findings in the text and the calls of a reply; never raises. Findings in prose count only if their
+    path is one of `paths`. JSON that `shown`, the normalized code that the model was shown, contains is a quotation."""
     out, text = Extraction(), reply.text
     for call in reply.calls:
         if call.name == REPORT_TOOL:
-            _call(call, loop, reply, out)
-    values = [v for v in find_json_values(text) if not _quoted(text[v.start : v.end], shown)]
+            _read_call(call, loop, reply, out)
+    values = [v for v in find_json_values(text) if not _is_quotation(text[v.start : v.end], shown)]
     for value in values:
         before = len(out.findings)
-        _rows(value.value, loop, "cut" if value.cut else "json", out)
+        _read_rows(value.value, loop, "cut" if value.cut else "json", out)
         if not value.repaired and isinstance(value.value, dict):
-            _report(value.value, len(out.findings) - before, out)
-        _note_loss(value, len(out.findings) - before, out)
+            _read_report(value.value, len(out.findings) - before, out)
+        _record_loss(value, len(out.findings) - before, out)
     for value in reversed(values):
         text = f"{text[: value.start]}\n{text[value.end :]}"
     known = {(finding.path, finding.line) for finding in out.findings}
-    in_words = _in_words(text, loop, paths)
+    in_words = _read_words(text, loop, paths)
     if not values and not in_words and _LOOKS_LIKE.search(text):
         out.lost.append("a block that looks like findings could not be read at all")
     out.findings += [found for found in in_words if found.key[:2] not in known]
@@ -67,76 +65,72 @@ def extract(reply: ModelReply, loop: int = 0, paths: Collection[str] = (), shown
     return out
 
 
-def _call(call: ToolCall, loop: int, reply: ModelReply, out: Extraction) -> None:
+def _read_call(call: ToolCall, loop: int, reply: ModelReply, out: Extraction) -> None:
     before, problem = len(out.findings), reply.malformed.get(call.id, "")
     if problem:
         for value in find_json_values(reply.broken.get(call.id, "")):
-            _rows(value.value, loop, "cut" if value.cut else "call", out)
-        kept = len(out.findings) - before
-        out.lost.append(
-            f"a call of {REPORT_TOOL} could not be read whole, {kept} of its findings were: {problem[:160]}"
-        )
-    _rows(call.parameters, loop, "call", out)
+            _read_rows(value.value, loop, "cut" if value.cut else "call", out)
+        kept, name = len(out.findings) - before, REPORT_TOOL
+        out.lost.append(f"a call of {name} could not be read whole, {kept} of its findings were: {problem[:160]}")
+    _read_rows(call.parameters, loop, "call", out)
     if not problem:
-        _report(call.parameters, len(out.findings) - before, out)
+        _read_report(call.parameters, len(out.findings) - before, out)
 
 
-def _rows(value: Any, loop: int, source: str, out: Extraction) -> None:
+def _read_rows(value: Any, loop: int, source: str, out: Extraction) -> None:
     texts = [value.get(key) for key in (*_LISTS, "arguments", "raw")] if isinstance(value, dict) else []
-    for text in [v for v in texts if isinstance(v, str) and v.lstrip()[:1] in ("[", "{")]:  # a list written as a text
+    for text in [v for v in texts if isinstance(v, str) and v.lstrip()[:1] in ("[", "{")]:  # a list encoded as a string
         for inner in find_json_values(text):
-            _rows(inner.value, loop, "cut" if inner.cut else source, out)
+            _read_rows(inner.value, loop, "cut" if inner.cut else source, out)
     found = [parse_finding(row, loop, out.lost, source) for row in find_rows(value, out.lost)]
     kept = [finding for finding in found if finding is not None]
-    if source == "cut":  # only the last one may be half an entry
+    if source == "cut":  # only the last entry can be truncated
         kept = [replace(finding, source="json") for finding in kept[:-1]] + kept[-1:]
     out.findings += kept
 
 
-def _report(value: Mapping[str, Any], taken: int, out: Extraction) -> None:
-    """Note a report, or the one in a call that was written as text: a list of which every entry could be read."""
+def _read_report(value: Mapping[str, Any], count: int, out: Extraction) -> None:
+    """Record a report, also one in a call that was written as text, if all `count` entries of its list were read."""
     value = value["arguments"] if isinstance(value.get("arguments"), dict) else value
     listed = next((value[name] for name in _LISTS if name in value), None)
     if isinstance(listed, str):
         listed = next((found.value for found in find_json_values(listed) if not found.repaired), None)
-    withdrawn = value.get("withdraw")
-    out.withdrawn += [str(ref)[:20] for ref in withdrawn] if isinstance(withdrawn, list) else []
-    if isinstance(listed, list) and taken >= len(listed):
+    if isinstance(listed, list) and count >= len(listed):
         part, done = value.get("part"), value.get("done")
         number = part if isinstance(part, int) and not isinstance(part, bool) else None
         out.reports.append((number, done if isinstance(done, bool) else None))
 
 
-def _note_loss(value: Found, taken: int, out: Extraction) -> None:
+def _record_loss(value: Found, count: int, out: Extraction) -> None:
     keys = {str(key) for key in value.value} if isinstance(value.value, dict) else set()
-    if value.cut and (taken or _LOOKS_LIKE.search(str(value.value)) or keys & set(_LISTS)):
-        out.lost.append(f"a block was cut off: {taken} finding{'' if taken == 1 else 's'} of it could be read")
+    if value.cut and (count or _LOOKS_LIKE.search(str(value.value)) or keys & set(_LISTS)):
+        out.lost.append(f"a block was cut off: {count} finding{'' if count == 1 else 's'} of it could be read")
 
 
-def _quoted(text: str, shown: str) -> bool:
-    strip_whitespace = "".join(text.split())
-    return len(strip_whitespace) >= _QUOTED_FROM and strip_whitespace in shown
+def _is_quotation(text: str, shown: str) -> bool:
+    stripped = "".join(text.split())
+    return len(stripped) >= _MIN_QUOTATION and stripped in shown
 
 
 # Findings in words: records, tables, bullets
 
 
-def _in_words(text: str, loop: int, paths: Collection[str]) -> list[Finding]:
+def _read_words(text: str, loop: int, paths: Collection[str]) -> list[Finding]:
     def read(rows: Iterator[dict[str, Any]]) -> list[Finding]:
         found = (parse_finding(row, loop, [], "text") for row in rows)
         return [finding for finding in found if finding is not None and finding.path in paths]
 
-    whole = [*read(_records(text)), *read(_tables(text))]
+    whole = [*read(_parse_records(text)), *read(_parse_tables(text))]
     known = {finding.key[:2] for finding in whole}
-    return [*whole, *(finding for finding in read(_bullets(text)) if finding.key[:2] not in known)]
+    return [*whole, *(finding for finding in read(_parse_bullets(text)) if finding.key[:2] not in known)]
 
 
-def _records(text: str) -> Iterator[dict[str, Any]]:
-    """`key: value` lines, as YAML has them; a dash or a key that comes again begins another record. One without words
-    holds what those behind it have in common."""
+def _parse_records(text: str) -> Iterator[dict[str, Any]]:
+    """Yield records of `key: value` lines, as in YAML. A dash or a repeated key starts the next record. A record with a
+    path but without a message holds the fields that the following ones share."""
     row: dict[str, Any] = {}
     common: dict[str, Any] = {}
-    key, folded = "", -1  # the last key, and where it stands if its value is a block of lines below
+    key, folded = "", -1  # the last key, and its column if its value is the block of lines below
     for line in [*text.split("\n"), "- end: x"]:
         if folded >= 0 and not line[: folded + 1].strip():
             row[key] = f"{row[key]}\n{line[folded + 2 :]}".lstrip("\n")
@@ -157,8 +151,8 @@ def _records(text: str) -> Iterator[dict[str, Any]]:
             row[key], folded = "", match.start("key")
 
 
-def _tables(text: str) -> Iterator[dict[str, Any]]:
-    """The rows of Markdown tables, named by their heads; a place may be one cell, `path:line`."""
+def _parse_tables(text: str) -> Iterator[dict[str, Any]]:
+    """Yield the rows of Markdown tables by column name; a cell may be a place, `path:line`."""
     head: list[str] = []
     for line in text.split("\n"):
         cells = [cell.strip(" `*").replace("\\|", "|") for cell in _BAR.split(line.strip())]
@@ -169,17 +163,17 @@ def _tables(text: str) -> Iterator[dict[str, Any]]:
             head = [cell.lower().replace(" ", "_") for cell in cells]
         elif not all(set(cell) <= set(":- ") for cell in cells):
             row: dict[str, Any] = dict(zip(head, cells, strict=False))
-            if placed := next((m for cell in cells if (m := _PLACED.fullmatch(cell))), None):
-                row |= {"path": placed["path"], "line": placed["line"], "end_line": placed["end"]}
+            if place := next((m for cell in cells if (m := _PLACE.fullmatch(cell))), None):
+                row |= {"path": place["path"], "line": place["line"], "end_line": place["end"]}
             if kind := _TYPES.search(line):
                 row.setdefault("code_smell_type", kind[0])
             yield row
 
 
-def _bullets(text: str) -> Iterator[dict[str, Any]]:
-    """Lines that name a place, `path:line`."""
+def _parse_bullets(text: str) -> Iterator[dict[str, Any]]:
+    """Yield lines that contain a place, `path:line`."""
     for line in text.split("\n"):
-        if (match := _PLACED.search(line)) is None:
+        if (match := _PLACE.search(line)) is None:
             continue
         rest = f"{line[: match.start()]} {line[match.end() :]}"
         kind, severity = _TYPES.search(rest), _SEVERITY.search(rest)

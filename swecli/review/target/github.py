@@ -1,5 +1,4 @@
-"""GitHub's REST interface, as far as a review needs it, and what a pull request's summary comment carries from push to
-push: what was read, and the findings, without code."""
+"""GitHub's REST interface as far as a review needs it, and the state that a pull request carries between pushes."""
 
 from __future__ import annotations
 
@@ -24,17 +23,17 @@ from swecli.tools.git import GitFailed, run_git
 
 _API = "https://api.github.com"
 _VERSION = "2022-11-28"
-_SECONDS = 30
-_LONGEST_WAIT = 60  # seconds that GitHub may ask for before the same request is sent again
-_PAGE, _MOST_PAGES = 100, 30  # GitHub lists 3,000 files of a pull request at most
+_TIMEOUT = 30  # seconds
+_MAX_RETRY_AFTER = 60  # seconds that GitHub may ask for before the same request is retried
+_PAGE_SIZE, _MAX_PAGES = 100, 30  # GitHub lists at most 3,000 files of a pull request
 _REMOTE = re.compile(r"(?:[:/])(?P<owner>[\w.-]+)/(?P<name>[\w.-]+?)(?:\.git)?/?$")
 KEPT_HINT = "The findings are kept: swecli findings list"
 _STATE = re.compile(r"<!-- swecli-state ([A-Za-z0-9+/=]+) -->")
-_LARGEST = 2_000_000  # bytes of a state that is unpacked
-_MOST_ALIASES = 4
-_LONGEST = 30_000  # letters of the packed state; the comment has more to hold
+_MAX_UNPACKED = 2_000_000  # bytes
+_MAX_PACKED = 30_000  # characters, of the 65,536 that a comment can have
+_MAX_ALIASES = 4
 _STATES = (*OPEN_STATES, "fixed")
-# the texts of a finding that are carried, and how those look that we write
+# the text fields of a finding that are carried, each with the pattern that its value must match
 _TEXTS = {
     "path": r"(?!/).*", "kind": "|".join(KINDS), "code_smell_type": ".*", "severity": "|".join(SEVERITIES),
     "message": ".*", "verdict": "|confirmed|cannot_tell|refuted", "state": "|".join(_STATES),
@@ -43,7 +42,8 @@ _TEXTS = {
 
 
 class GitHubError(SwecliError):
-    """GitHub refused, or cannot be reached: `status` is 0 without a readable answer, 429 for any rate limit."""
+    """GitHub refused a request or cannot be reached. `status` is the HTTP status: 429 for every rate limit, 0 without
+    a readable answer."""
 
     def __init__(self, message: str, hint: str = KEPT_HINT, status: int = 0) -> None:
         super().__init__(message, hint)
@@ -54,16 +54,16 @@ class GitHubError(SwecliError):
 
 @dataclass(frozen=True, slots=True)
 class GitHub:
-    """One repository there, `owner/name`. `token` may be empty where only public things are read."""
+    """A repository on GitHub, `owner/name`. The token may be empty to read public data. Methods raise GitHubError."""
 
     repository: str
     token: str = field(default="", repr=False)
     api: str = _API
 
     def login(self) -> str:
-        """Whose token it is; the token of an Actions job may not ask, and is that of its bot. Raises GitHubError."""
+        """Return the account of the token. The token of an Actions job may not ask for it; its account is the bot's."""
         try:
-            return str(self.send("GET", "/user")["login"])
+            return str(self.request("GET", "/user")["login"])
         except (KeyError, TypeError) as error:
             raise GitHubError("GitHub's answer names no login.") from error
         except GitHubError as error:
@@ -71,28 +71,29 @@ class GitHub:
                 raise
             return "github-actions[bot]"
 
-    def query(self, text: str, **variables: Any) -> dict[str, Any]:
-        """The data that GraphQL answers with. Raises GitHubError, also for errors within the answer."""
-        answer = self.send("POST", "/graphql", {"query": text, "variables": variables})
+    def graphql(self, query: str, **variables: Any) -> dict[str, Any]:
+        """Return the data of a GraphQL query; errors in the answer raise too."""
+        answer = self.request("POST", "/graphql", {"query": query, "variables": variables})
         if not isinstance(answer, dict) or answer.get("errors") or not isinstance(answer.get("data"), dict):
-            raise GitHubError(f"GitHub refused a query ({_reason_in(json.dumps(answer).encode())}).", status=403)
+            reason = _parse_reason(json.dumps(answer).encode())
+            raise GitHubError(f"GitHub refused a query ({reason}).", status=403)
         return dict(answer["data"])
 
-    def pages(self, path: str, name: str, kind: type) -> list[Any]:
-        """All entries of a list, each of which has a field of that name and kind. Raises GitHubError."""
+    def get_list(self, path: str, name: str, kind: type) -> list[Any]:
+        """Return all pages of a list of objects, each of which must have the field `name` of type `kind`."""
         out: list[Any] = []
-        for page in range(1, _MOST_PAGES + 1):
-            rows = self.send("GET", f"{path}?per_page={_PAGE}&page={page}")
+        for page in range(1, _MAX_PAGES + 1):
+            rows = self.request("GET", f"{path}?per_page={_PAGE_SIZE}&page={page}")
             listed = rows if isinstance(rows, list) else [None]
             if not all(isinstance(row, dict) and isinstance(row.get(name), kind) for row in listed):
                 raise GitHubError(f"GitHub's answer is not a list of objects with a field {name!r}.")
             out += rows
-            if len(rows) < _PAGE:
+            if len(rows) < _PAGE_SIZE:
                 break
         return out
 
-    def send(self, method: str, path: str, body: Mapping[str, Any] | None = None, *, again: bool = False) -> Any:
-        """Ask for or change something below the repository, from the top with a `/` in front. Raises GitHubError."""
+    def request(self, method: str, path: str, body: Mapping[str, Any] | None = None, *, is_retry: bool = False) -> Any:
+        """Send a request and return the decoded JSON. `path` is relative to the repository, or absolute with a `/`."""
         headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": _VERSION, "User-Agent": "swecli"}
         data = None if body is None else json.dumps(body).encode()
         headers |= {"Content-Type": "application/json"} if data is not None else {}
@@ -100,17 +101,17 @@ class GitHub:
         url = f"{api}{path}" if path.startswith("/") else f"{api}/repos/{quote(self.repository)}/{path}"
         try:
             request = urllib.request.Request(url, data, headers, method=method)
-            if self.token:  # which goes nowhere else, wherever the answer leads
+            if self.token:  # never sent to the target of a redirect
                 request.add_unredirected_header("Authorization", f"Bearer {self.token}")
-            with urllib.request.urlopen(request, timeout=_SECONDS) as answer:
+            with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer:
                 return json.loads(answer.read() or b"null")
         except urllib.error.HTTPError as error:
             with error:
                 wait = error.headers.get("retry-after") or ""
-                if not again and error.code in (403, 429) and wait.isdecimal() and int(wait) <= _LONGEST_WAIT:
+                if not is_retry and error.code in (403, 429) and wait.isdecimal() and int(wait) <= _MAX_RETRY_AFTER:
                     time.sleep(int(wait))
-                    return self.send(method, path, body, again=True)
-                raise _refused(error, path, self) from error
+                    return self.request(method, path, body, is_retry=True)
+                raise _error_of(error, path, self) from error
         except (json.JSONDecodeError, RecursionError) as error:
             raise GitHubError(f"What answers at {self.api} is not GitHub: its answer is not JSON.") from error
         except (OSError, ValueError, HTTPException) as error:
@@ -118,12 +119,12 @@ class GitHub:
             raise GitHubError(f"GitHub cannot be reached at {self.api}: {reason}.") from error
 
 
-def _refused(error: urllib.error.HTTPError, path: str, github: GitHub) -> GitHubError:
-    reason = _reason_in(error.read(100_000))
+def _error_of(error: urllib.error.HTTPError, path: str, github: GitHub) -> GitHubError:
+    reason = _parse_reason(error.read(100_000))
     status, headers = error.code, error.headers
     wait = headers.get("retry-after")
-    limited = wait or headers.get("x-ratelimit-remaining") == "0" or "rate limit" in reason
-    if status == 429 or (status == 403 and limited):
+    is_limited = wait or headers.get("x-ratelimit-remaining") == "0" or "rate limit" in reason
+    if status == 429 or (status == 403 and is_limited):
         when = f"Try again in {wait} s." if wait and wait.isdecimal() else "Try again later."
         return GitHubError(f"GitHub's rate limit is reached ({reason}).", f"{when} {KEPT_HINT}", 429)
     thing = f"pull request {path.split('/')[1]}" if path.startswith("pulls/") else path
@@ -138,7 +139,8 @@ def _refused(error: urllib.error.HTTPError, path: str, github: GitHub) -> GitHub
     return GitHubError(message, f"{hint} {KEPT_HINT}".strip(), status)
 
 
-def _reason_in(body: bytes) -> str:
+def _parse_reason(body: bytes) -> str:
+    """Return the reason that an answer gives, from JSON or HTML."""
     try:
         row = json.loads(body)
         errors = [e if isinstance(e, str) else str(e.get("message") or e.get("code")) for e in row.get("errors") or ()]
@@ -149,15 +151,15 @@ def _reason_in(body: bytes) -> str:
 
 
 def connect(root: Path, environ: Mapping[str, str]) -> GitHub:
-    """The repository this folder belongs to, by GITHUB_REPOSITORY or the remote "origin"; token and address from the
-    environment (GITHUB_TOKEN or GH_TOKEN, GITHUB_API_URL). Raises BadInput when it is not a repository of GitHub."""
+    """Return the repository of a folder, by GITHUB_REPOSITORY or the remote "origin". The token is GITHUB_TOKEN or
+    GH_TOKEN, the address GITHUB_API_URL. Raises BadInput when it is not a repository of GitHub."""
     name = environ.get("GITHUB_REPOSITORY", "")
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", name):
         try:
             remote = run_git(root, "remote", "get-url", "origin", environ=environ).strip()
         except GitFailed as error:
             hint = "Set GITHUB_REPOSITORY to owner/name, or add the remote origin."
-            raise BadInput("It is not known which repository on GitHub this is.", hint) from error
+            raise BadInput("The repository's name on GitHub is unknown.", hint) from error
         match = _REMOTE.search(remote)
         if match is None:
             raise BadInput(f"The remote {remote!r} is not a GitHub repository.", "Set GITHUB_REPOSITORY to owner/name.")
@@ -171,8 +173,8 @@ def connect(root: Path, environ: Mapping[str, str]) -> GitHub:
 
 @dataclass(frozen=True, slots=True)
 class PullState:
-    """As the last push left it: `digests` of the hunks that were read, `findings` without their code; `comment` is the
-    id of the summary (0: there is none yet) and `body` its text."""
+    """The state that the last push left: its `head`, the `digests` of the hunks read, and the findings without code.
+    `comment` is the id of the summary comment that carries it (0: none), `body` the comment's text."""
 
     head: str = ""
     digests: tuple[str, ...] = ()
@@ -182,52 +184,56 @@ class PullState:
 
 
 def load_state(github: GitHub, number: int) -> PullState:
-    """The state that stands on the pull request. Only a comment of our own account counts, and all of it is checked:
-    what is not as we write it is not a state, and the review a full one. Raises GitHubError."""
+    """Return the state stored on a pull request. It is empty, so that the review is a full one, unless a comment of our
+    own account holds a valid one. Raises GitHubError."""
     if not github.token:
         return PullState()
     login = github.login()
-    for row in reversed(github.pages(f"issues/{number}/comments", "id", int)):
+    for row in reversed(github.get_list(f"issues/{number}/comments", "id", int)):
         body = str(row.get("body") or "")
         if (row.get("user") or {}).get("login") == login and (match := _STATE.search(body)):
-            return replace(_unpacked(match[1]), comment=row["id"], body=body)
+            return replace(_unpack_state(match[1]), comment=row["id"], body=body)
     return PullState()
 
 
 def pack_state(head: str, digests: Iterable[str], findings: Sequence[Finding]) -> str:
-    """The state as a hidden line. Of a very large one the findings stay, then fewer digests: what is read again is
-    only paid for again."""
-    rows = [_row(finding) for finding in findings if finding.state in _STATES]
+    """Return the state as an HTML comment. If it is too large, digests are dropped first: their hunks are reread."""
+    rows = [_finding_to_row(finding) for finding in findings if finding.state in _STATES]
     listed = list(dict.fromkeys(digests))
     while True:
         data = json.dumps({"v": 1, "head": head, "digests": listed, "findings": rows}, separators=(",", ":"))
         text = base64.b64encode(zlib.compress(data.encode("utf-8", "replace"), 9)).decode("ascii")
-        if len(text) <= _LONGEST or not (listed or rows):
+        if len(text) <= _MAX_PACKED or not (listed or rows):
             return f"<!-- swecli-state {text} -->"
         listed, rows = (listed[: len(listed) // 2], rows) if listed else ([], rows[: len(rows) // 2])
 
 
-def _row(finding: Finding) -> dict[str, Any]:
+def _finding_to_row(finding: Finding) -> dict[str, Any]:
     row = {name: getattr(finding, name) for name in _TEXTS} | {"line": finding.line, "end_line": finding.end_line or 0}
-    aliases = [redact(alias) for alias in finding.aliases[:_MOST_ALIASES]]
+    aliases = [redact(alias) for alias in finding.aliases[:_MAX_ALIASES]]
     return row | {"message": redact(finding.message)[:200], "aliases": aliases}
 
 
-def _unpacked(text: str) -> PullState:
+def _unpack_state(text: str) -> PullState:
     try:
-        data = json.loads(zlib.decompressobj().decompress(base64.b64decode(text, validate=True), _LARGEST))
-        head, digests, findings = data["head"], data["digests"], tuple(_finding(row) for row in data["findings"])
-        fit = data["v"] == 1 and re.fullmatch(r"[0-9a-f]{6,64}", head) and all(len(one) <= 300 for one in digests)
-        return PullState(head, tuple(digests), findings) if fit else PullState()
+        data = json.loads(zlib.decompressobj().decompress(base64.b64decode(text, validate=True), _MAX_UNPACKED))
+        head, digests = data["head"], data["digests"]
+        findings = tuple(_finding_from_row(row) for row in data["findings"])
+        is_valid = data["v"] == 1 and re.fullmatch(r"[0-9a-f]{6,64}", head) and all(len(one) <= 300 for one in digests)
+        return PullState(head, tuple(digests), findings) if is_valid else PullState()
     except (ValueError, KeyError, TypeError, AttributeError, zlib.error, RecursionError):
         return PullState()
 
 
-def _finding(row: dict[str, Any]) -> Finding:
-    """Raises ValueError, KeyError or TypeError for what we do not write."""
+def _finding_from_row(row: dict[str, Any]) -> Finding:
+    """Raises ValueError, KeyError or TypeError for a row that `_finding_to_row` does not write."""
     texts, numbers, aliases = {name: row[name] for name in _TEXTS}, (row["line"], row["end_line"]), row["aliases"]
-    fit = all(re.fullmatch(pattern, texts[name], re.DOTALL) for name, pattern in _TEXTS.items())
-    fit = fit and all(len(text) <= 500 for text in (*texts.values(), *aliases)) and ".." not in texts["path"].split("/")
-    if not fit or not all(type(number) is int and 0 <= number < 10**8 for number in numbers):
+    is_valid = (
+        all(re.fullmatch(pattern, texts[name], re.DOTALL) for name, pattern in _TEXTS.items())
+        and all(len(text) <= 500 for text in (*texts.values(), *aliases))
+        and ".." not in texts["path"].split("/")
+        and all(type(number) is int and 0 <= number < 10**8 for number in numbers)
+    )
+    if not is_valid:
         raise ValueError("this is not a state that swecli wrote")
     return Finding(line=row["line"], end_line=row["end_line"] or None, aliases=tuple(aliases), **texts)

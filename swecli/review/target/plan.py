@@ -1,5 +1,4 @@
-"""What a review will read, cut into parts that fit a request: hunks with their symbols, the risky ones first. What that
-is expected to take, before anything is paid for, and what became of each planned line."""
+"""Plan a review: cut its target into hunks and parts, estimate what reading them takes, measure what was read."""
 
 from __future__ import annotations
 
@@ -13,33 +12,34 @@ from typing import TypeVar
 from swecli.context.tokens import TokenCounter
 from swecli.llm.price_table import Row as Price
 from swecli.llm.price_table import cost_of
+from swecli.models.errors import BadInput
 from swecli.models.message import Usage
 from swecli.models.review_events import Coverage, Estimate, FileCoverage, SkippedFile, Unit, to_ranges
 from swecli.review.judge.sources import Source, Sources
-from swecli.review.target.diffs import DiffHunk, FileDiff, matches_kind, skip_rule_for_text
-from swecli.review.target.targets import Target
+from swecli.review.target.diffs import DiffHunk, FileDiff, format_skips, matches_kind, skip_rule_for_text
+from swecli.review.target.targets import TARGET_HINT, Target
 
 _CONFLICT = re.compile(r"(?:<<<<<<<|>>>>>>>) ")
-_Row = tuple[str, int, str]  # sign, number in the new side, text
+_Row = tuple[str, int, str]  # sign, line number in the new file, text
 _Item = TypeVar("_Item")
 _WHY = {
     "max_loops": "loop limit", "max_budget": "budget", "interrupted": "interrupted", "failed": "failed",
     "unreadable": "no report", "done": "not sent",
 }  # fmt: skip
-# chosen by hand, used until there are reviews to go by: the system message with its tools, and what a reply takes
-_BASE_TOKENS = 3_200
+# assumptions until there are reviews to measure, in tokens
+_BASE_TOKENS = 3_200  # the system message and the tools
 _REPLY_TOKENS = 700
-_READ_TOKENS = 2_500  # a file that is read around a part
-_MOST_LOOPS_OF_PART = 3
-_VERIFY_SHARE = 2 / 3  # at most, of the reviewer's requests
-_ENOUGH = 5  # reviews from which on they are gone by
-_TRIM = 0.1  # of the measured ratios, left out at each end
+_READ_TOKENS = 2_500  # a file that the reviewer reads beside a part
+_MAX_LOOPS_OF_PART = 3
+_VERIFY_SHARE = 2 / 3  # of the reviewer's tokens, at most
+_MIN_PAST = 5  # reviews needed to estimate from them
+_TRIM = 0.1  # share of the measured ratios that is ignored at each end
 
 
 @dataclass(frozen=True, slots=True)
 class _Hunk:
-    """Some neighbouring lines to review: `lines` are the planned ones, `text` is what the model sees, `why` says why it
-    cannot be sent, "" where it can."""
+    """Neighbouring lines to review. `lines` are the planned line numbers, `text` is what the model reads, `why` is the
+    reason that it cannot be sent, or ""."""
 
     id: str
     path: str
@@ -53,7 +53,7 @@ class _Hunk:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one message asks to review."""
+    """The hunks that one message asks to review."""
 
     number: int
     hunks: tuple[_Hunk, ...]
@@ -69,13 +69,12 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`parts` in the order they are read, `unfit` hunks that cannot be sent, `skips` files that a rule leaves out,
-    `earlier` hunks that the review of an earlier push has read; what was measured in the files is in `leads` by file;
-    `estimate` where it was asked for."""
+    """The parts in reading order. `unsendable` hunks cannot be sent, `earlier` ones were read at an earlier push,
+    `skips` are files skipped by a rule; `leads` are lines about measures over their limit, by file."""
 
     target: Target
     parts: tuple[Part, ...]
-    unfit: tuple[_Hunk, ...] = ()
+    unsendable: tuple[_Hunk, ...] = ()
     skips: tuple[SkippedFile, ...] = ()
     earlier: tuple[_Hunk, ...] = ()
     leads: Mapping[str, list[str]] = field(default_factory=dict)
@@ -87,86 +86,86 @@ class Plan:
 
     @property
     def hunks(self) -> tuple[_Hunk, ...]:
-        """All of them, sendable or not, read before or not."""
-        return (*(hunk for part in self.parts for hunk in part.hunks), *self.unfit, *self.earlier)
+        return (*(hunk for part in self.parts for hunk in part.hunks), *self.unsendable, *self.earlier)
 
     @property
     def files(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(hunk.path for hunk in self.hunks))
 
 
-def build_plan(target: Target, sources: Sources, counter: TokenCounter, most_tokens: int) -> Plan:
-    """Cut the target into hunks and pack them; a hunk of more than `most_tokens`, the size of a part, is cut between
-    lines."""
+def build_plan(target: Target, sources: Sources, counter: TokenCounter, max_tokens: int) -> Plan:
+    """Cut the target into hunks and pack them into parts of at most `max_tokens`; a larger hunk is cut between lines.
+    Raises BadInput when rules skip every file."""
     hunks, leads = list[_Hunk](), dict[str, list[str]]()
     skips, known = list(target.skips), set(target.earlier.digests)
     for path in target.files:
         diff, source = target.diffs.get(path) or FileDiff(path), sources.get(path)
-        if rule := _rule(path, sources, target.attributes.get(path, {})):
+        if rule := _skip_rule(path, sources, target.attributes.get(path, {})):
             skips.append(SkippedFile(path, rule))
             continue
         why = "" if diff.hunks and source.missing else source.problem
         why = why or ("conflict markers" if any(_CONFLICT.match(line) for line in source.lines) else "")
-        made = []
-        for symbol, rows in _stretches(diff, source):
-            # about three letters a token, with the number in front of each line
-            pieces = [rows] if why else _filled(((row, len(row[2]) // 3 + 4) for row in rows), most_tokens)
-            made += [_hunk(diff, symbol, piece, why) for piece in pieces]
-        leads |= {path: over} if (made or why) and (over := source.measures_over_limits()) else {}
-        hunks += made or ([_Hunk("", path, (1,), "", f"unreadable {path}", why=why)] if why else [])
-    ordered, alike = list[_Hunk](), Counter[str]()
-    for hunk in _riskier_first(hunks):
-        alike[hunk.digest] += 1  # the same lines again are read where they stand, not with the first
-        digest = hunk.digest if alike[hunk.digest] == 1 else f"{hunk.digest}-{alike[hunk.digest]}"
+        built = []
+        for symbol, rows in _split_sections(diff, source):
+            # about three characters a token, and the line number in front
+            pieces = [rows] if why else _pack(((row, len(row[2]) // 3 + 4) for row in rows), max_tokens)
+            built += [_build_hunk(diff, symbol, piece, why) for piece in pieces]
+        leads |= {path: over} if (built or why) and (over := source.measures_over_limits()) else {}
+        hunks += built or ([_Hunk("", path, (1,), "", f"unreadable {path}", why=why)] if why else [])
+    if not hunks:
+        raise BadInput(f"There is nothing to review in {target.label}: {format_skips(skips)}.", TARGET_HINT)
+    ordered, seen = list[_Hunk](), Counter[str]()
+    for hunk in _sort_by_risk(hunks):
+        seen[hunk.digest] += 1  # equal lines at two places are read at both
+        digest = hunk.digest if seen[hunk.digest] == 1 else f"{hunk.digest}-{seen[hunk.digest]}"
         ordered.append(replace(hunk, id=f"H{len(ordered) + 1}", digest=digest, tokens=counter.count(hunk.text)))
     fit = [hunk for hunk in ordered if not hunk.why]
-    groups = _filled(((hunk, hunk.tokens) for hunk in fit if hunk.digest not in known), most_tokens)
+    groups = _pack(((hunk, hunk.tokens) for hunk in fit if hunk.digest not in known), max_tokens)
     parts = tuple(Part(number, tuple(group)) for number, group in enumerate(groups, 1))
-    unfit = tuple(hunk for hunk in ordered if hunk.why)
-    notes = dict.fromkeys(f"{hunk.path} will not be read: {hunk.why}" for hunk in unfit)
+    unsendable = tuple(hunk for hunk in ordered if hunk.why)
+    notes = dict.fromkeys(f"{hunk.path} will not be read: {hunk.why}" for hunk in unsendable)
     target = replace(target, notes=(*target.notes, *notes))
-    return Plan(target, parts, unfit, tuple(skips), tuple(hunk for hunk in fit if hunk.digest in known), leads)
+    return Plan(target, parts, unsendable, tuple(skips), tuple(hunk for hunk in fit if hunk.digest in known), leads)
 
 
-def _rule(path: str, sources: Sources, attributes: Mapping[str, str]) -> str:
-    """The rule by which a file is skipped for what it is; "" where it is not."""
+def _skip_rule(path: str, sources: Sources, attributes: Mapping[str, str]) -> str:
+    """Return the rule that skips a file by its type or content, or ""."""
     source = sources.get(path)
     if (sources.root / path).is_symlink():
         return "link"
     return "binary" if source.hash and source.problem else skip_rule_for_text(source.lines, attributes)
 
 
-def _hunk(diff: FileDiff, symbol: str, rows: list[_Row], why: str) -> _Hunk:
-    planned = DiffHunk(tuple(rows)).planned() if diff.hunks else {number for _, number, _ in rows}
+def _build_hunk(diff: FileDiff, symbol: str, rows: list[_Row], why: str) -> _Hunk:
+    planned = DiffHunk(tuple(rows)).planned_lines() if diff.hunks else {number for _, number, _ in rows}
     spans = to_ranges({number for sign, number, _ in rows if sign != "-"} or planned)
     title = f"lines {spans[0][0]}-{spans[-1][1]}{f' in {symbol}' if symbol else ''}"
     text = "\n".join([title, *(f"{number if sign != '-' else '':>6} {sign} {line}" for sign, number, line in rows)])
-    strip_whitespace = "".join(
-        f"{sign}{''.join(line.split())}\n" for sign, _, line in rows if sign != " " or not diff.hunks
-    )
-    digest = hashlib.sha256(f"{diff.path}\0{strip_whitespace}".encode("utf-8", "surrogatepass")).hexdigest()[:20]
+    changed = [(sign, line) for sign, _, line in rows if sign != " " or not diff.hunks]
+    stripped = "".join(f"{sign}{''.join(line.split())}\n" for sign, line in changed)
+    digest = hashlib.sha256(f"{diff.path}\0{stripped}".encode("utf-8", "surrogatepass")).hexdigest()[:20]
     return _Hunk("", diff.path, tuple(sorted(planned)), text, digest, diff.old_path, why=why)
 
 
-def _stretches(diff: FileDiff, source: Source) -> Iterator[tuple[str, list[_Row]]]:
-    """The hunks of a diff; a whole file cut where a function or class at its top begins."""
+def _split_sections(diff: FileDiff, source: Source) -> Iterator[tuple[str, list[_Row]]]:
+    """Yield (symbol, rows) of each hunk of a diff, or of a whole file cut at its top-level functions and classes."""
     for hunk in diff.hunks:
-        planned = hunk.planned()
-        symbol = source.symbol(min(planned)).name if planned else ""
+        planned = hunk.planned_lines()
+        symbol = source.symbol_at(min(planned)).name if planned else ""
         yield symbol or hunk.name[:80], list(hunk.rows)
     if diff.hunks:
         return
     ends = sorted({1, len(source.lines) + 1, *(symbol.first for symbol in source.symbols if "." not in symbol.name)})
-    for first, behind in zip(ends, ends[1:], strict=False):
-        yield source.symbol(first).name, [(" ", number, source.lines[number - 1]) for number in range(first, behind)]
+    for first, end in zip(ends, ends[1:], strict=False):
+        yield source.symbol_at(first).name, [(" ", number, source.lines[number - 1]) for number in range(first, end)]
 
 
-def _filled(sized: Iterable[tuple[_Item, int]], most: int) -> Iterator[list[_Item]]:
-    """Neighbours together, in groups of at most so many tokens; what has more is alone."""
+def _pack(sized: Iterable[tuple[_Item, int]], max_size: int) -> Iterator[list[_Item]]:
+    """Group neighbours up to a total size; a larger item is a group of its own."""
     group: list[_Item] = []
     total = 0
     for item, size in sized:
-        if group and total + size > most:
+        if group and total + size > max_size:
             yield group
             group, total = [], 0
         group.append(item)
@@ -175,8 +174,8 @@ def _filled(sized: Iterable[tuple[_Item, int]], most: int) -> Iterator[list[_Ite
         yield group
 
 
-def _riskier_first(hunks: Sequence[_Hunk]) -> list[_Hunk]:
-    """Source, config, tests, docs; within these folder by folder, the files with more planned lines first."""
+def _sort_by_risk(hunks: Sequence[_Hunk]) -> list[_Hunk]:
+    """Sort source before config, tests and docs; within these by folder, files with more planned lines first."""
     sizes = Counter(hunk.path for hunk in hunks for _ in hunk.lines)
 
     def order(hunk: _Hunk) -> tuple[int, str, int, str]:
@@ -187,24 +186,24 @@ def _riskier_first(hunks: Sequence[_Hunk]) -> list[_Hunk]:
 
 
 def estimate_review(
-    plan: Plan, most_loops: int, price: Price, past: Sequence[Mapping[str, float]], *, verify: bool
+    plan: Plan, max_loops: int, price: Price, past: Sequence[Mapping[str, float]], *, verify: bool
 ) -> Estimate:
-    """The ranges for a plan: by what earlier reviews (`past`) took for each token of their parts, the smallest and
-    largest tenth left out; before there are enough, from one loop a part to three with reading for each."""
-    parts, needed = plan.parts[:most_loops], len(plan.parts) * 2
+    """Return the expected ranges of loops, requests, tokens and cost. They come from the ratios of earlier reviews
+    (`past`), trimmed at both ends; without enough of them from one to three loops a part."""
+    parts, needed = plan.parts[:max_loops], len(plan.parts) * 2
     shown = sum(part.tokens for part in parts)
-    loops = (len(parts), min(most_loops, len(plan.parts) * _MOST_LOOPS_OF_PART))
-    # each loop sends the conversation again; after loop 5 its window keeps it from growing
-    most = _MOST_LOOPS_OF_PART * (shown + loops[1] * (_BASE_TOKENS + _READ_TOKENS))
+    loops = (len(parts), min(max_loops, len(plan.parts) * _MAX_LOOPS_OF_PART))
+    # each loop resends the conversation, whose growth the window stops after loop 5
+    most = _MAX_LOOPS_OF_PART * (shown + loops[1] * (_BASE_TOKENS + _READ_TOKENS))
     most = int(most * (1 + _VERIFY_SHARE)) if verify else most
     tokens, basis = (shown + len(parts) * (_BASE_TOKENS + _REPLY_TOKENS), most), "constants"
-    if len(past) >= _ENOUGH and parts:
+    if len(past) >= _MIN_PAST and parts:
         basis = f"the last {len(past)} reviews"
-        low, high = _range([row["loops"] / row["parts"] for row in past])
+        low, high = _trimmed_range([row["loops"] / row["parts"] for row in past])
         needed = -int(-high * len(plan.parts) // 1)
-        loops = (max(1, int(low * len(parts))), min(most_loops, needed))
-        # what a loop takes beside its parts does not grow with them
-        low, high = _range([row["tokens"] / (row["shown"] + row["parts"] * _BASE_TOKENS) for row in past])
+        loops = (max(1, int(low * len(parts))), min(max_loops, needed))
+        # the base of each part does not grow with the part
+        low, high = _trimmed_range([row["tokens"] / (row["shown"] + row["parts"] * _BASE_TOKENS) for row in past])
         size = shown + len(parts) * _BASE_TOKENS
         tokens = (int(low * size), int(high * size) + 1)
     checks = -(-loops[1] // 2) if verify else 0
@@ -217,7 +216,7 @@ def estimate_review(
     return Estimate(loops, (loops[0], loops[1] + checks), tokens, cost, needed, basis)
 
 
-def _range(ratios: Sequence[float]) -> tuple[float, float]:
+def _trimmed_range(ratios: Sequence[float]) -> tuple[float, float]:
     ordered, cut = sorted(ratios), int(len(ratios) * _TRIM)
     return ordered[cut], ordered[-1 - cut]
 
@@ -225,8 +224,8 @@ def _range(ratios: Sequence[float]) -> tuple[float, float]:
 def measure_coverage(
     plan: Plan, read: Collection[str], shown: Collection[str], end: str, unverified: int = 0
 ) -> Coverage:
-    """The coverage of a plan, by the digests of the hunks of which a report came back (`read`) and of those that stood
-    in an answered request (`shown`); `end` is "" while the review runs."""
+    """Return the coverage of a plan. `read` are the digests of hunks with a report, `shown` those of hunks in an
+    answered request; `end` is why the review ended, "" while it runs."""
     read = {*read, *(hunk.digest for hunk in plan.earlier)}
     earlier = f"the review of {plan.target.earlier.head[:12]}" if plan.earlier else ""
     lines: dict[str, dict[str, set[int]]] = {

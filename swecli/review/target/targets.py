@@ -1,4 +1,4 @@
-"""What is reviewed: uncommitted or staged changes, a branch, a commit or range, a pull request, paths, the tree."""
+"""Resolve the target of a review: uncommitted or staged changes, a branch, commits, a pull request, or paths."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from swecli.tools.files import is_sensitive
 from swecli.tools.git import SECONDS, GitFailed, find_repository, read_attributes, run_git
 from swecli.tools.searching import files_below
 
-_NO_FILES = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # the empty tree, which git knows without storing it
-_SHALLOW = "This clone is shallow: fetch all of it (git fetch --unshallow; fetch-depth: 0 in GitHub Actions)."
+_EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # git knows it without storing it
+_SHALLOW_HINT = "This clone is shallow: fetch all of it (git fetch --unshallow; fetch-depth: 0 in GitHub Actions)."
 TARGET_HINT = "Name files (/review src/), a commit, or --base BRANCH."
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """`label` is it in words, `files` what can be read, `diffs` the changes by path (none for whole files), `notes` a
-    line for each file of which nothing can be read, `skips` what a rule leaves out. `base` is the commit it is compared
-    with, `attributes` those it gives to the files; `commit` the one whose files are read ("": the work tree's); `head`
-    the newest of pull request `pr` on `github`, `earlier` what its last push left."""
+    """What is reviewed. `spec` are the user's words, `label` describes it, `diffs` maps paths to changes (empty for
+    whole files), `notes` name files that cannot be reviewed, `skips` those that a rule skips. `base` is the commit it
+    is compared with, `attributes` are that commit's by path; `commit` is the one whose files are read ("": the work
+    tree). `pr`, `head`, `github` and `earlier`, the state of the last push, belong to a pull request."""
 
     spec: tuple[str, ...]
     label: str
@@ -43,16 +43,15 @@ class Target:
     github: GitHub | None = None
 
     @property
-    def names(self) -> dict[str, str]:
-        """Its files by their names, those before a renaming too."""
+    def files_by_name(self) -> dict[str, str]:
+        """The files by their names, including those before a rename."""
         old = {diff.old_path: path for path, diff in self.diffs.items() if diff.old_path}
         return old | {path: path for path in self.files}
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """Where targets are looked for: the top of the project, the environment of git, and patterns (`include`) of files
-    that no rule shall leave out."""
+class _Context:
+    """The top of the project, the environment for git, and the patterns of `--include`."""
 
     root: Path
     environ: Mapping[str, str] | None
@@ -60,155 +59,157 @@ class _Place:
 
     @property
     def shallow(self) -> str:
-        """The commits whose parents this clone was not given; "" where it has all."""
-        cut = self.root / ".git" / "shallow"
-        return cut.read_text("ascii", "replace") if cut.is_file() else ""
+        """The commits at which a shallow clone is cut off; "" for a full clone."""
+        with suppress(BadInput, OSError):
+            return (self.root / self.git("rev-parse", "--git-path", "shallow").strip()).read_text("ascii", "replace")
+        return ""
 
     def git(self, *words: str) -> str:
         return run_git(self.root, *words, environ=self.environ)
+
+    def resolve(self, name: str) -> str:
+        """Return the commit's full id. Raises GitFailed."""
+        return self.git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}").strip()
 
 
 def resolve_target(
     here: Path, spec: Sequence[str], environ: Mapping[str, str] | None = None, include: Sequence[str] = ()
 ) -> Target:
-    """What these words name: nothing, `--staged`, `--base BRANCH`, `--pr N`, a commit, `A..B`, paths or `.`, read as
-    they are meant in the folder `here`. All that comes out, `spec` too, is relative to the top of its repository (to
-    `here` outside of one). Raises UsageError for words that do not go together, BadInput, and GitHubError."""
+    """Return the target of the user's words: none, `--staged`, `--base BRANCH`, `--pr N`, a commit, `A..B`, or paths
+    relative to `here`. Paths in the result are relative to the top of the repository (outside of one: to `here`).
+    Raises UsageError, BadInput and GitHubError."""
     words, root = tuple(spec), project_root(here)
-    at = _Place(root, environ, tuple(include))
+    ctx = _Context(root, environ, tuple(include))
     match words:
         case ():
-            return _changes(at, words, ("HEAD",), "the uncommitted changes", "HEAD", untracked=True)
+            return _diff_target(ctx, words, ("HEAD",), "the uncommitted changes", "HEAD", untracked=True)
         case ("--staged",):
-            return _changes(at, words, ("--cached",), "the staged changes", "HEAD")
-        case ("--base", _):
-            return _base(at, words)
+            return _diff_target(ctx, words, ("--cached",), "the staged changes", "HEAD")
+        case ("--base", branch):
+            return _branch_target(ctx, branch)
         case ("--pr", number):
-            return _pull(at, number)
+            return _pull_request_target(ctx, number)
         case (flag, *_) if flag.startswith("-"):
             hint = "It takes --staged, --base BRANCH, --pr N, a commit or paths."
             raise UsageError(f"Unknown review option {' '.join(words)}.", hint)
     missing = [word for word in words if not (here / word).exists()]
     if not missing:
-        return _paths(at, tuple(_from_top(root, here, word) for word in words))
+        return _path_target(ctx, tuple(_relative_to_top(root, here, word) for word in words))
     if len(words) == 1:
-        return _commits(at, words)
+        return _commit_target(ctx, words[0])
     raise BadInput(f"There is no file {missing[0]!r}.", "Paths are relative to the working directory.")
 
 
-def _base(at: _Place, words: tuple[str, ...]) -> Target:
-    find_repository(at.root, at.environ)
-    base = words[1]
+def _branch_target(ctx: _Context, branch: str) -> Target:
+    find_repository(ctx.root, ctx.environ)
     try:
-        merge_base = at.git("merge-base", "--end-of-options", base, "HEAD").strip()
+        base = ctx.git("merge-base", "--end-of-options", branch, "HEAD").strip()
     except GitFailed as error:
-        hint = _SHALLOW if at.shallow else "See: git branch"
-        raise BadInput(f"There is no branch or commit {base!r} that this one comes from.", hint) from error
-    return _changes(at, words, (merge_base,), f"what changed since {base}", merge_base, untracked=True)
+        hint = _SHALLOW_HINT if ctx.shallow else "See: git branch"
+        raise BadInput(f"There is no branch or commit {branch!r} that shares history with HEAD.", hint) from error
+    return _diff_target(ctx, ("--base", branch), (base,), f"what changed since {branch}", base, untracked=True)
 
 
-def _commits(at: _Place, words: tuple[str, ...]) -> Target:
-    """A range, or a commit as what it changes of its first parent, whose rules and attributes hold."""
-    name, kind = words[0], "commit"
+def _commit_target(ctx: _Context, name: str) -> Target:
+    """Return the target of a range, or of a commit compared with its first parent."""
+    kind = "commit"
     try:
         if ".." in name:
             first, _, last = (word.strip(".") for word in name.partition(".."))
-            base, commit, kind = _commit(at, first or "HEAD"), _commit(at, last or "HEAD"), "commits"
+            base, commit, kind = ctx.resolve(first or "HEAD"), ctx.resolve(last or "HEAD"), "commits"
             what: tuple[str, ...] = (name,)
         else:
-            commit = _commit(at, name)
-            base = next(iter(at.git("rev-parse", f"{commit}^@").split()), "")
-            what = (base or _NO_FILES, commit)
+            commit = ctx.resolve(name)
+            base = next(iter(ctx.git("rev-parse", f"{commit}^@").split()), "")
+            what = (base or _EMPTY_TREE, commit)
     except GitFailed as error:
-        hint = _SHALLOW if at.shallow else "See: git log --oneline"
+        hint = _SHALLOW_HINT if ctx.shallow else "See: git log --oneline"
         raise BadInput(f"{name!r} is not a file, commit or range.", hint) from error
-    if commit in at.shallow and not base:
-        raise BadInput(f"What {name!r} changes is not known: the commit before it is not there.", _SHALLOW)
-    return replace(_changes(at, words, what, f"the {kind} {name}", base), commit=_read_from(at, commit))
+    if commit in ctx.shallow and not base:
+        raise BadInput(f"The parent of {name!r} is missing, so its changes are unknown.", _SHALLOW_HINT)
+    target = _diff_target(ctx, (name,), what, f"the {kind} {name}", base)
+    return replace(target, commit=_snapshot_commit(ctx, commit))
 
 
-def _commit(at: _Place, name: str) -> str:
-    return at.git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}").strip()
-
-
-def _read_from(at: _Place, commit: str) -> str:
-    """The commit whose files are to be read; "" where the work tree holds just those."""
-    same = _commit(at, "HEAD") == commit and not at.git("diff", "--name-only", "HEAD", "--")
+def _snapshot_commit(ctx: _Context, commit: str) -> str:
+    """Return the commit, or "" where the work tree holds exactly its files."""
+    same = ctx.resolve("HEAD") == commit and not ctx.git("diff", "--name-only", "HEAD", "--")
     return "" if same else commit
 
 
-def _changes(
-    at: _Place, words: tuple[str, ...], what: tuple[str, ...], label: str, base: str, untracked: bool = False
+def _diff_target(
+    ctx: _Context, words: tuple[str, ...], what: tuple[str, ...], label: str, base: str, untracked: bool = False
 ) -> Target:
-    find_repository(at.root, at.environ)
+    find_repository(ctx.root, ctx.environ)
     try:
-        text = at.git("diff", "-M", *what, "--")
+        text = ctx.git("diff", "-M", *what, "--")
     except GitFailed:
         if what != ("HEAD",):
             raise
-        text, base = at.git("diff", "-M", "--cached"), ""  # nothing was committed yet
+        text, base = ctx.git("diff", "-M", "--cached"), ""  # there is no commit yet
     diffs = parse_diff(text)
     if untracked:
-        listed = at.git("ls-files", "--others", "--exclude-standard", "-z")
+        listed = ctx.git("ls-files", "--others", "--exclude-standard", "-z")
         diffs += [FileDiff(name) for name in listed.split("\0") if name]
     if not diffs:
         raise BadInput(f"There is nothing to review in {label}.", TARGET_HINT)
-    return _fit(at, Target(words, label, (), base=base), diffs)
+    return _filter_files(ctx, Target(words, label, (), base=base), diffs)
 
 
-def _pull(at: _Place, number: str) -> Target:
-    """The files of a pull request: its changes from GitHub, its files from its newest commit where the clone has it."""
+def _pull_request_target(ctx: _Context, number: str) -> Target:
+    """Return a pull request's changes from GitHub; its files are read from its head commit where the clone has it."""
     if not number.isdecimal() or not 0 < len(number) < 10 or int(number) < 1:
         raise UsageError(f"{number!r} is not the number of a pull request.", "For example: --pr 12")
-    at = replace(at, root=find_repository(at.root, at.environ))  # GitHub's paths begin there
-    github = connect(at.root, at.environ or {})
-    pull = github.send("GET", f"pulls/{int(number)}")
+    ctx = replace(ctx, root=find_repository(ctx.root, ctx.environ))  # GitHub's paths are relative to it
+    github = connect(ctx.root, ctx.environ or {})
+    pull = github.request("GET", f"pulls/{int(number)}")
     try:
         head, base = str(pull["head"]["sha"]), str(pull["base"]["sha"])
     except (KeyError, TypeError) as error:
         raise GitHubError(f"GitHub's answer about pull request {number} cannot be read.") from error
-    diffs = _pull_diffs(github, int(number))
+    diffs = _fetch_diffs(github, int(number))
     if not diffs:
         raise BadInput(f"Pull request {number} changes nothing.", "Name another.")
     label, earlier = f"pull request {number} of {github.repository}", load_state(github, int(number))
-    named = Target(("--pr", number), label, (), base=base, pr=int(number), head=head, earlier=earlier, github=github)
+    target = Target(("--pr", number), label, (), base=base, pr=int(number), head=head, earlier=earlier, github=github)
     try:
-        named = replace(named, commit=_read_from(at, _commit(at, head)))
+        target = replace(target, commit=_snapshot_commit(ctx, ctx.resolve(head)))
     except GitFailed:
         line = f"this clone lacks the newest commit of the pull request ({head[:12]}): lines may differ"
-        named = replace(named, notes=(line,))
-    return _fit(at, named, diffs)
+        target = replace(target, notes=(line,))
+    return _filter_files(ctx, target, diffs)
 
 
-def _pull_diffs(github: GitHub, number: int) -> list[FileDiff]:
-    """The changes, as GitHub will compare comments with. One without a patch is binary or too large for GitHub to show:
-    it may still be read."""
+def _fetch_diffs(github: GitHub, number: int) -> list[FileDiff]:
+    """Return the diffs of a pull request as GitHub has them. A file without a patch is binary, or too large for GitHub
+    to show."""
     out = []
-    for row in github.pages(f"pulls/{number}/files", "filename", str):
-        gone, hunks = row.get("status") == "removed", parse_hunks(str(row.get("patch") or ""))
-        old = str(row.get("previous_filename") or "")
-        out.append(FileDiff(row["filename"], old, hunks, "deleted" if gone else ""))
+    for row in github.get_list(f"pulls/{number}/files", "filename", str):
+        hunks, old_path = parse_hunks(str(row.get("patch") or "")), str(row.get("previous_filename") or "")
+        out.append(FileDiff(row["filename"], old_path, hunks, "deleted" if row.get("status") == "removed" else ""))
     return out
 
 
-def _fit(at: _Place, target: Target, diffs: Sequence[FileDiff], named: Collection[str] | None = None) -> Target:
-    """The target of these changes, without what cannot be reviewed. Raises BadInput when nothing is left. No rule
-    leaves out whole files that were `named` one by one."""
+def _filter_files(
+    ctx: _Context, target: Target, diffs: Sequence[FileDiff], named: Collection[str] | None = None
+) -> Target:
+    """Return the target with the files that can be reviewed. `named` are paths that the user gave one by one, which no
+    rule skips, and None for diffs. Raises BadInput when no file is left."""
     base, attributes = target.base if named is None else "HEAD", dict[str, dict[str, str]]()
-    if base:  # the base's, so that a change cannot hide itself from its review; no repository or such commit: none
+    if base:  # of the base, so that a change cannot hide itself; without a repository or that commit there are none
         with suppress(BadInput):
-            attributes = read_attributes(at.root, base, ATTRIBUTES, [diff.path for diff in diffs], at.environ)
+            attributes = read_attributes(ctx.root, base, ATTRIBUTES, [diff.path for diff in diffs], ctx.environ)
     kept: dict[str, FileDiff] = {}
-    notes, skips, include = list(target.notes), list[SkippedFile](), (*at.include, *(named or ()))
+    notes, skips, include = list(target.notes), list[SkippedFile](), (*ctx.include, *(named or ()))
     for diff in diffs:
         rule = skip_rule_for_path(diff.path, attributes.get(diff.path, {}), include)
-        if diff.what == "conflict":
+        if diff.status == "conflict":
             notes.append(f"{diff.path} is a merge in conflict: resolve it first")
-        elif diff.what == "deleted":
+        elif diff.status == "deleted":
             notes.append(f"{diff.path} was deleted and is not reviewed")
-        elif diff.what not in ("", "binary") or rule == "binary":  # a change may call its own text binary
-            seen = named is None or diff.path in named  # a folder's pictures are no news
-            notes += [f"{diff.path} is {diff.what or rule} and is not reviewed"] if seen else []
+        elif diff.status not in ("", "binary") or rule == "binary":  # a change may declare its own text binary
+            is_named = named is None or diff.path in named  # pictures in a folder are not worth a note
+            notes += [f"{diff.path} is {diff.status or rule} and is not reviewed"] if is_named else []
         elif is_sensitive(diff.path):
             notes.append(f"{diff.path} may hold secrets and is not reviewed")
         elif rule:
@@ -225,16 +226,16 @@ def _fit(at: _Place, target: Target, diffs: Sequence[FileDiff], named: Collectio
     )
 
 
-def _from_top(top: Path, here: Path, word: str) -> str:
+def _relative_to_top(top: Path, here: Path, word: str) -> str:
     path = (here / word).resolve()
     if not path.is_relative_to(top):
         raise BadInput(f"{word!r} is outside of this project, {top}.", "Start swecli where the files are.")
     return path.relative_to(top).as_posix()
 
 
-def _paths(at: _Place, words: tuple[str, ...]) -> Target:
-    named = {word for word in words if (at.root / word).is_file()}
-    below = (name for word in words if word not in named for name in files_below(at.root, word, at.environ, SECONDS))
+def _path_target(ctx: _Context, words: tuple[str, ...]) -> Target:
+    named = {word for word in words if (ctx.root / word).is_file()}
+    below = (name for word in words if word not in named for name in files_below(ctx.root, word, ctx.environ, SECONDS))
     names = dict.fromkeys([*(word for word in words if word in named), *below])
     label = "the whole tree" if words == (".",) else ", ".join(words[:3]) + (" and more" if len(words) > 3 else "")
-    return _fit(at, Target(words, label, ()), [FileDiff(name) for name in names], named)
+    return _filter_files(ctx, Target(words, label, ()), [FileDiff(name) for name in names], named)

@@ -122,6 +122,11 @@ def _drop_the_switch(connection: Connection) -> None:
     connection.exec_driver_sql("DROP TABLE IF EXISTS playbook_switch")
 
 
+def _drop_judgements(connection: Connection) -> None:
+    """A verdict is stored with its finding."""
+    connection.exec_driver_sql("DROP TABLE IF EXISTS judgement")
+
+
 # The n-th step leads from shape n-1 to shape n: what becomes of the rows that are there, or None where the shape has
 # but more tables, columns or indexes. Steps are never changed once released.
 STEPS: tuple[Step, ...] = (
@@ -141,6 +146,7 @@ STEPS: tuple[Step, ...] = (
     _drop_what_nobody_reads,  # what turns changed of files, and what was taken back
     None,  # pictures that go with a query
     _drop_the_switch,  # one way to keep the playbook out
+    _drop_judgements,  # one place for a verdict
 )
 
 

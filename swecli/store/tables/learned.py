@@ -253,13 +253,3 @@ class FindingChangeRow(Row, table=True):
     by: str = Field(default="", sa_type=CleanText)
     why: str = Field(default="", sa_type=CleanText)
     at: datetime = Field(default_factory=now, sa_type=UtcTime)
-
-
-class JudgementRow(Row, table=True):
-    """What a check came to, by a digest of claim, code, model and prompt, so that none is paid for twice."""
-
-    __tablename__ = "judgement"
-
-    key: str = Field(primary_key=True, sa_type=CleanText)
-    value: Any = Field(default=None, sa_type=CleanJson)
-    at: datetime = Field(default_factory=now, sa_type=UtcTime)

@@ -134,7 +134,7 @@ async def test_back_and_next_go_through_them(monkeypatch: pytest.MonkeyPatch) ->
     [
         ("", "", "has no suggestion"),
         ("def (", "", "would not be valid Python"),
-        ("TAX = 1", "TAX = 7\n", "is not there as it was reviewed"),
+        ("TAX = 1", "TAX = 7\n", "has changed since the review"),
         ("TAX = 0.19", "", "is the code as it is"),
     ],
 )

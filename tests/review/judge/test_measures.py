@@ -29,10 +29,10 @@ def test_functions_have_their_lines_parameters_and_paths() -> None:
 
 def test_one_is_found_by_a_line_in_it_or_by_its_name() -> None:
     found = Source("a.py", tuple(CODE))
-    inner = found.function(4)
+    inner = found.function_at(4)
     assert inner is not None
     assert inner.line == 3
-    assert found.function(7) is None
+    assert found.function_at(7) is None
     named = found.find_function("async def g(self, more):", 8)
     assert named is not None
     assert named.line == 9

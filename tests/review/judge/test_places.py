@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.review.judge.grounding import find_block, load_block, make_block
+from swecli.review.judge.grounding import load_block, locate_block, make_block
 
 LINES = st.lists(st.text("ab(= \t", max_size=6), min_size=1, max_size=8)
 
@@ -18,7 +18,7 @@ def test_a_block_is_found_wherever_it_stands_and_however_it_is_indented(
 ) -> None:
     block = ["x = 1", *block, "y"]
     laid_out = [data.draw(st.text(" \t", max_size=3)) + line.replace(" ", "  ") for line in block]
-    found = find_block(make_block(block), block[0], [*above, *laid_out, *below])
+    found = locate_block(make_block(block), block[0], [*above, *laid_out, *below])
     assert found == [(len(above) + 1, len(above) + len(block))]
 
 
@@ -30,5 +30,5 @@ def test_what_is_stored_is_read_again(lines: list[str]) -> None:
 
 def test_a_longer_line_is_no_match_and_a_broken_one_is() -> None:
     block = make_block(["x = 1"])
-    assert find_block(block, "x = 1", ["x = 10", "y", "xx = 1"]) == []
-    assert find_block(block, "x = 1", ["x =", "  1", "", "x=1"]) == [(1, 2), (4, 4)]
+    assert locate_block(block, "x = 1", ["x = 10", "y", "xx = 1"]) == []
+    assert locate_block(block, "x = 1", ["x =", "  1", "", "x=1"]) == [(1, 2), (4, 4)]

@@ -14,8 +14,7 @@ from swecli.models.errors import ProviderError
 from swecli.models.finding import Finding, Judgement, ReviewRecord
 from swecli.review.judge.grounding import ground
 from swecli.review.judge.sources import Sources
-from swecli.review.judge.verify import Verification, Verifier, apply_judgement, parse_judgement
-from swecli.review.read.job import check_findings
+from swecli.review.judge.verify import Verification, Verifier, apply_judgement, check_findings, parse_judgement
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
@@ -60,7 +59,7 @@ async def check(
 async def test_the_verifier_sees_the_claim_and_its_code_and_nothing_of_the_reviewer(store: ReviewStore) -> None:
     claims = note(store, replace(CLAIM, improvement="guard it", loop=3))
     taken, model = await check(store, claims, calls(verdict(("F-1", "confirmed", LINE), path="a.py")))
-    assert (taken.judged["F-1"].verdict, taken.judged["F-1"].line) == ("confirmed", 5)
+    assert (taken.judgements["F-1"].verdict, taken.judgements["F-1"].line) == ("confirmed", 5)
     [request] = model.requests
     text = str(request.messages)
     assert request.purpose == "verify"
@@ -77,9 +76,9 @@ async def test_the_verifier_sees_the_claim_and_its_code_and_nothing_of_the_revie
 async def test_an_answer_that_cannot_be_read_is_cannot_tell_and_not_kept(store: ReviewStore, reply: Any) -> None:
     claims = note(store, CLAIM)
     taken, _ = await check(store, claims, reply)
-    assert (taken.judged["F-1"].verdict, taken.judged["F-1"].by) == ("cannot_tell", "failure")
+    assert (taken.judgements["F-1"].verdict, taken.judgements["F-1"].by) == ("cannot_tell", "failure")
     again, _ = await check(store, claims, calls(verdict(("F-1", "confirmed", LINE), path="a.py")))
-    assert again.judged["F-1"].verdict == "confirmed"
+    assert again.judgements["F-1"].verdict == "confirmed"
 
 
 async def test_a_failure_is_cannot_tell_and_the_rest_stays_unverified(store: ReviewStore) -> None:
@@ -87,7 +86,7 @@ async def test_a_failure_is_cannot_tell_and_the_rest_stays_unverified(store: Rev
     Path("b.py").write_text(CODE)
     claims += note(store, replace(CLAIM, path="b.py", severity="low"))
     taken, _ = await check(store, claims, ProviderError("It broke."))
-    assert {ref: j.verdict for ref, j in taken.judged.items()} == {"F-1": "cannot_tell"}
+    assert {ref: j.verdict for ref, j in taken.judgements.items()} == {"F-1": "cannot_tell"}
     assert taken.problems == ["findings could not be checked: It broke."]
 
 
@@ -96,15 +95,7 @@ async def test_a_place_that_the_verifier_asks_for_is_sent_once(store: ReviewStor
     ask = ("judge_findings", {"judgements": [{"id": "F-1", "verdict": "cannot_tell", "see": ["b.py:1"]}]})
     taken, model = await check(store, note(store, CLAIM), calls(ask), calls(ask))
     assert (len(model.requests), "LIMIT = 3" in str(model.requests[1].messages)) == (2, True)
-    assert taken.judged["F-1"].verdict == "cannot_tell"
-
-
-async def test_a_judgement_is_paid_for_once_until_the_code_changes(store: ReviewStore) -> None:
-    claims, reply = note(store, CLAIM), calls(verdict(("F-1", "confirmed", LINE), path="a.py"))
-    await check(store, claims, reply)
-    assert (await check(store, claims))[0].requests == 0
-    Path("a.py").write_text(CODE.replace("sum(prices)", "sum(prices, 0)"))
-    assert (await check(store, claims, reply))[0].requests == 1
+    assert taken.judgements["F-1"].verdict == "cannot_tell"
 
 
 async def test_measures_and_useless_suggestions_need_no_request(store: ReviewStore) -> None:
@@ -114,7 +105,7 @@ async def test_measures_and_useless_suggestions_need_no_request(store: ReviewSto
         Finding("a.py", 9, "DEAD_CODE", "m", suggestion="    return  total(prices)"),
     )  # fmt: skip
     taken, model = await check(store, claims)
-    assert {ref: j.verdict for ref, j in taken.judged.items()} == {
+    assert {ref: j.verdict for ref, j in taken.judgements.items()} == {
         "F-1": "confirmed",
         "F-2": "refuted",
         "F-3": "refuted",
@@ -127,7 +118,7 @@ async def test_they_are_judged_in_their_order_and_the_budget_ends_it(store: Revi
     claims = note(store, replace(CLAIM, severity="low"), replace(CLAIM, path="b.py", severity="critical"))
     reply = calls(verdict(("F-2", "confirmed", LINE), path="b.py"))
     taken, _ = await check(store, claims[::-1], reply, tokens=1)
-    assert list(taken.judged) == ["F-2"]
+    assert list(taken.judgements) == ["F-2"]
 
 
 @pytest.mark.parametrize(
@@ -160,7 +151,7 @@ async def test_a_claim_that_may_be_a_known_one_is_settled_by_its_own_request(sto
     await check_findings(verifier, SessionManager(store.database), [claim], {"F-2"})
     assert "F-2 may be F-1, which is known: DIVISION_BY_ZERO at a.py:5: an empty" in str(model.requests[0].messages)
     assert (store.get("F-2").state, store.get("F-2").reason) == ("refuted", "it is F-1, in other words")
-    assert [(f.id, f.state) for f in store.of_review("R-2")] == [("F-1", "dismissed")]
+    assert [(f.id, f.state) for f in store.findings_of("R-2")] == [("F-1", "dismissed")]
     assert "DIVISION_BY_ZERO|4|the mean of nothing raises" in store.get("F-1").aliases
 
 
@@ -190,13 +181,11 @@ def test_evidence_is_found_as_it_was_shown(store: ReviewStore, row: dict[str, st
     assert (found.verdict, found.line) == (read, 5 if read != "cannot_tell" else 0)
 
 
-async def test_what_is_gone_of_other_files_is_checked_last(store: ReviewStore) -> None:
-    for name in ("b.py", "c.py"):
-        Path(name).write_text(CODE)
-    claims = note(store, CLAIM, replace(CLAIM, path="b.py"), replace(CLAIM, path="c.py"))
-    gone = [replace(claim, state="gone") for claim in (claims[0], claims[2])]
-    model = ScriptedModel([calls(verdict()) for _ in claims])
+async def test_what_is_gone_is_checked_behind_what_was_reported(store: ReviewStore) -> None:
+    Path("b.py").write_text(CODE)
+    gone, claim = note(store, replace(CLAIM, severity="critical"), replace(CLAIM, path="b.py", severity="low"))
+    model = ScriptedModel([calls(verdict()) for _ in range(2)])
     verifier = Verifier(model, store, Sources(Path.cwd()), TokenCounter(model.profile.encoding))
-    await check_findings(verifier, SessionManager(store.database), [*gone, claims[1]], {"F-2"}, ["b.py", "c.py"])
+    await check_findings(verifier, SessionManager(store.database), [replace(gone, state="gone"), claim], {claim.id})
     places = [str(request.messages[1]["content"]).split(" at ")[1].split(":")[0] for request in model.requests]
-    assert places == ["c.py", "b.py", "a.py"]
+    assert places == ["b.py", "a.py"]

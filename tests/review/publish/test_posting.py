@@ -53,14 +53,14 @@ def kinds(hub: FakeGitHub) -> list[str]:
 
 def test_only_lines_in_the_diff_are_inline_and_a_second_run_posts_nothing(hub: FakeGitHub) -> None:
     everything = (INSIDE, RANGE, OUTSIDE, OTHER, LONG, one("a.py", 2, "f", state="dismissed"))
-    assert push_of(hub, *everything).send() == ["posted: 3 inline, 2 in the summary, 0 fixed, 0 there already"]
+    assert push_of(hub, *everything).post() == ["posted: 3 inline, 2 in the summary, 0 fixed, 0 there already"]
     assert kinds(hub) == ["reviews", "summary"]
     comments, text = hub.posted[0][1]["comments"], hub.posted[1][1]["body"]
     assert [(c["line"], c.get("start_line")) for c in comments] == [(2, None), (3, 2), (4, 3)]
     assert ["```suggestion" in c["body"] for c in comments] == [True, True, False]
     assert "a.py:40" in text
     assert "z.py:1" in text
-    assert push_of(hub, *everything).send() == ["nothing new, 3 there already"]
+    assert push_of(hub, *everything).post() == ["nothing new, 3 there already"]
     assert len(hub.posted) == 2
 
 
@@ -72,20 +72,20 @@ def test_a_dry_run_posts_nothing(hub: FakeGitHub) -> None:
 
 def test_where_a_comment_is_refused_all_stand_in_the_summary(hub: FakeGitHub) -> None:
     hub.refuse_paths = {"b.py"}
-    lines = push_of(hub, INSIDE, one("b.py", 2, "f"), OUTSIDE).send()
+    lines = push_of(hub, INSIDE, one("b.py", 2, "f"), OUTSIDE).post()
     assert lines[1] == "posted: 0 inline, 3 in the summary, 0 fixed, 0 there already"
     assert kinds(hub) == ["summary"]
-    assert push_of(hub, INSIDE, OUTSIDE).send()[0].startswith("posted: 0 inline, 2 in the summary")
+    assert push_of(hub, INSIDE, OUTSIDE).post()[0].startswith("posted: 0 inline, 2 in the summary")
 
 
 def test_three_hundred_findings_are_one_review_of_the_ten_worst_and_one_summary(hub: FakeGitHub) -> None:
     severities = ("medium", "high", "critical")
     findings = [one("a.py", 2, "a", fingerprint=f"{n:08x}", severity=severities[n % 3]) for n in range(300)]
-    push_of(hub, *findings).send()
+    push_of(hub, *findings).post()
     assert kinds(hub) == ["reviews", "summary"]
     assert len(hub.posted[0][1]["comments"]) == MAX_INLINE
     assert all("(critical)" in comment["body"] for comment in hub.posted[0][1]["comments"])
-    push_of(hub, *findings).send()
+    push_of(hub, *findings).post()
     assert len(hub.posted) == 2
 
 
@@ -100,43 +100,43 @@ def test_small_unsure_and_late_ones_are_left_out(hub: FakeGitHub) -> None:
 
 
 def test_a_fixed_one_gets_one_reply_and_its_thread_is_resolved(hub: FakeGitHub) -> None:
-    push_of(hub, INSIDE).send()
+    push_of(hub, INSIDE).post()
     fixed = replace(INSIDE, state="fixed", reason="it checks now")
-    push_of(hub, fixed).send()
+    push_of(hub, fixed).post()
     assert kinds(hub)[2:] == ["replies", "resolved", "summary edited"]
     assert "fixed in aaaaaaaaaaaa: it checks now" in hub.posted[2][1]["body"]
-    push_of(hub, fixed).send()
+    push_of(hub, fixed).post()
     assert len(hub.posted) == 5
 
 
 def test_a_thread_that_a_person_resolved_is_left_alone(hub: FakeGitHub) -> None:
-    push_of(hub, INSIDE).send()
+    push_of(hub, INSIDE).post()
     hub.resolved.add(hub.comments[0]["id"])
-    assert push_of(hub, INSIDE).send() == ["nothing new, 1 there already"]
+    assert push_of(hub, INSIDE).post() == ["nothing new, 1 there already"]
 
 
 def test_where_resolving_is_refused_the_reply_stands_and_the_run_goes_on(hub: FakeGitHub) -> None:
-    push_of(hub, INSIDE).send()
+    push_of(hub, INSIDE).post()
     hub.refuse["POST graphql"] = [(403, {})]
-    lines = push_of(hub, replace(INSIDE, state="fixed")).send()
-    assert lines[0].startswith("threads could not be resolved, the replies stand: GitHub refused it")
+    lines = push_of(hub, replace(INSIDE, state="fixed")).post()
+    assert lines[0].startswith("threads could not be resolved, only replied to: GitHub refused it")
     assert kinds(hub)[2:] == ["replies", "summary edited"]
 
 
 def test_gone_stays_open_and_is_noted(hub: FakeGitHub) -> None:
-    push_of(hub, INSIDE).send()
-    push_of(hub, replace(INSIDE, state="gone")).send()
+    push_of(hub, INSIDE).post()
+    push_of(hub, replace(INSIDE, state="gone")).post()
     assert kinds(hub)[2:] == ["summary edited"]
     assert "gone, not verified" in hub.posted[2][1]["body"]
 
 
 def test_an_incomplete_review_begins_with_what_was_not_read(hub: FakeGitHub) -> None:
-    push_of(hub, INSIDE, left=True).send()
+    push_of(hub, INSIDE, left=True).post()
     assert hub.posted[1][1]["body"].startswith("**Incomplete:** read 0 of 1")
 
 
 def test_the_state_comes_back_without_code(hub: FakeGitHub) -> None:
-    push_of(hub, replace(INSIDE, evidence="secret code", anchor="secret code")).send()
+    push_of(hub, replace(INSIDE, evidence="secret code", anchor="secret code")).post()
     state = load_state(GitHub("acme/shop", "secret", hub.url), 7)
     assert (state.head, state.digests) == (HEAD, ("d1",))
     assert [(f.fingerprint, f.state, f.verdict, f.evidence, f.anchor) for f in state.findings] == [
@@ -176,7 +176,7 @@ def test_a_state_that_is_not_ours_counts_for_nothing_and_is_replaced_in_place(hu
     hub.issue.append({"id": 5, "body": text, "user": {"login": BOT}})
     state = load_state(GitHub("acme/shop", "secret", hub.url), 7)
     assert (state.digests, state.findings, state.comment) == ((), (), 5)
-    push_of(hub, INSIDE).send()
+    push_of(hub, INSIDE).post()
     assert len(hub.issue) == 1
 
 
@@ -202,7 +202,7 @@ def test_five_pushes_with_a_rebase_cost_and_post_only_what_is_new(monkeypatch: p
 
 def test_a_wait_that_github_asks_for_is_kept(hub: FakeGitHub) -> None:
     hub.refuse["POST reviews"] = [(403, {"retry-after": "0"})]
-    assert push_of(hub, INSIDE).send()[0].startswith("posted: 1 inline")
+    assert push_of(hub, INSIDE).post()[0].startswith("posted: 1 inline")
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_a_wait_that_github_asks_for_is_kept(hub: FakeGitHub) -> None:
 def test_each_refusal_is_one_clear_line(hub: FakeGitHub, status: int, headers: dict[str, str], said: str) -> None:
     hub.refuse["POST comments"] = [(status, headers)]
     with pytest.raises(SwecliError) as caught:
-        push_of(hub, OUTSIDE).send()
+        push_of(hub, OUTSIDE).post()
     assert said in str(caught.value)
     assert caught.value.exit_code == (75 if "rate limit" in str(caught.value) or status in (429, 500) else 1)
     assert "findings are kept" in caught.value.hint
@@ -230,16 +230,16 @@ def test_each_refusal_is_one_clear_line(hub: FakeGitHub, status: int, headers: d
 
 def test_without_a_token_or_a_server_it_is_reported(hub: FakeGitHub) -> None:
     with pytest.raises(BadInput, match="no token"):
-        push_of(hub, INSIDE, token="").send()
+        push_of(hub, INSIDE, token="").post()
     with pytest.raises(SwecliError, match="cannot be reached"):
-        GitHub("acme/shop", "", "http://127.0.0.1:9").send("GET", "pulls/7")
+        GitHub("acme/shop", "", "http://127.0.0.1:9").request("GET", "pulls/7")
 
 
 def test_a_comment_that_somebody_deleted_keeps_nothing_from_being_posted(hub: FakeGitHub) -> None:
-    push_of(hub, INSIDE, RANGE).send()
+    push_of(hub, INSIDE, RANGE).post()
     push = push_of(hub, replace(INSIDE, state="fixed"), replace(RANGE, state="fixed"), OTHER)
     del hub.comments[0]
-    lines = push.send()
+    lines = push.post()
     assert "takes no reply" in lines[0]
     assert lines[-1].startswith("posted: 0 inline, 1 in the summary, 2 fixed")
     assert kinds(hub)[2:] == ["replies", "resolved", "summary edited"]

@@ -25,8 +25,8 @@ async def test_a_review_that_was_not_finished_is_mentioned_and_gone_on_with() ->
         await begin_job(agent, store, None, ReviewOptions())
     first = await begin_job(agent, store, ("shop",), ReviewOptions())
     second = await begin_job(agent, store, ("shop",), ReviewOptions())
-    assert (first.record.id, list(first.first)) == ("R-1", [])
-    assert "R-1 of the same target was not finished" in second.first[0]
+    assert (first.record.id, list(first.notices)) == ("R-1", [])
+    assert "R-1 of the same target was not finished" in second.notices[0]
     assert (await begin_job(agent, store, None, ReviewOptions())).record == second.record
 
 

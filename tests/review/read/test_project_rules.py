@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.review.read.job import LONGEST_RULES, load_rules, parse_rule
-from swecli.review.read.requests import Rule
+from swecli.review.read.prompt import MAX_RULES, Rule, load_rules, parse_rule
 from tests.support.project import make_project
 
 
@@ -33,10 +32,10 @@ def test_what_cannot_be_used_is_named_and_all_share_one_room() -> None:
     (folder / "b.md").write_bytes(b"\xff\xfe\x00")
     (folder / "c.md").write_text("")
     (folder / "d.md").symlink_to("a.md")
-    (folder / "e.md").write_text("x" * LONGEST_RULES)
+    (folder / "e.md").write_text("x" * MAX_RULES)
     (folder / "notes.txt").write_text("no check")
     checks, notes = load_rules(Path.cwd(), [])
-    assert [(check.name, len(check.text)) for check in checks] == [("a", 4), ("e", LONGEST_RULES - 4)]
+    assert [(check.name, len(check.text)) for check in checks] == [("a", 4), ("e", MAX_RULES - 4)]
     assert [note.split("/")[-1].split(" ")[0] for note in notes] == ["b.md", "c.md", "e.md"]
 
 

@@ -32,9 +32,9 @@ Binary files /dev/null and b/logo.png differ
 def test_each_file_has_its_lines() -> None:
     code, gone, logo = parse_diff(TEXT)
     assert code.path == "a b.py"
-    assert (code.lines, [hunk.planned() for hunk in code.hunks]) == ({1, 2, 3, 4, 21, 22}, [{2, 3}, {22}])
-    assert (gone.path, gone.what) == ("gone.py", "deleted")
-    assert (logo.path, logo.what) == ("logo.png", "binary")
+    assert (code.lines, [hunk.planned_lines() for hunk in code.hunks]) == ({1, 2, 3, 4, 21, 22}, [{2, 3}, {22}])
+    assert (gone.path, gone.status) == ("gone.py", "deleted")
+    assert (logo.path, logo.status) == ("logo.png", "binary")
 
 
 def test_nothing_is_nothing() -> None:
@@ -43,7 +43,7 @@ def test_nothing_is_nothing() -> None:
 
 def test_a_place_where_lines_only_went_counts_as_one() -> None:
     [file] = parse_diff(TEXT.split("diff --git a/gone")[0] + "@@ -30,4 +32,2 @@\n a\n-b\n-c\n d\n")
-    assert [sorted(hunk.planned()) for hunk in file.hunks] == [[2, 3], [22], [33]]
+    assert [sorted(hunk.planned_lines()) for hunk in file.hunks] == [[2, 3], [22], [33]]
 
 
 def test_a_renamed_file_has_its_old_path_and_odd_names_are_read() -> None:
@@ -51,6 +51,6 @@ def test_a_renamed_file_has_its_old_path_and_odd_names_are_read() -> None:
         'diff --git "a/\\303\\244.py" b/new.py\nsimilarity index 90%\nrename from "\\303\\244.py"\nrename to new.py\n'
     )
     [pure] = parse_diff(head)
-    assert (pure.path, pure.old_path, pure.what) == ("new.py", "ä.py", "renamed from ä.py, otherwise unchanged")
+    assert (pure.path, pure.old_path, pure.status) == ("new.py", "ä.py", "renamed from ä.py, otherwise unchanged")
     [changed] = parse_diff(head + '--- "a/\\303\\244.py"\n+++ b/new.py\n@@ -1 +1 @@\n-x\n+y\n')
-    assert (changed.what, changed.old_path, changed.hunks[0].planned()) == ("", "ä.py", {1})
+    assert (changed.status, changed.old_path, changed.hunks[0].planned_lines()) == ("", "ä.py", {1})

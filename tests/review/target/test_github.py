@@ -28,7 +28,7 @@ RECEIVED: list[bytes] = []  # what was asked, newest last
 )
 def test_the_repository_is_known_by_its_remote(remote: str, name: str) -> None:
     root = make_project(Path("shop").resolve())
-    with pytest.raises(BadInput, match="which repository"):
+    with pytest.raises(BadInput, match="name on GitHub is unknown"):
         connect(root, {"PATH": "/usr/bin:/bin"})
     subprocess.run(["git", "remote", "add", "origin", remote], cwd=root, check=True)
     assert connect(root, {"PATH": "/usr/bin:/bin"}).repository == name
@@ -56,7 +56,7 @@ def answering(answer: bytes) -> Iterator[GitHub]:
 @pytest.mark.parametrize("answer", [b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{", b"220 mail ready\r\n\r\n"])
 def test_an_answer_that_breaks_off_or_is_no_http_is_one_clear_line(answer: bytes) -> None:
     with answering(answer) as github, pytest.raises(GitHubError, match="cannot be reached at"):
-        github.send("GET", "pulls/7")
+        github.request("GET", "pulls/7")
 
 
 @pytest.mark.parametrize("body", [b"[]", b"{}", b"7", b"null", b"[7]", b'[{"id": "x"}]'])
@@ -66,12 +66,12 @@ def test_an_answer_of_another_shape_is_one_clear_line(body: bytes) -> None:
         github.login()
     if body != b"[]":
         with answering(head + body) as github, pytest.raises(GitHubError, match="GitHub's answer"):
-            github.pages("pulls/7/comments", "id", int)
+            github.get_list("pulls/7/comments", "id", int)
 
 
 def test_a_token_goes_to_no_other_place() -> None:
     with answering(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{}") as other:
         head = f"HTTP/1.1 301 Moved\r\nLocation: {other.api}/x\r\nContent-Length: 0\r\n\r\n".encode()
         with answering(head) as github:
-            GitHub("acme/shop", "secret", github.api).send("GET", "pulls/7")
+            GitHub("acme/shop", "secret", github.api).request("GET", "pulls/7")
     assert [b"secret" in request for request in RECEIVED[-2:]] == [True, False]

@@ -39,7 +39,7 @@ def test_the_uncommitted_changes_with_new_files() -> None:
     Path("shop/new.py").write_text("x = 1\n")
     found = find()
     assert found.files == ("shop/prices.py", "new.py")
-    assert found.diffs["shop/prices.py"].hunks[0].planned() == {3}
+    assert found.diffs["shop/prices.py"].hunks[0].planned_lines() == {3}
     assert found.diffs["shop/prices.py"].lines == {1, 2, 3, 4, 5, 6}
 
 
@@ -114,7 +114,7 @@ def test_binary_and_deleted_files_are_named_and_what_is_huge_or_text_will_not_be
     plan = build_plan(found, Sources(Path("shop").resolve()), TokenCounter(), 8_000)
     assert {(skip.path, skip.rule) for skip in plan.skips} == {("odd", "binary"), ("out.py", "link")}
     assert [hunk.path for part in plan.parts for hunk in part.hunks] == [".gitattributes", "hidden.py", "ok.py"]
-    assert [hunk.path for hunk in plan.unfit] == ["huge.txt"]
+    assert [hunk.path for hunk in plan.unsendable] == ["huge.txt"]
     assert "huge.txt will not be read: huge.txt is too large" in plan.target.notes[-1]
 
 

@@ -114,7 +114,7 @@ def columns(connection: sqlite3.Connection) -> dict[str, set[tuple[object, ...]]
     }
 
 
-GONE = ("sqlite_sequence", "playbook_switch", "playbook_standing", "reflection_draft")
+GONE = ("sqlite_sequence", "playbook_switch", "playbook_standing", "reflection_draft", "judgement")
 VALUES = {"TEXT": "x", "JSON": "null", "DATETIME": "2026-01-01 00:00:00"}  # else 1
 
 

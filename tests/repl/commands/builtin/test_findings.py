@@ -35,19 +35,12 @@ async def test_they_are_listed_shown_and_settled(ctx: ScriptedContext) -> None:
     assert "Nothing has changed" in await ctx.type("/findings recheck")
 
 
-async def test_a_smell_fixed_three_times_is_proposed_to_the_playbook_once(ctx: ScriptedContext) -> None:
-    said = [await ctx.type(f"/findings fixed F-{n}") for n in (1, 2, 3)]
-    assert "P-1 is proposed, since magic numbers was fixed 3 times: F-1, F-2, F-3" in said[2]
-    playbook = ctx.runtime.sessions.playbook
+async def test_the_reason_of_a_dismissal_is_proposed_to_the_playbook_once(ctx: ScriptedContext) -> None:
+    assert "P-1 is proposed, since F-1 was dismissed" in await ctx.type("/findings dismiss F-1 the law")
     session = ctx.runtime.sessions.current_session
     assert session is not None
-    [bullet] = session.playbook.bullets.values()
-    assert bullet.state == "quarantined"
-    assert [row.quote.split(":")[0] for row in playbook.evidence(bullet.id)] == [
-        f"F-{n} shop/prices.py" for n in (1, 2, 3)
-    ]
-    playbook.undo(session)
-    assert "playbook" not in await ctx.type("/findings recheck")
+    ctx.runtime.sessions.playbook.undo(session)
+    assert "is proposed" not in await ctx.type("/findings dismiss F-1 the law")
 
 
 @pytest.mark.parametrize("line", ["/findings odd", "/findings show F-9", "/findings dismiss F-1"])
