@@ -53,7 +53,7 @@ def look(event, _):
         found.append(sum(name.startswith("swecli") for name in sys.modules))
 found = []
 sys.addaudithook(look)
-from swecli.cli.entry import run_safely
+from swecli.cli.main import run_safely
 run_safely(sys.argv[1:])
 print(found[0])
 """

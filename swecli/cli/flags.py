@@ -1,8 +1,9 @@
-"""The flags of `swecli`, the parser of all commands, and nothing heavy."""
+"""The flags of `swecli`, and the argument parser of all commands. Imports little, because --help loads it."""
 
 from __future__ import annotations
 
 import argparse
+import os
 
 from swecli.headless.formats import format_names
 from swecli.models.errors import UsageError
@@ -14,7 +15,7 @@ if TYPE_CHECKING:  # --help loads nothing it does not need
 
     from swecli.playbook.action import ActionResult
 
-SUBCOMMANDS = {  # with what --help prints of each
+SUBCOMMANDS = {  # name -> summary for --help
     "sessions": "list, show, search, rename, fork, delete, export, import, replay",
     "playbook": "list, show, why, add, edit, remove, undo, review, good, bad, reflect",
     "learn": "--from SESSION: learn from stored sessions",
@@ -30,10 +31,10 @@ SUBCOMMANDS = {  # with what --help prints of each
     "doctor": "check this installation",
     "completion": "bash, zsh, fish: completion in your shell",
 }
-_SHOWN = 80  # characters of what was typed
+_MAX_SHOWN = 80  # characters of an argument in an error
 _HELP = ("-h", "--help")
 _SEND = "To send it as a prompt: swecli -p, or put `--` before it."
-_STANDALONE = ("continue", "help", "resume", "version")  # flags that other programs have as subcommands
+_STANDALONE = ("continue", "help", "resume", "version")  # flags that are subcommands of other programs
 _DESCRIPTION = "A coding assistant in the terminal whose memory you can see, tune and trust."
 _EPILOG = f"""\
 subcommands:
@@ -47,14 +48,13 @@ exit codes of -p: 0 done · 1 failed · 2 usage · 42 bad input · 53 a limit wa
 may help · 129 SIGHUP · 130 SIGINT · 143 SIGTERM"""
 
 
-_PLAINER = (
+_REWORDED = (  # messages of argparse
     ("the following arguments are required", "missing"),
     ("unrecognized arguments", "unexpected arguments"),
     ("argument -", "-"),
     ("expected one argument", "needs a value"),
 )
-# What other assistants call it.
-_ELSEWHERE = {
+_FLAGS_OF_OTHERS = {  # flags of other assistants -> ours
     "--yolo": "--mode auto",
     "--full-auto": "--mode auto",
     "--dangerously-skip-permissions": "--mode auto",
@@ -63,19 +63,35 @@ _ELSEWHERE = {
 }
 
 
+class _HelpFormatter(argparse.HelpFormatter):
+    """Wraps at the terminal's width, without importing shutil and its compressors."""
+
+    def __init__(self, prog: str) -> None:
+        try:
+            columns = int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size().columns
+        except (ValueError, OSError):
+            columns = 80
+        super().__init__(prog, width=columns - 2)
+
+
+class _RawHelpFormatter(_HelpFormatter, argparse.RawDescriptionHelpFormatter):
+    pass
+
+
 class Parser(argparse.ArgumentParser):
-    """argparse that raises one line instead of printing a page, and knows no shortened flags. With `leading` set, its
-    last words are free text, behind so many others such as an id: what looks like a flag among them stands for itself.
-    Its own flags may stand before and behind it; what follows `--` is text in any case."""
+    """An ArgumentParser that raises UsageError and accepts no abbreviated flags. With `leading` set, the arguments
+    after the first `leading` positional ones are free text that may contain words like flags; our own flags are
+    recognized before and after the text, and everything after `--` is text."""
 
     leading: int | None = None
     _by_name: Any = None
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
-        super().__init__(*args, **{"allow_abbrev": False} | keywords)
+        defaults: dict[str, Any] = {"allow_abbrev": False, "formatter_class": _HelpFormatter}
+        super().__init__(*args, **defaults | keywords)
 
     def action(self, name: str, run: Callable[[argparse.Namespace], ActionResult], about: str) -> Parser:
-        """One more action of a subcommand, `swecli NAME ACTION`, and the function that does it. Returns its parser."""
+        """Add an action of a subcommand, `swecli NAME ACTION`, run by `run`. Returns its parser."""
         if self._by_name is None:
             self._by_name = self.add_subparsers(dest="action", required=True)
         added: Parser = self._by_name.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
@@ -85,7 +101,7 @@ class Parser(argparse.ArgumentParser):
         return added
 
     def add_common_flags(self) -> None:
-        """The flags every subcommand and action takes."""
+        """Add the flags of every subcommand and action."""
         add = self.add_argument_group("common options").add_argument
         add("--json", action="store_true", help="print JSON")
         add("--db", metavar="URL", help="database file or sqlite:/// URL")
@@ -93,75 +109,74 @@ class Parser(argparse.ArgumentParser):
         add("-C", "--cwd", metavar="DIR", help="run in this directory")
 
     def error(self, message: str) -> NoReturn:
-        """Raises UsageError, argparse's words put plainer."""
-        for theirs, ours in _PLAINER:
+        """Raise UsageError with argparse's message in plainer words."""
+        for theirs, ours in _REWORDED:
             message = message.replace(theirs, ours)
         raise UsageError(f"{message[:1].upper()}{message[1:]}.", f"See `{self.prog} --help`.")
 
-    def parse_known_args(  # type: ignore[override]  # the overloads differ only in whose namespace is filled
+    def parse_known_args(  # type: ignore[override]  # the overloads differ only in the namespace
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """Raises UsageError for an unknown flag; other words that have no place are left for the caller."""
+        """Return the namespace and extra positional arguments. Raises UsageError for an unknown flag."""
         text = list[str]()
         if self.leading is not None:
-            args, text = self._parted(list(args or ()), self.leading)
+            args, text = self._split_text(list(args or ()), self.leading)
         found, rest = super().parse_known_args(args, namespace)
         if self.leading is not None:
             found.words = text
         for word in rest:
             if word.startswith("-") and word != "-":
-                raise self.unknown(word)
+                raise self._unknown_flag(word)
         return found, rest
 
-    def unknown(self, flag: str) -> UsageError:
-        """The error for a flag that is none of this parser's, with the nearest one."""
+    def _unknown_flag(self, flag: str) -> UsageError:
+        """Return the error for an unknown flag, with the closest known one as a hint."""
         name = flag.partition("=")[0]
         known = {option.lstrip("-"): option for option in self._option_string_actions}
-        elsewhere = _ELSEWHERE.get(name) if "mode" in known else None
-        meant = elsewhere or " or ".join(known[found] for found in _nearest(name.lstrip("-"), known))
+        translated = _FLAGS_OF_OTHERS.get(name) if "mode" in known else None
+        meant = translated or " or ".join(known[found] for found in _closest(name.lstrip("-"), known))
         hint = f"Did you mean {meant}?" if meant else f"See `{self.prog} --help`."
-        return UsageError(f"Unknown option {name[:_SHOWN]}.", hint)
+        return UsageError(f"Unknown option {name[:_MAX_SHOWN]}.", hint)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
             what = f"value for {action.option_strings[-1]}:" if action.option_strings else "action"
             choices = ", ".join(map(str, action.choices))
-            self.error(f"unknown {what} {str(value)[:_SHOWN]!r} (choose: {choices})")
+            self.error(f"unknown {what} {str(value)[:_MAX_SHOWN]!r} (choose: {choices})")
 
-    def _parted(self, words: list[str], leading: int) -> tuple[list[str], list[str]]:
-        """The flags with their values, and the text. Raises UsageError for a flag before it that is none of ours."""
+    def _split_text(self, words: list[str], leading: int) -> tuple[list[str], list[str]]:
+        """Split words into flags with their values and free text. Raises UsageError for an unknown flag before the
+        text."""
         flags: list[str] = []
         text: list[str] = []
         while words and words[0] != "--":
-            taken = self._length(words[0])
-            if not taken and words[0].startswith("-") and words[0] != "-":  # more likely a slip than how a text begins
-                error = self.unknown(words[0])
+            taken = self._count_words(words[0])
+            if not taken and words[0].startswith("-") and words[0] != "-":  # more likely a typo than text
+                error = self._unknown_flag(words[0])
                 error.hint += " Put -- before words that begin with a dash."
                 raise error
             if not taken and len(text) == leading:
                 break
             (flags if taken else text).extend(words[: taken or 1])
             words = words[taken or 1 :]
-        while words and "--" not in words:  # flags behind it
-            taken = next((n for n in (1, 2) if self._length(words[-n:][0]) == n and words[-1] not in _HELP), 0)
+        while words and "--" not in words:  # flags after the text
+            taken = next((n for n in (1, 2) if self._count_words(words[-n:][0]) == n and words[-1] not in _HELP), 0)
             flags += words[len(words) - taken :]
             if not taken:
                 break
             words = words[:-taken]
         return flags, text + (words[1:] if words[:1] == ["--"] else words)
 
-    def _length(self, word: str) -> int:
-        """How many words a flag takes with its value; 0 for what is none of ours."""
+    def _count_words(self, word: str) -> int:
+        """Return how many words a flag and its value take, 0 if it is not a known flag."""
         name, equals, _ = word.partition("=")
         action = self._option_string_actions.get(name if word.startswith("--") else word)
         return 0 if action is None else 1 if equals or action.nargs == 0 else 2
 
 
 def build_parser() -> Parser:
-    """The parser of a run (the subcommands have their own)."""
-    parser = Parser(
-        prog="swecli", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    """Return the parser of a run; subcommands have their own."""
+    parser = Parser(prog="swecli", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=_RawHelpFormatter)
     add = parser.add_argument
     add("prompt", nargs="?", default="", help="becomes the first message")
     add("-c", "--continue", action="store_true", dest="go_on", help="continue this directory's last session")
@@ -203,7 +218,7 @@ def build_parser() -> Parser:
 
 
 def parse_run(argv: Sequence[str]) -> argparse.Namespace:
-    """The flags of a run. Raises UsageError, also for flags that do not go together."""
+    """Parse the flags of a run. Raises UsageError, also for flags that exclude each other."""
     parser = build_parser()
     args, rest = parser.parse_known_args(argv)
     empty = [name for name in ("model", "window", "mode", "db", "config", "cwd") if getattr(args, name) == ""]
@@ -221,9 +236,9 @@ def parse_run(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def _refuse_words(word: str, rest: Sequence[str]) -> None:
-    """Raises UsageError for words that are no one prompt: a mistyped subcommand is not a request that is paid for. A
-    slash command or shell line alone passes, it goes to no model; so does a word with letters that no subcommand has,
-    for there are languages without spaces."""
+    """Raise UsageError if the words are not one prompt, so that a mistyped subcommand does not become a paid request.
+    A slash command or shell line passes, because it is not sent to a model, and so does a word that is not ASCII,
+    because some languages have no spaces."""
     # late: most runs have no prompt
     from swecli.repl.input.lines import parse_line  # noqa: PLC0415
 
@@ -231,25 +246,27 @@ def _refuse_words(word: str, rest: Sequence[str]) -> None:
         return
     words = " ".join(rest)
     if word in SUBCOMMANDS:
-        raise UsageError("Put the subcommand first.", f"For example: swecli {word} {words[:_SHOWN] or '--help'}")
-    found = _nearest(word.lower(), (*SUBCOMMANDS, *_STANDALONE))[:1]
-    meant = "".join(f"swecli {'--' if name in _STANDALONE else ''}{name} {words[:_SHOWN]}".rstrip() for name in found)
-    send = f'Put the prompt in quotes: "{f"{word} {words}"[:_SHOWN]}"' if rest else _SEND
+        raise UsageError("Put the subcommand first.", f"For example: swecli {word} {words[:_MAX_SHOWN] or '--help'}")
+    found = _closest(word.lower(), (*SUBCOMMANDS, *_STANDALONE))[:1]
+    meant = "".join(
+        f"swecli {'--' if name in _STANDALONE else ''}{name} {words[:_MAX_SHOWN]}".rstrip() for name in found
+    )
+    send = f'Put the prompt in quotes: "{f"{word} {words}"[:_MAX_SHOWN]}"' if rest else _SEND
     if rest and not meant:
         raise UsageError(f"Unexpected arguments: {words}.", send)
     hint = f"Did you mean `{meant}`?" if meant else f"Choose: {', '.join(SUBCOMMANDS)}."
-    raise UsageError(f"Unknown subcommand {word[:_SHOWN]!r}.", f"{hint} {send}")
+    raise UsageError(f"Unknown subcommand {word[:_MAX_SHOWN]!r}.", f"{hint} {send}")
 
 
-def _nearest(word: str, known: Iterable[str]) -> list[str]:
-    # late: only for what was mistyped
+def _closest(word: str, known: Iterable[str]) -> list[str]:
+    # late: only for typos
     from difflib import get_close_matches  # noqa: PLC0415
 
     return get_close_matches(word, list(known), n=2)
 
 
-def asked_format(argv: Sequence[str]) -> str:
-    """The output format that the arguments ask for, also where they cannot be parsed; "text" where none is."""
+def requested_format(argv: Sequence[str]) -> str:
+    """Return the output format in the arguments, even if they are invalid otherwise; "text" by default."""
     finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     finder.add_argument("--output-format", nargs="?")
     asked = None if argv and argv[0] in SUBCOMMANDS else finder.parse_known_args(argv)[0].output_format

@@ -1,4 +1,5 @@
-"""The command line: flags become a `Start`, a face runs, its exit code is ours. Light until it knows what is wanted."""
+"""The command line: start a terminal session, a run without a screen or a subcommand, and exit. Imports are late, so
+that `--version` and `--help` load nothing they do not need."""
 
 from __future__ import annotations
 
@@ -11,34 +12,178 @@ from swecli import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself would double what --version loads
+    import argparse
     from typing import NoReturn
+
+    from swecli.config.settings import Start
+    from swecli.headless.prompts import Prompt
+    from swecli.models.errors import SwecliError
+
+_MAX_SHOWN = 80  # characters of arguments in a hint
 
 
 def main() -> NoReturn:
-    """Run swecli with the process's own arguments and end the process."""
-    gc.set_threshold(50_000, 20, 50)  # else a start looks 240 times at modules of which none is garbage
-    _stand_in()
+    """Run swecli with the arguments of the process and exit."""
+    gc.set_threshold(50_000, 20, 50)  # the default would collect 240 times during imports, and find nothing
+    _replace_closed_streams()
     try:
-        code = _run(sys.argv[1:])
-    except SystemExit as left:  # --help
-        code = left.code if isinstance(left.code, int) else 0
-    except OSError:  # not even the complaint could be written
+        code = _run_fast(sys.argv[1:])
+    except SystemExit as stop:  # --help
+        code = stop.code if isinstance(stop.code, int) else 0
+    except OSError:  # the error message could not be written
         code = 1
-    _leave(code)
+    _exit(code)
 
 
-def _run(argv: list[str]) -> int:
-    if argv in (["--version"], ["-V"]):  # before anything is imported: scripts ask this often
+def _run_fast(argv: list[str]) -> int:
+    if argv in (["--version"], ["-V"]):  # before anything is imported: scripts call this often
         sys.stdout.write(f"swecli {__version__}\n")
         return 0
-    # late: --version must not pay for it
-    from swecli.cli.entry import run_safely  # noqa: PLC0415
-
     return run_safely(argv)
 
 
-def _stand_in() -> None:
-    """Streams that were closed are replaced, so that no file of ours gets their number; odd letters become `?`."""
+def run_safely(argv: list[str]) -> int:
+    """Run swecli and return the exit code. Errors are reported in one line; unexpected ones are also logged."""
+    # late: --version needs no errors
+    from swecli.models.errors import SwecliError  # noqa: PLC0415
+
+    try:
+        return _run(argv)
+    except SwecliError as error:
+        return fail(error, argv)
+    except KeyboardInterrupt:
+        stopped = SwecliError("Interrupted.")
+        stopped.exit_code = 130
+        return fail(stopped, argv)
+    except BrokenPipeError:  # the reader is gone, as with SIGPIPE
+        return 141
+    except Exception as error:  # noqa: BLE001 - the user never sees a traceback
+        # late: only for unexpected errors
+        from swecli.cli.startup import internal_error  # noqa: PLC0415
+
+        return fail(internal_error(error), argv)
+
+
+def _run(argv: list[str]) -> int:
+    # late: --version needs no argparse
+    from swecli.cli.flags import SUBCOMMANDS, parse_run  # noqa: PLC0415
+    from swecli.models.errors import UsageError  # noqa: PLC0415
+
+    if argv and argv[0] in SUBCOMMANDS:
+        # late: a session needs no subcommands
+        from swecli.cli.subcommands import run_subcommand  # noqa: PLC0415
+
+        return run_subcommand(argv[0], argv[1:])
+    args = parse_run(argv)
+    if args.version:
+        sys.stdout.write(f"swecli {__version__}\n")
+        return 0
+    if not args.headless and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("This is not a terminal.", 'Use -p for one prompt without a screen: swecli -p "list files".')
+    # late: --help and a wrong flag need no settings
+    from swecli.cli.startup import make_start  # noqa: PLC0415
+
+    start = make_start(args)
+    # late: subcommands and errors need no event loop
+    import asyncio  # noqa: PLC0415
+
+    if args.headless:
+        prompt, is_stream = _read_prompt(start, args), args.input_format == "stream-json"
+        return asyncio.run(_run_headless(start, prompt, args.output_format or "text", is_stream=is_stream))
+    # late: runs without a screen need no line editor
+    from swecli.repl.repl import REPL  # noqa: PLC0415
+
+    return asyncio.run(REPL(start).run())
+
+
+def fail(error: SwecliError, argv: list[str]) -> int:
+    """Write an error to stderr, and to stdout in the requested output format. Return its exit code."""
+    # late: only for errors
+    from swecli.cli.flags import requested_format  # noqa: PLC0415
+    from swecli.headless.formats import make_writer  # noqa: PLC0415
+    from swecli.models.errors import SwecliError  # noqa: PLC0415
+
+    try:
+        make_writer(requested_format(argv), sys.stdout, sys.stderr).refuse(error)
+    except SwecliError as write_error:
+        for one in (error, write_error):
+            make_writer("text", sys.stdout, sys.stderr).refuse(one)
+    return error.exit_code
+
+
+def _read_prompt(start: Start, args: argparse.Namespace) -> Prompt:
+    """Combine the prompt argument and piped text; stream-json is read later. Raises UsageError, BadInput."""
+    # late: only -p reads a prompt
+    from swecli.headless.prompts import Prompt, read_piped  # noqa: PLC0415
+    from swecli.models.errors import BadInput, UsageError  # noqa: PLC0415
+
+    is_stream = args.input_format == "stream-json"
+    piped, is_terminal = "", os.isatty(0)
+    if is_stream and is_terminal:
+        raise UsageError("--input-format stream-json reads from a pipe.", "Pipe one JSON object a line in.")
+    if not is_stream:
+        piped = "" if is_terminal else read_piped(0, lambda line: print(line, file=sys.stderr))
+        if not (start.prompt.strip() or piped):
+            raise BadInput("There is no prompt.", 'Give one: swecli -p "list files", or pipe it in.')
+    prompt = Prompt(start.prompt, piped) if start.prompt.strip() else Prompt(piped)
+    _refuse_command(prompt.text)
+    return prompt
+
+
+async def _run_headless(start: Start, prompt: Prompt, output_format: str, *, is_stream: bool) -> int:
+    """Run one turn, or one for each line of stdin, and write it to stdout. Raises SwecliError."""
+    # late: --help needs none of these
+    from contextlib import AsyncExitStack  # noqa: PLC0415
+
+    from swecli.headless.first_request import first_request  # noqa: PLC0415
+    from swecli.headless.prompts import from_lines, just  # noqa: PLC0415
+    from swecli.llm.registry import make_model  # noqa: PLC0415
+
+    model = make_model(start.choice.name, start.settings, start.environ)
+    async with AsyncExitStack() as stack:
+        sent = None if is_stream else await stack.enter_async_context(first_request(start, prompt, model))
+        turn, begun = sent or (None, None)
+        # late: the first request is already on its way while the store and the tools are imported
+        from swecli.app import build_runtime  # noqa: PLC0415
+        from swecli.headless.formats import make_writer  # noqa: PLC0415
+        from swecli.headless.runner import refuse, run_prompts  # noqa: PLC0415
+
+        runtime = build_runtime(start, refuse, model, begun=begun)
+    writer = make_writer(output_format, sys.stdout, sys.stderr)
+    try:
+        for line in runtime.opening_lines():
+            writer.note(f"swecli: {line}")
+        prompts = from_lines(0, start.prompt, check=_refuse_command) if is_stream else just(prompt)
+        return await run_prompts(runtime, prompts, writer, turn)
+    finally:
+        runtime.close()
+
+
+def _refuse_command(text: str) -> None:
+    """Raise UsageError if a prompt is a slash command; its hint is the shell command to use instead."""
+    if not text.lstrip().startswith("/"):
+        return
+    # late: few prompts begin with a slash
+    from swecli.cli.flags import SUBCOMMANDS  # noqa: PLC0415
+    from swecli.models.errors import UsageError  # noqa: PLC0415
+    from swecli.repl.input.lines import parse_line  # noqa: PLC0415
+
+    line = parse_line(text)
+    if line.kind != "command":
+        return
+    arguments = " ".join([line.name.lower(), *line.text.split()])[:_MAX_SHOWN]
+    is_subcommand = line.name.lower() in SUBCOMMANDS
+    hint = (
+        f"In a shell: swecli {arguments}"
+        if is_subcommand
+        else "It works in a terminal session; see also `swecli --help`."
+    )
+    raise UsageError(f"/{line.name} is a command, not a prompt; nothing was sent to a model.", hint)
+
+
+def _replace_closed_streams() -> None:
+    """Open /dev/null for closed standard streams, so that no other file gets their descriptors. On stdout, characters
+    that cannot be encoded become `?`."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             opened = os.open(os.devnull, os.O_RDWR)
@@ -46,11 +191,11 @@ def _stand_in() -> None:
                 os.dup2(opened, number)
                 os.close(opened)
             setattr(sys, name, open(number, "r" if number == 0 else "w", closefd=False))  # noqa: SIM115, PTH123
-    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # what Python opens can do that
+    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # Python opens a TextIOWrapper
 
 
-def _leave(code: int) -> NoReturn:
-    """End the process, without taking each loaded module apart: that is a sixth of a run's time and saves nothing."""
+def _exit(code: int) -> NoReturn:
+    """Flush the streams and exit without tearing down modules, which takes a sixth of a run's time."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -58,8 +203,8 @@ def _leave(code: int) -> NoReturn:
             if stream is sys.stdout and not code and not isinstance(error, BrokenPipeError):
                 sys.stderr.write(f"swecli: The output cannot be written: {error}.\n")
             code = code or (141 if isinstance(error, BrokenPipeError) else 1)
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # else Python tries again and complains
-    if "litellm" in sys.modules:  # its own tear-down takes over a second
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # otherwise Python flushes again and complains
+    if "litellm" in sys.modules:  # its own teardown takes over a second
         os._exit(code)
     if "sqlalchemy" in sys.modules:
         atexit.register(os._exit, code)

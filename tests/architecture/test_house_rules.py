@@ -100,7 +100,7 @@ NO_STORE = ["sessions --help", "playbook --help", "findings --help", "config get
 @pytest.mark.parametrize("words", NO_STORE)
 @pytest.mark.slow
 def test_a_subcommand_that_reads_no_session_loads_no_database_library(words: str) -> None:
-    run = "from swecli.cli.entry import run_safely\ntry: run_safely(sys.argv[1:])\nexcept SystemExit: pass"
+    run = "from swecli.cli.main import run_safely\ntry: run_safely(sys.argv[1:])\nexcept SystemExit: pass"
     loaded = loaded_by(f"import sys; sys.argv[1:] = {words.split()}\n{run}")
     assert not {"sqlmodel", "sqlalchemy", "litellm", "tiktoken", "rich", "prompt_toolkit"} & loaded
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from swecli.cli.entry import run_safely
+from swecli.cli.main import run_safely
 from tests.support.shell import Done, Run, checked
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.cli.entry import fail, run_safely
+from swecli.cli.main import fail, run_safely
 from swecli.config.paths import find_paths
 from swecli.models.errors import BadInput, RateLimited, UsageError
 from swecli.store.sqlite.database import open_database

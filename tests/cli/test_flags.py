@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.cli.flags import SUBCOMMANDS, asked_format, build_parser, parse_run
+from swecli.cli.flags import SUBCOMMANDS, build_parser, parse_run, requested_format
 from swecli.models.errors import UsageError
 
 
@@ -94,7 +94,7 @@ def test_help_names_every_subcommand_and_exit_code() -> None:
     ],
 )
 def test_which_format_was_asked_for_is_known_also_from_flags_that_cannot_be_parsed(argv: list[str], asked: str) -> None:
-    assert asked_format(argv) == asked
+    assert requested_format(argv) == asked
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,9 @@ STOP = re.compile(r"^\d+\. `(\S+\.py)` `(\S+)`", re.MULTILINE)
 TRACED = """
 import os, sys, threading
 from pathlib import Path
-from swecli.cli import entry
+from swecli.cli import main
 
-package, called = str(Path(entry.__file__).parents[1]) + os.sep, {}
+package, called = str(Path(main.__file__).parents[1]) + os.sep, {}
 
 def notice(frame, event, _):
     code = frame.f_code
@@ -30,7 +30,7 @@ def notice(frame, event, _):
 
 threading.setprofile(notice)
 sys.setprofile(notice)
-code = entry.run_safely(sys.argv[1:])
+code = main.run_safely(sys.argv[1:])
 sys.setprofile(None)
 Path("called").write_text("\\n".join(called))
 os._exit(code)

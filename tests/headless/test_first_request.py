@@ -26,7 +26,7 @@ def look(event, arguments):
         found.extend(sys.modules)
 found = []
 sys.addaudithook(look)
-from swecli.cli.entry import run_safely
+from swecli.cli.main import run_safely
 code = run_safely(sys.argv[2:])
 open(sys.argv[1], "w").write("\\n".join(found))
 raise SystemExit(code)
