@@ -96,7 +96,7 @@ class ToolContext:
     todos: list[dict[str, str]] = field(default_factory=list)
     timeout: float = 120.0  # seconds
     environ: Mapping[str, str] | None = None  # for child processes, which get no keys; None: this process's own
-    may_read: Callable[[str], bool] = lambda path: True  # whether rules let a workspace-relative path be read unasked
+    may_read: Callable[[str], bool] = lambda path: True  # whether a workspace-relative path needs no approval
     page_limit: int = 24_000  # characters that a tool returns at once if the model can ask for more
     output: HeadTail | None = None  # collects what the running call prints
     started: Callable[[ToolCall, str], None] = lambda call, summary: None  # called when a permitted call begins
@@ -138,7 +138,8 @@ class PermissionKind:
         return self.unasked_in >= set(MODES)
 
     def objection(self, patterns: Sequence[str], subject: str, ctx: ToolContext) -> str | None:
-        """Return None if patterns of allow rules let the call run unasked, otherwise the reason, which may be ""."""
+        """Return None if patterns of allow rules let the call run without approval, otherwise the reason, which may be
+        ""."""
         return None if any(self.touches(pattern, subject) for pattern in patterns) else ""
 
     def touches(self, pattern: str, subject: str) -> bool:
@@ -176,7 +177,7 @@ class _ByPath(PermissionKind):
         return "/" + re.sub(r"([\\*?\[\]!# ])", r"\\\1", subject)
 
 
-READ = _ByPath("read", "Allow this?", "runs unasked", frozenset(MODES))
+READ = _ByPath("read", "Allow this?", "runs without approval", frozenset(MODES))
 EDIT = _ByPath("edit", "Make this change?", "asks before it changes a file", frozenset({"edits", "auto"}))
 
 

@@ -106,7 +106,7 @@ async def _check_permission(
     """Return None if the call may run, otherwise the result that refuses it."""
     verdict = permissions.decide(tool, plan, ctx)
     if not tool.kind.is_read_only or verdict.outcome != "allow":
-        done = {"allow": "ran unasked", "ask": "asked", "deny": "refused"}[verdict.outcome]
+        done = {"allow": "allowed", "ask": "asked", "deny": "denied"}[verdict.outcome]
         why = verdict.why or f"mode {permissions.mode}"
         permissions.last = f"{one_line(plan.summary, 80)}: {done} ({why})"
     if verdict.outcome == "allow":

@@ -170,12 +170,12 @@ class Permissions:
                 return PermissionVerdict("deny", "mode", _PLAN_REFUSAL)
             return PermissionVerdict("allow", "mode", "read-only")
         if rule := next((rule for rule in (*self.session, *self.project) if rule.is_exact(tool, plan)), None):
-            return PermissionVerdict("allow", "session", f"you allowed {one_line(rule.text)}")
+            return PermissionVerdict("allow", "session", f"by {one_line(rule.text)}")
         if asking:
             return PermissionVerdict("ask", "rule", f"The rule {one_line(asking.text)} asks for approval.", narrow=True)
         if plan.guard:
             if rule := next((rule for rule in self.allow if rule.is_exact(tool, plan)), None):
-                return PermissionVerdict("allow", "rule", f"the rule {one_line(rule.text)} allows it")
+                return PermissionVerdict("allow", "rule", f"by {one_line(rule.text)}")
             return PermissionVerdict("ask", "rule", plan.guard, narrow=True)
         return self._decide_by_mode(tool, plan, ctx)
 
@@ -197,7 +197,7 @@ class Permissions:
             why = kind.objection(["*" if r.pattern is None else r.pattern for r in rules], plan.subject, ctx)
             if why is None:
                 names = [one_line(rule.text) for rule in rules if rule.applies(tool, plan)]
-                return PermissionVerdict("allow", by, f"allowed by {', '.join(names)}")
+                return PermissionVerdict("allow", by, f"by {', '.join(names)}")
         if self.mode in kind.unasked_in:
             why = f"the invalid rule {one_line(broken[0])!r} must be corrected first"
         return PermissionVerdict("ask", "mode", why)

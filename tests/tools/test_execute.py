@@ -190,7 +190,7 @@ async def test_a_yes_for_the_project_is_kept_in_a_file_of_the_users(ctx: ToolCon
     assert [(r.session_rule, r.session_label, r.project_file) for r in asked] == [
         ("run(mkdir *)", "mkdir *", str(file))
     ]
-    assert permissions.last == "Run mkdir b: ran unasked (allowed by run(mkdir *))"
+    assert permissions.last == "Run mkdir b: allowed (by run(mkdir *))"
     assert sorted(path.name for path in ctx.root.iterdir()) == ["a", "b"]
 
 
@@ -231,9 +231,9 @@ async def test_the_question_and_the_last_account_say_why(ctx: ToolContext) -> No
     assert asked[0].why == "-delete deletes files"
     assert permissions.last == "Run find . -delete: asked (-delete deletes files)"
     await call_of("run_command", ctx, no, permissions, parameters={"command": "ls"})
-    assert permissions.last == "Run ls: ran unasked (read-only)"
+    assert permissions.last == "Run ls: allowed (read-only)"
     await call_of("list_files", ctx, no, permissions)
-    assert permissions.last == "Run ls: ran unasked (read-only)"
+    assert permissions.last == "Run ls: allowed (read-only)"
 
 
 async def test_git_starts_nothing_when_it_runs_unasked(ctx: ToolContext) -> None:
