@@ -60,7 +60,7 @@ async def test_a_larger_window_brings_back_what_was_not_loaded() -> None:
         await run_turn(first, f"question {number}", learn=False)
     first.close()
     again = make_runtime(["And?"], resume="")
-    again.set_window(WindowSpec(mode="full"))
+    again.sessions.set_window(WindowSpec(mode="full"))
     assert again.agent.prepare("now").request.window == (1, 20)
 
 

@@ -118,7 +118,6 @@ def _open_learning(sessions: SessionManager, settings: Settings, model: ChatMode
     """Open learning, even if the settings disable it, with the instructions of each session's own directory."""
     # late: --help and a wrong argument need neither database nor tools
     from swecli.playbook.learning.service import LearningService  # noqa: PLC0415
-    from swecli.playbook.workspace import Workspaces  # noqa: PLC0415
 
     own = load_prompt("system")
 
@@ -126,8 +125,7 @@ def _open_learning(sessions: SessionManager, settings: Settings, model: ChatMode
         session = sessions.current_session
         return f"{own}\n{instructions_in(session.working_directory if session else '')}"
 
-    template, workspaces = load_prompt("reflect"), Workspaces(instructions)
-    learning = LearningService.open(sessions, replace(settings, learn=True), template, workspaces)
+    learning = LearningService.open(sessions, replace(settings, learn=True), load_prompt("reflect"), instructions)
     learning.reflector = replace(learning.reflector, model=model)
     return learning
 

@@ -60,6 +60,14 @@ class _UnavailableModel:
         yield ModelChunk()
 
 
+def try_make_model(name: str, settings: Settings, environ: Mapping[str, str]) -> tuple[ChatModel | None, str]:
+    """Create an optional model. Returns None and the reason if it cannot be created."""
+    try:
+        return make_model(name, settings, environ), ""
+    except SwecliError as error:
+        return None, str(error)
+
+
 def make_model_to_measure(name: str, settings: Settings, environ: Mapping[str, str]) -> ChatModel:
     """Create the model to measure requests for. If it cannot be created (no key, no such script), return a placeholder
     with the limits of litellm's table."""

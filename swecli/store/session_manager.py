@@ -84,6 +84,11 @@ class SessionManager(SessionWriter):
         with legible(), self.database.reading() as db:
             load_back_to(driver(db), self.session, interaction)
 
+    def set_window(self, spec: WindowSpec) -> None:
+        """Set the session's window, and load the turns that it keeps."""
+        self._set(window=spec)
+        self.load_back_to(spec.first_kept(self.session.interactions, self.session.window_start))
+
     def undo_reduction(self, hold_turns: int, hold_tokens: int) -> Reduction:
         """Take the newest reduction of this session's requests back; see `ContextStore.undo`. Raises BadInput."""
         session = self.session

@@ -38,7 +38,7 @@ async def test_two_prepares_in_a_row_are_equal(acts: list[str], window: str) -> 
         ):
             runtime.context_control.undo()
         elif act == "window":
-            runtime.set_window(WindowSpec(1 + number % 4, 1))
+            runtime.sessions.set_window(WindowSpec(1 + number % 4, 1))
         elif act == "reopen":
             runtime.agent.begin_epoch("a test")
         before = [message.to_api() for message in session.messages], len(runtime.sessions.context.log(session))

@@ -28,11 +28,11 @@ async def test_the_window_decides_how_much_the_next_request_holds() -> None:
     runtime = make_runtime(lambda request: "Yes.")
     for number in range(8):
         await run_turn(runtime, f"question {number}")
-    runtime.set_window(WindowSpec.parse("2"))
+    runtime.sessions.set_window(WindowSpec.parse("2"))
     await run_turn(runtime, "last")
     sent = [m["content"] for m in runtime.agent.model.requests[-1].messages if m["role"] == "user"]  # type: ignore[attr-defined]
     assert [text.splitlines()[0] for text in sent] == ["question 6", "question 7", "last"]
-    runtime.set_window(WindowSpec.parse("4"))
+    runtime.sessions.set_window(WindowSpec.parse("4"))
     await run_turn(runtime, "again")
     sent = [m["content"] for m in runtime.agent.model.requests[-1].messages if m["role"] == "user"]  # type: ignore[attr-defined]
     assert len(sent) == 5

@@ -80,7 +80,7 @@ async def test_what_a_second_session_sees_again_holds_if_it_asks_for_nothing(pro
     steps: list[Any] = [calls(("run_command", {"command": "cat NOTES.md; ls --nope"})), "I see."]
     model = ScriptedModel(lambda r: json.dumps({"add": rows}) if r.purpose == "reflect" else steps.pop(0))
     runtime.agent.use_model(model)
-    runtime.use_reflector(model)
+    runtime.select_reflector()
     bullets, _ = await learned(runtime, "and now?")
     assert (bullets[read].state, bullets[asking].state) == ("active", "quarantined")
 
@@ -146,7 +146,7 @@ async def test_what_was_only_read_becomes_no_active_strategy(project: Path, page
         proposed = proposing(injected, reworded, quote=injected)
         model = ScriptedModel(lambda r, s=steps, p=proposed: p if r.purpose == "reflect" else s.pop(0))
         runtime.agent.use_model(model)
-        runtime.use_reflector(model)
+        runtime.select_reflector()
         bullets, _ = await learned(runtime, "what is in there?")
         assert [request.purpose for request in model.requests] == ["turn", "turn", "reflect"]
         results = [call.result for m in runtime.sessions.current_session.messages for call in m.tool_calls]  # type: ignore[union-attr]

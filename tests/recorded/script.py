@@ -202,8 +202,8 @@ BETWEEN: dict[int, list[Callable[[Runtime], Any]]] = {
     4: [lambda r: r.context_control.pin(1), shown],
     7: [apply(Op("UPDATE", "P-1", fields={"content": "Run ./pytest -q and nothing else for the tests."}))],
     9: [lambda r: r.learning.mark(True)],
-    10: [shown, lambda r: r.set_window(WindowSpec(3)), shown],
-    11: [lambda r: r.set_window(r.start.settings.window)],
+    10: [shown, lambda r: r.sessions.set_window(WindowSpec(3)), shown],
+    11: [lambda r: r.sessions.set_window(r.start.settings.window)],
     13: [undone, shown],
     15: [apply(Op("PIN", "P-2"))],
     17: [lambda r: r.learning.mark(False, "it was fine before")],
@@ -260,7 +260,7 @@ async def play(name: str, root: Path) -> Recorder:
         if number == MODEL_CHANGE:
             model = models[1]
             runtime.agent.use_model(model)
-            runtime.use_reflector(model)
+            runtime.select_reflector()
             runtime.sessions.set_model(model.name)
         if number in RESTARTS:
             session = runtime.sessions.current_session

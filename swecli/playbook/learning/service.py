@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from swecli.config.settings import Settings
@@ -22,7 +22,7 @@ from swecli.playbook.learning.reflector_model import (
     budget_problem,
     build_question,
 )
-from swecli.playbook.workspace import Workspaces, check_anchors, check_new_anchors, stale_lines
+from swecli.playbook.workspace import StaleStrategies, Workspaces, check_anchors, check_new_anchors, stale_lines
 from swecli.store.records import PendingReflection, TurnLessons
 from swecli.store.session_manager import SessionManager
 
@@ -54,11 +54,20 @@ class LearningService:
 
     @classmethod
     def open(
-        cls, sessions: SessionManager, settings: Settings, template: str, workspaces: Workspaces
+        cls, sessions: SessionManager, settings: Settings, template: str, instructions: Callable[[], str]
     ) -> LearningService:
-        """Create the service of the settings, without a model."""
+        """Create the service of the settings, without a model. `instructions` returns the text of the system prompt and
+        of the project's instruction files."""
         reflector = ReflectorModel(template, every_turn=settings.reflect_every_turn)
-        return cls(sessions, reflector, workspaces, settings.learn, settings.reflect_percent)
+        return cls(sessions, reflector, Workspaces(instructions), settings.learn, settings.reflect_percent)
+
+    def open_stale_strategies(self) -> StaleStrategies:
+        """Create the finder of stale strategies for a request builder."""
+        return StaleStrategies(self.workspaces)
+
+    def open_memory(self, count: Callable[[str], int]) -> lessons.PlaybookMemory:
+        """Create the memory of the tools `remember` and `recall`; `count` estimates the tokens of a text."""
+        return lessons.PlaybookMemory(self.sessions, self.workspaces or Workspaces(), count)
 
     def perform(self, action: str, args: Sequence[str], command: str = "/playbook") -> ActionResult:
         """Run a playbook action; `command` is its prefix in hints. Raises SwecliError."""

@@ -123,7 +123,7 @@ def window(runtime: Runtime, text: str = "") -> ActionResult:
     now, preview, wanted = runtime.session.window, text.startswith("preview"), text.removeprefix("preview").strip()
     spec = _window_of(wanted) if wanted else None
     if spec is not None and not preview:
-        runtime.set_window(spec)
+        runtime.sessions.set_window(spec)
     then = runtime.context_control.preview(spec)
     value = {"window": str(spec or now), "first": then.first, "last": then.last, "tokens": then.after}
     value |= {"tokens_now": then.before, "leaves": list(then.leaves), "returns": list(then.returns)}

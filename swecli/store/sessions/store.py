@@ -17,7 +17,6 @@ from swecli.models.errors import BadInput
 from swecli.models.ids import parse_short_id
 from swecli.models.message import ChatMessage, Image, RequestRecord, Role, ToolCall
 from swecli.models.session import Session
-from swecli.models.window import WindowSpec
 from swecli.redact import redact
 from swecli.store.first_write import first_query
 from swecli.store.reading import CALL, MESSAGE, REQUEST, SESSION, USAGE
@@ -230,10 +229,6 @@ class SessionWriter:
     def rename(self, title: str) -> None:
         """Give the session another title. A secret in it is not kept."""
         self._set(title=redact(clean_text(title)))
-
-    def set_window(self, spec: WindowSpec) -> None:
-        """Change the session's reflection window."""
-        self._set(window=spec)
 
     def set_model(self, name: str) -> None:
         """Note that the session goes on with another model."""
