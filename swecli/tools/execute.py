@@ -6,9 +6,10 @@ import asyncio
 import difflib
 import logging
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
@@ -96,7 +97,7 @@ def _parse_call(call: ToolCall, registry: ToolRegistry, problem: str | None) -> 
     try:
         return tool, tool.params.model_validate(call.parameters)
     except ValidationError as error:
-        lines = "\n".join(f"- {line}" for line in _validation_errors(error))
+        lines = "\n".join(map(_describe_error, error.errors(include_url=False)))
         raise ToolError(f"The arguments of {tool.name} are not right. Nothing was done.\n{lines}") from error
 
 
@@ -196,11 +197,9 @@ def _store(call: ToolCall, result: ToolResult) -> ToolResult:
     return result
 
 
-def _validation_errors(error: ValidationError) -> list[str]:
-    lines = []
-    for item in error.errors(include_url=False):
-        where = ".".join(str(part) for part in item["loc"]) or "arguments"
-        sent = "" if item["type"] in ("missing", "extra_forbidden") else f" (got {one_line(repr(item['input']), 60)})"
-        what = "there is no such parameter" if item["type"] == "extra_forbidden" else item["msg"]
-        lines.append(f"{one_line(where, 80)}: {what}{sent}")
-    return lines
+def _describe_error(item: Mapping[str, Any]) -> str:
+    where = one_line(".".join(map(str, item["loc"])) or "arguments", 80)
+    if item["type"] == "extra_forbidden":
+        return f"- {where}: there is no such parameter"
+    sent = "" if item["type"] == "missing" else f" (got {one_line(repr(item['input']), 60)})"
+    return f"- {where}: {item['msg']}{sent}"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from swecli.models.message import UNCHANGED, ApiMessage, Ask, AskRequest, Display, ToolCall
 
-LINE_LIMIT = 2_000
+_LINE_LIMIT = 2_000
 
 
 def truncate_result(text: str, limit_chars: int, call_id: str) -> tuple[str, bool]:
@@ -67,14 +67,14 @@ class HeadTail:
 
 def number_lines(lines: list[str], start: int, end: int | None, limit: int) -> tuple[list[str], int]:
     """Return the lines from `start` to `end` (from 1, inclusive) with their numbers, and the number of the last one. At
-    least one line is returned, and at most `limit` characters of more; lines over LINE_LIMIT are truncated."""
+    least one line is returned, and at most `limit` characters of more; long lines are truncated."""
     out: list[str] = []
     size, number = 0, start
     last = len(lines) if end is None else min(end, len(lines))
     while number <= last:
         line = lines[number - 1]
-        if len(line) > LINE_LIMIT:
-            line = f"{line[:LINE_LIMIT]} [… line cut: {len(line):,} characters in all]"
+        if len(line) > _LINE_LIMIT:
+            line = f"{line[:_LINE_LIMIT]} [… line cut: {len(line):,} characters in all]"
         row = f"{number:>6}\t{line}"
         size += len(row) + 1
         if out and size > limit:
@@ -85,10 +85,10 @@ def number_lines(lines: list[str], start: int, end: int | None, limit: int) -> t
 
 
 def wrap_lines(text: str) -> list[str]:
-    """Split `text` into lines of at most LINE_LIMIT characters; nothing is dropped."""
+    """Split `text` into lines of at most 2,000 characters; nothing is dropped."""
     out: list[str] = []
     for line in text.split("\n"):
-        out += [line[i : i + LINE_LIMIT] for i in range(0, len(line), LINE_LIMIT)] or [""]
+        out += [line[i : i + _LINE_LIMIT] for i in range(0, len(line), _LINE_LIMIT)] or [""]
     return out
 
 
@@ -147,12 +147,12 @@ def strip_terminal_codes(output: str) -> str:
 
 _MAX_CYCLE = 6  # calls
 _HINT_AFTER, _ASK_AFTER = 2, 3  # times in a row that a cycle was called, with equal results
-MAX_SAME_CALLS = 10  # times in a row that one call may be made, whatever its results, before the user is asked
+_MAX_SAME_CALLS = 10  # times in a row that one call may be made, whatever its results, before the user is asked
 _READ_TOOLS = ("read_file", "list_files", "search_files")
 _MIN_DUPLICATE = 400  # characters; a shorter result is hardly longer than the notice that would replace it
 
 
-def fingerprint(call: ToolCall, result: str = "") -> str:
+def _fingerprint(call: ToolCall, result: str = "") -> str:
     """Return a hash of the tool's name, its arguments in any order, and the result."""
     parts = (call.name, _canonical(call.parameters), result)
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
@@ -162,7 +162,7 @@ def _canonical(parameters: object) -> str:
     return json.dumps(parameters, ensure_ascii=False, sort_keys=True, default=str)
 
 
-def find_cycle(fingerprints: list[str], longest: int = _MAX_CYCLE) -> tuple[int, int]:
+def _find_cycle(fingerprints: list[str], longest: int = _MAX_CYCLE) -> tuple[int, int]:
     """Return the length of the cycle of 1 to `longest` calls at the end of the list and how many times in a row it
     occurs; (1, 1) if nothing repeats."""
     best = (1, 1)
@@ -192,14 +192,14 @@ class LoopGuard:
 
     def record(self, call: ToolCall, result: str) -> str:
         """Record a call. Return a hint to append to its result if it repeats earlier ones, otherwise ""."""
-        current = fingerprint(call, result)
+        current = _fingerprint(call, result)
         if current in self._reply:
             return ""
         self._reply.add(current)
         before = [known.id for known, made in zip(self._calls, self.fingerprints, strict=True) if made == current]
         self.fingerprints.append(current)
         self._calls.append(call)
-        if not before or find_cycle(self.fingerprints)[1] < _HINT_AFTER:
+        if not before or _find_cycle(self.fingerprints)[1] < _HINT_AFTER:
             return ""
         return (
             f"[This is the result of call {before[-1]} again: the same call, the same outcome. Repeating it will not "
@@ -209,11 +209,11 @@ class LoopGuard:
     async def may_continue(self, ask: Ask) -> bool:
         """Return whether the turn may continue; asks the user if it loops. A yes is valid until the loop has run as
         often again; then a loop with equal results ends the turn."""
-        length, count = find_cycle(self.fingerprints[self._allowed :])
+        length, count = _find_cycle(self.fingerprints[self._allowed :])
         same = count >= _ASK_AFTER
         if not same:
-            length, count = find_cycle([fingerprint(call) for call in self._calls[self._allowed :]], 1)
-            if count < MAX_SAME_CALLS:
+            length, count = _find_cycle([_fingerprint(call) for call in self._calls[self._allowed :]], 1)
+            if count < _MAX_SAME_CALLS:
                 return True
         elif self._asked_about_results:
             return False

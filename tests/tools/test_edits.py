@@ -7,16 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.tools.base import ToolError
-from swecli.tools.builtin.change_files import Edit, apply_edits
+from swecli.tools.builtin.change_files import _apply_edits, _Edit
 from swecli.tools.files import TextFile
 
 
-def E(old: str, new: str, replace_all: bool = False) -> Edit:  # noqa: N802  short, as it stands in every line
-    return Edit(old_text=old, new_text=new, replace_all=replace_all)
+def E(old: str, new: str, replace_all: bool = False) -> _Edit:  # noqa: N802  short, as it stands in every line
+    return _Edit(old_text=old, new_text=new, replace_all=replace_all)
 
 
-def edited(text: str, *edits: Edit) -> str:
-    return apply_edits(TextFile(text), edits)
+def edited(text: str, *edits: _Edit) -> str:
+    return _apply_edits(TextFile(text), edits)
 
 
 def test_edits_are_applied_in_order_each_on_what_the_one_before_left() -> None:
@@ -42,7 +42,7 @@ def test_replace_all_takes_every_place() -> None:
 
 
 @pytest.mark.parametrize("edit", [E("", "x"), E("a", "a")])
-def test_edits_that_mean_nothing_are_refused(edit: Edit) -> None:
+def test_edits_that_mean_nothing_are_refused(edit: _Edit) -> None:
     with pytest.raises(ToolError):
         edited("a", edit)
 
@@ -59,7 +59,7 @@ def test_mixed_line_ends_outside_the_edit_stay_as_they_are() -> None:
 
 def test_a_file_that_may_not_be_read_is_not_quoted() -> None:
     with pytest.raises(ToolError) as caught:
-        apply_edits(TextFile("SECRET = 123\n"), [E("SECRET = 124", "x")], hints=False)
+        _apply_edits(TextFile("SECRET = 123\n"), [E("SECRET = 124", "x")], hints=False)
     assert "SECRET" not in str(caught.value)
 
 
@@ -81,7 +81,7 @@ def test_everything_around_the_replaced_stretch_stays_byte_for_byte(
     inner = "<" + "".join(word.replace("\r", "") + end for word, end in middle) + ">"
     file = TextFile(head + inner + tail)
     wanted = new.replace("\n", file.newline or "\n")
-    assert apply_edits(file, [E(inner.replace("\r\n", "\n"), new)]) == head + wanted + tail
+    assert _apply_edits(file, [E(inner.replace("\r\n", "\n"), new)]) == head + wanted + tail
 
 
 @given(

@@ -5,18 +5,18 @@ from __future__ import annotations
 import pytest
 
 from swecli.tools.base import ToolContext, ToolError
-from swecli.tools.builtin.change_files import make_change, plan_change, read_base
+from swecli.tools.builtin.change_files import _make_change, _plan_change, _read_base
 from swecli.tools.files import decode, digest
 
 
 def test_what_was_shown_is_what_is_written(ctx: ToolContext) -> None:
     path = ctx.root / "a.txt"
     path.write_bytes(b"one\r\ntwo\r\n")
-    old, base = read_base(ctx, path, must_be_seen=False)
-    plan = plan_change(ctx, path, old, base, b"one\r\n2\r\n", "Edit")
+    old, base = _read_base(ctx, path, must_be_seen=False)
+    plan = _plan_change(ctx, path, old, base, b"one\r\n2\r\n", "Edit")
     assert plan.summary == "Edit a.txt (+1 −1)"
     assert plan.preview.body.endswith(" one\n-two\n+2\n")
-    assert make_change(ctx, plan, "Edited").ok
+    assert _make_change(ctx, plan, "Edited").ok
     assert path.read_bytes() == b"one\r\n2\r\n"
     assert ctx.seen[path.resolve()] == digest(b"one\r\n2\r\n")
 
@@ -25,19 +25,19 @@ def test_what_was_shown_is_what_is_written(ctx: ToolContext) -> None:
 def test_a_file_that_moved_on_after_it_was_shown_stays(ctx: ToolContext, now: bytes | None) -> None:
     path = ctx.root / "a.txt"
     path.write_bytes(b"one\n")
-    old, base = read_base(ctx, path, must_be_seen=False)
-    plan = plan_change(ctx, path, old, base, b"two\n", "Edit")
+    old, base = _read_base(ctx, path, must_be_seen=False)
+    plan = _plan_change(ctx, path, old, base, b"two\n", "Edit")
     path.unlink()
     if now is not None:
         path.write_bytes(now)
     with pytest.raises(ToolError, match="since it was read"):
-        make_change(ctx, plan, "Edited")
+        _make_change(ctx, plan, "Edited")
     assert (path.read_bytes() if path.exists() else None) == now
 
 
 def test_hidden_letters_and_changed_line_ends_are_shown(ctx: ToolContext) -> None:
     path = ctx.root / "a.txt"
-    plan = plan_change(ctx, path, decode(b"a\n"), "x", "a\u202e\r\n".encode(), "Edit")
+    plan = _plan_change(ctx, path, decode(b"a\n"), "x", "a\u202e\r\n".encode(), "Edit")
     assert plan.preview.body.endswith("-a\n+a\\u202e\\x0d\n")
 
 
@@ -45,6 +45,6 @@ def test_binary_files_are_left_alone(ctx: ToolContext) -> None:
     path = ctx.root / "a.bin"
     path.write_bytes(b"\0\1")
     with pytest.raises(ToolError, match="binary"):
-        read_base(ctx, path, must_be_seen=False)
+        _read_base(ctx, path, must_be_seen=False)
     with pytest.raises(ToolError, match="binary"):
-        plan_change(ctx, path, None, None, b"\0", "Create")
+        _plan_change(ctx, path, None, None, b"\0", "Create")

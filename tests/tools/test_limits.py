@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.tools.limits import LINE_LIMIT, HeadTail, number_lines, truncate_result, wrap_lines
+from swecli.tools.limits import _LINE_LIMIT, HeadTail, number_lines, truncate_result, wrap_lines
 
 TEXTS = st.one_of(
     st.text(max_size=2000),
@@ -69,7 +69,7 @@ def test_folding_loses_no_letter(text: str) -> None:
     long = text * 40
     lines = wrap_lines(long)
     assert "".join(lines) == long.replace("\n", "")
-    assert all(len(line) <= LINE_LIMIT for line in lines)
+    assert all(len(line) <= _LINE_LIMIT for line in lines)
 
 
 def test_a_long_line_is_cut_with_its_length() -> None:

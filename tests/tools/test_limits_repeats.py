@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.models.message import AskRequest, Decision, ToolCall
-from swecli.tools.limits import MAX_SAME_CALLS, LoopGuard, find_cycle, fingerprint
+from swecli.tools.limits import _MAX_SAME_CALLS, LoopGuard, _find_cycle, _fingerprint
 
 
 @pytest.mark.parametrize(
@@ -27,20 +27,20 @@ from swecli.tools.limits import MAX_SAME_CALLS, LoopGuard, find_cycle, fingerpri
     ],
 )
 def test_cycles_of_up_to_six_calls_are_counted(calls: str, count: int) -> None:
-    assert find_cycle(list(calls))[1] == count
+    assert _find_cycle(list(calls))[1] == count
 
 
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=6), st.integers(1, 6))
 @pytest.mark.slow
 def test_a_cycle_made_n_times_counts_n_at_least(cycle: list[str], n: int) -> None:
-    assert find_cycle(cycle * n)[1] >= n
+    assert _find_cycle(cycle * n)[1] >= n
 
 
 def test_the_order_of_arguments_makes_no_difference_and_the_result_does() -> None:
     one = ToolCall("1", "t", {"a": 1, "b": 2})
     other = ToolCall("2", "t", {"b": 2, "a": 1})
-    assert fingerprint(one, "x") == fingerprint(other, "x")
-    assert fingerprint(one, "x") != fingerprint(one, "y")
+    assert _fingerprint(one, "x") == _fingerprint(other, "x")
+    assert _fingerprint(one, "x") != _fingerprint(one, "y")
 
 
 async def test_polling_that_brings_news_is_asked_about_after_ten_times() -> None:
@@ -51,7 +51,7 @@ async def test_polling_that_brings_news_is_asked_about_after_ten_times() -> None
         return Decision(True)
 
     guard = LoopGuard()
-    for n in range(3 * MAX_SAME_CALLS):
+    for n in range(3 * _MAX_SAME_CALLS):
         guard.begin_reply()
         assert guard.record(ToolCall(str(n), "status"), f"step {n}") == ""
         assert await guard.may_continue(ask)

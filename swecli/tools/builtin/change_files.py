@@ -30,7 +30,7 @@ from swecli.tools.limits import escape_hidden, escape_invalid_bytes
 _MAX_LINES = 10  # of matches, in an error
 
 
-class Edit(Params):
+class _Edit(Params):
     """One replacement. Line ends of both texts are normalized; the file keeps its own."""
 
     old_text: str = Field(description="The exact text to replace, white space included, without line numbers.")
@@ -38,7 +38,7 @@ class Edit(Params):
     replace_all: bool = Field(False, description="Replace every occurrence instead of the only one.")
 
 
-def apply_edits(file: TextFile, edits: Sequence[Edit], *, hints: bool = True) -> str:
+def _apply_edits(file: TextFile, edits: Sequence[_Edit], *, hints: bool = True) -> str:
     """Return the file's text after all edits, applied in order; everything else stays byte for byte. Raises ToolError
     if an edit does not match, or more than once; without `hints` the message quotes nothing of the file."""
     text = file.text
@@ -52,7 +52,7 @@ def apply_edits(file: TextFile, edits: Sequence[Edit], *, hints: bool = True) ->
     return text
 
 
-def _apply(text: str, edit: Edit, newline: str, hints: bool) -> str:
+def _apply(text: str, edit: _Edit, newline: str, hints: bool) -> str:
     old, new = _normalize_newlines(edit.old_text), _normalize_newlines(edit.new_text)
     if not old:
         raise ToolError("old_text is empty. Give the text to replace, or use write_file for the whole file.")
@@ -98,7 +98,7 @@ class _FileChange:
     diff: Diff
 
 
-def read_base(ctx: ToolContext, path: Path, *, must_be_seen: bool) -> tuple[TextFile, str]:
+def _read_base(ctx: ToolContext, path: Path, *, must_be_seen: bool) -> tuple[TextFile, str]:
     """Return the text of a file to change and its digest. Raises ToolError: the file is binary, changed since it was
     read, or was never read though `must_be_seen`."""
     data = read_bytes(ctx.root, path)
@@ -115,7 +115,7 @@ def read_base(ctx: ToolContext, path: Path, *, must_be_seen: bool) -> tuple[Text
     return file, base
 
 
-def plan_change(
+def _plan_change(
     ctx: ToolContext, path: Path, old: TextFile | None, base: str | None, data: bytes, verb: str
 ) -> ToolPlan:
     """Return a plan with the change as a diff and the bytes to write. Raises ToolError for binary content."""
@@ -140,7 +140,7 @@ def plan_change(
     )
 
 
-def make_change(ctx: ToolContext, plan: ToolPlan, done: str) -> ToolResult:
+def _make_change(ctx: ToolContext, plan: ToolPlan, done: str) -> ToolResult:
     """Write the planned bytes. Raises ToolError if the file changed since the plan."""
     change: _FileChange = plan.state
     write_atomic(ctx.root, change.path, change.data, change.base)
@@ -153,24 +153,24 @@ def make_change(ctx: ToolContext, plan: ToolPlan, done: str) -> ToolResult:
 
 class _EditFileParams(Params):
     path: str = Field(description="File to change, relative to the workspace.")
-    edits: list[Edit] = Field(min_length=1, description="Replacements, done in order; all of them or none.")
+    edits: list[_Edit] = Field(min_length=1, description="Replacements, done in order; all of them or none.")
 
 
 def _plan_edit_file(params: _EditFileParams, ctx: ToolContext) -> ToolPlan:
     path = resolve_path(ctx.root, params.path)
-    old, base = read_base(ctx, path, must_be_seen=False)
+    old, base = _read_base(ctx, path, must_be_seen=False)
     # a failed match quotes the file only if it was read, or may be read without asking
     hints = path in ctx.seen or ctx.may_read(relative_path(ctx.root, path))
-    data = old.encode(apply_edits(old, params.edits, hints=hints))
+    data = old.encode(_apply_edits(old, params.edits, hints=hints))
     if data == old.encode(old.text):
         raise ToolError("The edits leave the file as it is. Nothing was changed.")
-    return plan_change(ctx, path, old, base, data, "Edit")
+    return _plan_change(ctx, path, old, base, data, "Edit")
 
 
 @tool(EDIT, _EditFileParams, _plan_edit_file)
 async def _edit_file(params: _EditFileParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     count = len(params.edits)
-    return make_change(ctx, plan, "Edited" if count == 1 else f"Made {count} edits in")
+    return _make_change(ctx, plan, "Edited" if count == 1 else f"Made {count} edits in")
 
 
 class _WriteFileParams(Params):
@@ -183,15 +183,15 @@ def _plan_write_file(params: _WriteFileParams, ctx: ToolContext) -> ToolPlan:
     if path == ctx.root.resolve() or params.path.endswith("/"):
         raise ToolError("The path names a folder. Give the path of a file.")
     if not path.exists():
-        return plan_change(ctx, path, None, None, TextFile("").encode(params.content), "Create")
-    old, base = read_base(ctx, path, must_be_seen=True)
+        return _plan_change(ctx, path, None, None, TextFile("").encode(params.content), "Create")
+    old, base = _read_base(ctx, path, must_be_seen=True)
     own_newlines = old.newline != "\r\n" or "\r\n" in params.content
     data = old.encode(params.content if own_newlines else params.content.replace("\n", "\r\n"))
     if data == old.encode(old.text):
         raise ToolError("The file already has exactly this content. Nothing was written.")
-    return plan_change(ctx, path, old, base, data, "Write")
+    return _plan_change(ctx, path, old, base, data, "Write")
 
 
 @tool(EDIT, _WriteFileParams, _plan_write_file)
 async def _write_file(params: _WriteFileParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-    return make_change(ctx, plan, "Wrote")
+    return _make_change(ctx, plan, "Wrote")

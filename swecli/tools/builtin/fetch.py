@@ -21,7 +21,7 @@ from swecli.tools.limits import one_line
 if TYPE_CHECKING:
     import httpcore
 
-PRIVATE = "SWECLI_FETCH_PRIVATE"  # if 1, addresses of this machine and its network are allowed
+_PRIVATE = "SWECLI_FETCH_PRIVATE"  # if 1, addresses of this machine and its network are allowed
 _SECONDS = 30
 _MAX_BYTES = 2_000_000
 _MAX_REDIRECTS = 5
@@ -91,7 +91,7 @@ async def _download(url: str, host: str, environ: Mapping[str, str]) -> tuple[st
     import httpcore  # noqa: PLC0415
 
     trusted = ssl.create_default_context(cafile=environ.get("SSL_CERT_FILE") or certifi.where())
-    backend = _backend(private=environ.get(PRIVATE) == "1")
+    backend = _backend(private=environ.get(_PRIVATE) == "1")
     async with httpcore.AsyncConnectionPool(ssl_context=trusted, network_backend=backend) as pool:
         for _ in range(_MAX_REDIRECTS + 1):
             async with pool.stream("GET", url, headers=[("Host", urlsplit(url).netloc), *_HEADERS]) as response:

@@ -124,19 +124,15 @@ async def _stop_job(number: str, ctx: ToolContext) -> ToolResult:
 
 
 def _result(command: str, output: str, end: ProcessExit, timeout: float) -> ToolResult:
-    code = _TIMEOUT_CODE if end.reason == "timeout" else end.code
-    head = _describe_end(end, timeout)
+    code, signals = end.code, {128 + one: f" ({one.name})" for one in signal.Signals}
+    head = f"exit code {code}{signals.get(code, '')}"
+    if end.reason == "timeout":
+        code = _TIMEOUT_CODE
+        head = f"stopped: it took longer than {timeout:g} s, and everything it had started was ended (exit code 124)"
     notes = ["[what it had left running in the background was ended]"] if end.left_running else []
     body = output.rstrip("\n") or "(no output)"
     text = "\n".join([head, *notes, body])
     return ToolResult(code == 0, text, Display(title=f"{one_line(command)}: {head}", body=body), exit_code=code)
-
-
-def _describe_end(end: ProcessExit, timeout: float) -> str:
-    if end.reason == "timeout":
-        return f"stopped: it took longer than {timeout:g} s, and everything it had started was ended (exit code 124)"
-    names = {128 + one: f" ({one.name})" for one in signal.Signals}
-    return f"exit code {end.code}{names.get(end.code, '')}"
 
 
 def _digest_scripts(root: Path, command: str) -> dict[str, str]:

@@ -111,7 +111,7 @@ def site() -> Iterator[str]:
 @pytest.fixture
 def inside(ctx: ToolContext) -> ToolContext:
     """A context in which addresses of this machine may be read."""
-    ctx.environ = {**os.environ, of_fetch.PRIVATE: "1"}
+    ctx.environ = {**os.environ, of_fetch._PRIVATE: "1"}
     return ctx
 
 
