@@ -153,7 +153,8 @@ def build_runtime(
         if problem:
             notices.append(f"{settings.condense_model} cannot summarise, so {model.name} does: {problem}")
     notices += [line] if (line := agent.window_warning()) else []
-    ctx.memory = learning.open_memory(lambda text: agent.counter.count(text))
+    ctx.memory = memory = learning.open_memory()
+    memory.count = lambda text: agent.counter.count(text)  # the counter changes with the model
     history = track_changes(sessions, ctx, (start.paths.data, start.paths.state, start.paths.cache))
     runtime = Runtime(start, settings, sessions, agent, learning, start.choice, notices, history)
     runtime.select_reflector()

@@ -16,7 +16,6 @@ from swecli.models.errors import SwecliError
 from swecli.repl.background import CLOSING, Background, ImportThrottle
 from swecli.repl.dispatch import Dispatcher
 from swecli.repl.footer import Footer
-from swecli.repl.input.completer import FileIndex, LineCompleter
 from swecli.repl.input.dumb_prompt import DumbPrompt
 from swecli.repl.input.prompt import PromptLine
 from swecli.repl.program import LineQueue, Program
@@ -46,14 +45,13 @@ class REPL(Program):
         settings = start.settings
         self._footer = Footer(start.choice.name, settings.mode, str(settings.window), busy="starting")
         self._background, self._polite = Background(self), ImportThrottle(self)
-        self._startup, self._files = Startup(start, build), FileIndex(start.cwd)
+        self._startup = Startup(start, build)
         self.queue = LineQueue((["/sessions"] if start.pick else []) + ([start.prompt] if start.prompt else []))
         self.prompt: PromptLine | DumbPrompt
         if is_dumb(start.environ):
             self.prompt = DumbPrompt(self, start)
         else:
-            completer = LineCompleter(self._startup, self._files)
-            self.prompt = PromptLine(self, start, completer, self._footer.line, keyboard, output)
+            self.prompt = PromptLine(self, start, self._startup, self._footer.line, keyboard, output)
         self.theme = self.prompt.theme
         self._dispatcher = Dispatcher(self, self.prompt, self._startup, self._background)
 
@@ -164,7 +162,6 @@ class REPL(Program):
         for event in self._background.pop_deferred():
             self.renderer.show(event)
         self.prompt.close_output()
-        self._files.invalidate()  # some may have come or gone
         if seconds >= self.start.settings.notify_after and not self.queue:
             self.prompt.notify("finished")
         self._footer.measure()

@@ -65,9 +65,9 @@ class LearningService:
         """Create the finder of stale strategies for a request builder."""
         return StaleStrategies(self.workspaces)
 
-    def open_memory(self, count: Callable[[str], int]) -> lessons.PlaybookMemory:
-        """Create the memory of the tools `remember` and `recall`; `count` estimates the tokens of a text."""
-        return lessons.PlaybookMemory(self.sessions, self.workspaces or Workspaces(), count)
+    def open_memory(self) -> lessons.PlaybookMemory:
+        """Create the memory of the tools `remember` and `recall`."""
+        return lessons.PlaybookMemory(self.sessions, self.workspaces or Workspaces())
 
     def perform(self, action: str, args: Sequence[str], command: str = "/playbook") -> ActionResult:
         """Run a playbook action; `command` is its prefix in hints. Raises SwecliError."""

@@ -23,7 +23,9 @@ _ARGUMENT = re.compile(r"/(\S+)\s+(\S*)$")
 _Command = tuple[str, Sequence[str], str]  # name, aliases, help
 
 
-class _CommandSource(Protocol):
+class CommandSource(Protocol):
+    """Lists the slash commands, and the values that may follow one, for the completer."""
+
     async def commands(self) -> Sequence[_Command]: ...
 
     async def values(self, name: str) -> Sequence[tuple[str, str]]: ...
@@ -35,7 +37,7 @@ class LineCompleter(Completer):
     `source` returns the commands, and (value, description) of the arguments of a command.
     """
 
-    def __init__(self, source: _CommandSource, files: FileIndex) -> None:
+    def __init__(self, source: CommandSource, files: FileIndex) -> None:
         self._source, self._files = source, files
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:

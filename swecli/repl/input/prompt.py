@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from prompt_toolkit.application import Application, run_in_terminal
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.completion import Completer
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import DEFAULT_BUFFER, EditingMode
 from prompt_toolkit.filters import has_focus
@@ -37,6 +36,7 @@ from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
 from prompt_toolkit.widgets import SearchToolbar
 
+from swecli.repl.input.completer import CommandSource, FileIndex, LineCompleter
 from swecli.repl.input.history import LineHistory
 from swecli.repl.input.keys import make_keys
 from swecli.repl.input.question import Option, Picker, Question, make_answer_keys
@@ -79,13 +79,14 @@ class PromptLine:
         self,
         program: Program,
         start: Start,
-        completer: Completer,
+        source: CommandSource,
         footer: Callable[[int], list[tuple[str, str]]],
         keyboard: Input | None = None,
         output: Output | None = None,
     ) -> None:
         environ, settings = start.environ, start.settings
         self._footer, self._program, self._start = footer, program, start
+        self._files = FileIndex(start.cwd)
         self.history, self.theme = LineHistory(start.paths.history), Theme(settings.theme, environ)
         self.color = settings.color and "NO_COLOR" not in environ
         self._has_marks = self.color and bool(notification_kind(environ))
@@ -95,7 +96,7 @@ class PromptLine:
         self._question_lock = asyncio.Lock()
         self._open_timer: asyncio.TimerHandle | None = None
         self.buffer = Buffer(
-            completer=completer,
+            completer=LineCompleter(source, self._files),
             history=self.history,
             complete_while_typing=True,
             multiline=True,
@@ -165,7 +166,8 @@ class PromptLine:
         self.write(f"{PROMPT_START}{mark}{PROMPT_END}{text}{OUTPUT_START}" if self._has_marks else f"{mark}{text}")
 
     def close_output(self) -> None:
-        """Print an empty line after the output of a line."""
+        """Print an empty line after the output of a line, which may have created files."""
+        self._files.invalidate()
         self.write(f"{OUTPUT_END if self._has_marks else ''}\n")
 
     def notify(self, message: str) -> None:

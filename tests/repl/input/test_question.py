@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 import pytest
-from prompt_toolkit.completion import DummyCompleter
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput, Output
@@ -82,13 +81,21 @@ class ScriptedContext:
     def hint(self, text: str) -> None: ...
 
 
+class NoCommands:
+    async def commands(self) -> Sequence[tuple[str, Sequence[str], str]]:
+        return ()
+
+    async def values(self, name: str) -> Sequence[tuple[str, str]]:
+        return ()
+
+
 class Typist:
     """A prompt, and somebody at its keyboard."""
 
     def __init__(self, pipe: PipeInput, output: Output | None = None, **settings: str) -> None:
         self.pipe, self.ctx = pipe, ScriptedContext()
         self.sent, start = self.ctx.sent, make_start(**settings)
-        self.prompt = PromptLine(self.ctx, start, DummyCompleter(), lambda width: [], pipe, output or Drawn())
+        self.prompt = PromptLine(self.ctx, start, NoCommands(), lambda width: [], pipe, output or Drawn())
 
     async def type(self, *keys: str, gap: float = 0.1) -> None:
         """One key after the other, `gap` seconds apart."""
