@@ -1,4 +1,4 @@
-"""Caps: nothing is ever longer than its limit."""
+"""Limits: nothing is ever longer than its limit."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ TEXTS = st.one_of(
 
 
 @given(TEXTS, st.integers(0, 3000), st.text(alphabet="abc123-_", max_size=40))
-def test_a_capped_text_is_never_over_its_limit(text: str, limit: int, call_id: str) -> None:
-    capped, cut = truncate_result(text, limit, call_id)
-    assert len(capped) <= limit
+def test_a_truncated_text_is_never_over_its_limit(text: str, limit: int, call_id: str) -> None:
+    truncated, cut = truncate_result(text, limit, call_id)
+    assert len(truncated) <= limit
     assert cut == (len(text) > limit)
     if not cut:
-        assert capped == text
+        assert truncated == text
 
 
 def test_the_notice_comes_first_then_head_and_tail() -> None:
     text = "\n".join(f"line {n}" for n in range(10_000))
-    capped, cut = truncate_result(text, 2_000, "call_7")
+    truncated, cut = truncate_result(text, 2_000, "call_7")
     assert cut
-    assert capped.startswith("[Long result: 98,889 characters, 10,000 lines.")
-    assert 'read_result(call_id="call_7"' in capped.split("\n")[0]
-    assert "\nline 0\n" in capped
-    assert capped.endswith("line 9999")
-    assert "characters left out" in capped
+    assert truncated.startswith("[Long result: 98,889 characters, 10,000 lines.")
+    assert 'read_result(call_id="call_7"' in truncated.split("\n")[0]
+    assert "\nline 0\n" in truncated
+    assert truncated.endswith("line 9999")
+    assert "characters left out" in truncated
 
 
 @given(st.lists(st.text(max_size=30)), st.integers(0, 40), st.integers(0, 40))
@@ -65,7 +65,7 @@ def test_pages_follow_each_other_without_a_gap(lines: list[str], start: int, lim
 
 
 @given(st.text(alphabet="ab\n", max_size=300))
-def test_folding_loses_no_letter(text: str) -> None:
+def test_wrapping_loses_no_character(text: str) -> None:
     long = text * 40
     lines = wrap_lines(long)
     assert "".join(lines) == long.replace("\n", "")
