@@ -1,7 +1,4 @@
-"""Format a session as HTML, Markdown or JSON, and spending as HTML.
-
-A page is self-contained: no script and no external resource; light and dark by the reader's setting.
-"""
+"""Format a session as HTML, Markdown or JSON, and spending as HTML; pages have no scripts and load nothing."""
 
 from __future__ import annotations
 

@@ -52,10 +52,7 @@ _NO_LESSONS = '{"tags": [], "add": []}'
 
 
 class Tour:
-    """A `ChatModel` that follows the lines of the newest message, one call per request.
-
-    Its usage is estimated at four characters a token; its cost is 0.
-    """
+    """Follows the lines of the newest message, one call per request; estimates usage at four characters a token."""
 
     name = "demo"
     profile = Profile(32_000, 4_096, offline=True, estimates=True)

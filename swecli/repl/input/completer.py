@@ -28,14 +28,11 @@ class CommandSource(Protocol):
 
     async def commands(self) -> Sequence[_Command]: ...
 
-    async def values(self, name: str) -> Sequence[tuple[str, str]]: ...
+    async def values(self, name: str) -> Sequence[tuple[str, str]]: ...  # value and description of each argument
 
 
 class LineCompleter(Completer):
-    """Completes a line asynchronously, so that slow sources never block a key press.
-
-    `source` returns the commands, and (value, description) of the arguments of a command.
-    """
+    """Completes a line asynchronously, so that slow sources never block a key press."""
 
     def __init__(self, source: CommandSource, files: FileIndex) -> None:
         self._source, self._files = source, files

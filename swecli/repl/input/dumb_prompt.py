@@ -86,21 +86,14 @@ class DumbPrompt:
         self._output.write_raw(text)
         self._output.flush()
 
-    def echo(self, line: str) -> None:
-        """Do nothing: the terminal has echoed the line."""
-
     def close_output(self) -> None:
         """Print an empty line after the output of a line."""
         self.write("\n")
 
-    def notify(self, message: str) -> None:
-        """Do nothing: the terminal could print the control sequence."""
+    def _ignore(self, *_: object) -> None:
+        """Do nothing: the terminal echoes lines itself, may print control sequences, and cannot remove text."""
 
-    def show_live(self, lines: Sequence[str]) -> None:
-        """Do nothing: printed lines cannot be removed."""
-
-    def redraw(self) -> None:
-        """Do nothing."""
+    echo = notify = show_live = redraw = _ignore
 
     async def choose(
         self, title: str, options: Sequence[Option], details: Sequence[Sequence[str]] = (), *, guarded: bool = False

@@ -6,12 +6,12 @@ import asyncio
 import os
 import shlex
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from prompt_toolkit.application import get_app
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import DEFAULT_BUFFER
-from prompt_toolkit.filters import Condition, completion_is_selected, has_completions, has_focus, vi_insert_mode
+from prompt_toolkit.filters import Condition, Filter, completion_is_selected, has_completions, has_focus, vi_insert_mode
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
@@ -28,32 +28,36 @@ _EDITORS = ("editor", "nano", "pico", "vi", "emacs")
 def make_keys(program: Program, pastes: Pastes, environ: Mapping[str, str]) -> KeyBindings:
     """Return the bindings; they override prompt-toolkit's own."""
     keys = KeyBindings()
-    _add_line_keys(keys)
+    _add_enter_keys(keys)
     _add_paste_keys(keys, program, pastes, environ)
-    _add_queue_keys(keys, program)
     _add_stop_keys(keys, program)
+    is_working, has_queue = Condition(lambda: program.working), Condition(lambda: bool(program.queue))
+    is_held, is_escape = Condition(lambda: program.queue.held), _TYPING & ~has_completions & ~vi_insert_mode
+    simple_keys: list[tuple[tuple[str, ...], Filter | bool, Callable[[KeyPressEvent], None]]] = [
+        (("s-tab",), _TYPING & ~has_completions, lambda _: program.cycle_mode()),
+        (("c-o",), _TYPING, lambda _: program.expand_last()),
+        (("c-z",), True, lambda event: event.app.suspend_to_background()),
+        (("c-@",), True, lambda _: None),  # NUL, Ctrl+Space: a selection, which the next letter would replace
+        (("escape",), _TYPING & has_completions, lambda event: event.app.current_buffer.cancel_completion()),
+        (("escape",), is_escape & is_working, lambda _: program.interrupt()),
+        (("escape", "escape"), is_escape & _EMPTY & ~is_working, lambda _: program.submit("/rewind")),
+        (("escape", "enter"), _TYPING, lambda event: event.app.current_buffer.insert_text("\n")),
+        (("c-j",), _TYPING, lambda event: event.app.current_buffer.insert_text("\n")),
+        (("enter",), _TYPING & _EMPTY & is_held, lambda _: program.queue.release()),
+    ]
+    for sequence, condition, handler in simple_keys:
+        keys.add(*sequence, filter=condition)(handler)
 
-    @keys.add("s-tab", filter=_TYPING & ~has_completions)
-    def next_mode(event: KeyPressEvent) -> None:
-        program.cycle_mode()
+    @keys.add("up", filter=_TYPING & _EMPTY & has_queue)
+    def edit_queued(event: KeyPressEvent) -> None:
+        event.app.current_buffer.document = Document(program.queue.pop_newest() or "")
 
-    idle = _EMPTY & Condition(lambda: not program.working)
-
-    @keys.add("escape", "escape", filter=_TYPING & idle & ~has_completions & ~vi_insert_mode)
-    def rewind(event: KeyPressEvent) -> None:
-        program.submit("/rewind")
-
-    @keys.add("c-o", filter=_TYPING)
-    def expand(event: KeyPressEvent) -> None:
-        program.expand_last()
-
-    @keys.add("c-@")
-    def ignore(event: KeyPressEvent) -> None:
-        """Ignore NUL and Ctrl+Space: they would start a selection, which the next letter replaces."""
-
-    @keys.add("c-z")
-    def suspend(event: KeyPressEvent) -> None:
-        event.app.suspend_to_background()
+    @keys.add("c-t", filter=_TYPING & ~_EMPTY)
+    def steer(event: KeyPressEvent) -> None:
+        buffer, text = event.app.current_buffer, event.app.current_buffer.text
+        buffer.append_to_history()
+        buffer.reset()
+        program.steer(text)
 
     @keys.add("c-g", filter=_TYPING)
     async def edit(event: KeyPressEvent) -> None:
@@ -69,7 +73,7 @@ def make_keys(program: Program, pastes: Pastes, environ: Mapping[str, str]) -> K
 
 
 def _add_stop_keys(keys: KeyBindings, program: Program) -> None:
-    """Ctrl+C clears the draft, else the queue, else interrupts; Esc interrupts; Ctrl+D quits."""
+    """Ctrl+C clears the draft, else the queue, else interrupts or quits; Ctrl+D quits."""
 
     def confirm_quit(key: str, consequence: str = "") -> None:
         hint = f"Press {key} again to quit{consequence}"
@@ -101,33 +105,8 @@ def _add_stop_keys(keys: KeyBindings, program: Program) -> None:
         else:
             program.quit()
 
-    @keys.add("escape", filter=_TYPING & has_completions)
-    def close_menu(event: KeyPressEvent) -> None:
-        event.app.current_buffer.cancel_completion()
 
-    @keys.add("escape", filter=_TYPING & ~has_completions & ~vi_insert_mode & Condition(lambda: program.working))
-    def interrupt(event: KeyPressEvent) -> None:
-        program.interrupt()
-
-
-def _add_queue_keys(keys: KeyBindings, program: Program) -> None:
-    @keys.add("up", filter=_TYPING & _EMPTY & Condition(lambda: bool(program.queue)))
-    def edit_queued(event: KeyPressEvent) -> None:
-        event.app.current_buffer.document = Document(program.queue.pop_newest() or "")
-
-    @keys.add("enter", filter=_TYPING & _EMPTY & Condition(lambda: program.queue.held))
-    def release(event: KeyPressEvent) -> None:
-        program.queue.release()
-
-    @keys.add("c-t", filter=_TYPING & ~_EMPTY)
-    def steer(event: KeyPressEvent) -> None:
-        buffer, text = event.app.current_buffer, event.app.current_buffer.text
-        buffer.append_to_history()
-        buffer.reset()
-        program.steer(text)
-
-
-def _add_line_keys(keys: KeyBindings) -> None:
+def _add_enter_keys(keys: KeyBindings) -> None:
     @keys.add("enter", filter=_TYPING)
     def send(event: KeyPressEvent) -> None:
         buffer = event.app.current_buffer
@@ -146,11 +125,6 @@ def _add_line_keys(keys: KeyBindings) -> None:
             buffer.validate_and_handle()
         elif not buffer.document.text_before_cursor.endswith("/"):
             buffer.insert_text(" ")
-
-    @keys.add("escape", "enter", filter=_TYPING)
-    @keys.add("c-j", filter=_TYPING)
-    def new_line(event: KeyPressEvent) -> None:
-        event.app.current_buffer.insert_text("\n")
 
 
 def _add_paste_keys(keys: KeyBindings, program: Program, pastes: Pastes, environ: Mapping[str, str]) -> None:

@@ -63,10 +63,7 @@ class Pastes:
 
 
 def parse_picture_path(text: str) -> Path | None:
-    """Return the path if the text is nothing but a picture's path: quoted, escaped or a file URL; else None.
-
-    Terminals paste it like that when a file is dropped on them.
-    """
+    """Return the path of a picture dropped on the terminal, pasted quoted, escaped or as a file URL; else None."""
     # late: the first prompt has no pictures
     from swecli.context.pictures import is_picture  # noqa: PLC0415
 
@@ -79,10 +76,7 @@ def parse_picture_path(text: str) -> Path | None:
 
 
 def save_clipboard_picture(folder: Path) -> Path:
-    """Save the clipboard's picture in `folder`, named by its hash, and delete those of the day before.
-
-    Raises BadInput if there is no picture, no program that prints it, or it cannot be written.
-    """
+    """Save the clipboard's picture in `folder`, named by its hash. Raises BadInput if it cannot be read or written."""
     commands = [command for command in _CLIPBOARD_COMMANDS if shutil.which(command[0])]
     if not commands:
         raise BadInput(

@@ -1,7 +1,6 @@
 """The input line: one inline prompt-toolkit application that runs from start to exit.
 
-From top to bottom: live lines, a question, the queue, the input line, its completion menu, the footer. Everything else
-is printed above it, into the terminal's scrollback.
+From top to bottom: live lines, a question, the queue, the input line, its completion menu, the footer.
 """
 
 from __future__ import annotations
@@ -21,18 +20,9 @@ from prompt_toolkit.filters import has_focus
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
 from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import merge_key_bindings
-from prompt_toolkit.layout import (
-    AnyContainer,
-    BufferControl,
-    Dimension,
-    HSplit,
-    Layout,
-    VerticalAlign,
-    Window,
-)
+from prompt_toolkit.layout import BufferControl, Dimension, HSplit, Layout, VerticalAlign, Window
 from prompt_toolkit.layout.menus import CompletionsMenu
 from prompt_toolkit.output import ColorDepth, Output
-from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
 from prompt_toolkit.widgets import SearchToolbar
 
@@ -40,14 +30,7 @@ from swecli.repl.input.completer import CommandSource, FileIndex, LineCompleter
 from swecli.repl.input.history import LineHistory
 from swecli.repl.input.keys import make_keys
 from swecli.repl.input.question import Option, Picker, Question, make_answer_keys
-from swecli.repl.input.terminal import (
-    COLOR_STYLES,
-    PLAIN_STYLES,
-    BufferedOutput,
-    InlineApplication,
-    PasteInput,
-    make_rows,
-)
+from swecli.repl.input.terminal import BufferedOutput, InlineApplication, PasteInput, make_rows, make_style
 from swecli.repl.program import LineQueue, Program
 from swecli.repl.render.formatting import sanitize
 from swecli.repl.render.terminal_features import (
@@ -70,10 +53,7 @@ _MIN_ROWS_FOR_FOOTER = 4
 
 
 class PromptLine:
-    """The input line and what is shown around it.
-
-    `footer` renders the footer for a width in columns; `keyboard` and `output` replace the terminal.
-    """
+    """The input line; `footer` renders for a width in columns, `keyboard` and `output` replace the terminal."""
 
     def __init__(
         self,
@@ -107,7 +87,7 @@ class PromptLine:
         self.app = InlineApplication(
             self._layout(),
             key_bindings=merge_key_bindings([make_keys(program, self.history.pastes, environ), make_answer_keys(self)]),
-            style=Style.from_dict(COLOR_STYLES if self.color else PLAIN_STYLES),
+            style=make_style(self.color),
             color_depth=None if self.color else ColorDepth.DEPTH_1_BIT,
             editing_mode=EditingMode.VI if settings.editing_mode == "vi" else EditingMode.EMACS,
             erase_when_done=True,
@@ -261,14 +241,14 @@ class PromptLine:
             dont_extend_height=True,
             get_line_prefix=lambda number, wrapped: [("", "  ")] if number or wrapped else [("class:mark", _MARK)],
         )
-        rows: list[AnyContainer] = [
-            make_rows(self._lines_above),
-            line,
-            search,
-            CompletionsMenu(max_height=_MENU_ROWS, scroll_offset=1, extra_filter=has_focus(DEFAULT_BUFFER)),
-            make_rows(lambda: [[*self._footer(self.size[0])]] if self.size[1] >= _MIN_ROWS_FOR_FOOTER else []),
-        ]
-        return Layout(HSplit(rows, window_too_small=Window(), align=VerticalAlign.TOP), focused_element=line)
+        menu = CompletionsMenu(max_height=_MENU_ROWS, scroll_offset=1, extra_filter=has_focus(DEFAULT_BUFFER))
+        footer = make_rows(lambda: [[*self._footer(self.size[0])]] if self.size[1] >= _MIN_ROWS_FOR_FOOTER else [])
+        rows = HSplit(
+            [make_rows(self._lines_above), line, search, menu, footer],
+            window_too_small=Window(),
+            align=VerticalAlign.TOP,
+        )
+        return Layout(rows, focused_element=line)
 
     def _line_rows(self) -> int:
         """Return the rows of the input line, at most half of the screen."""

@@ -158,10 +158,7 @@ class Question:
 
 
 class Picker(Question):
-    """A question whose options are filtered by the typed words, in their labels and `details`.
-
-    `result` is an index into all options, or None.
-    """
+    """A question whose options are filtered by typed words; `result` is an index into all options, or None."""
 
     def __init__(self, title: str, options: Sequence[Option], details: Sequence[Sequence[str]]) -> None:
         super().__init__(title, options)

@@ -15,6 +15,7 @@ from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import ConditionalContainer, Dimension, FormattedTextControl, Window
 from prompt_toolkit.output.vt100 import Vt100_Output
+from prompt_toolkit.styles import Style
 
 from swecli.repl.render.terminal_features import Theme
 
@@ -56,10 +57,7 @@ class BufferedOutput(Vt100_Output):
 
 
 class PasteInput(Vt100Input):
-    """Collects pastes in linear time (prompt-toolkit's parser is quadratic: 30 s for 10 MB).
-
-    `theme` strips the terminal's replies from the keys.
-    """
+    """Reads pastes in linear time (prompt-toolkit: 30 s for 10 MB), and strips the replies to queries of `theme`."""
 
     theme = Theme("dark", {})
     _chunks: list[str] | None = None  # of an unfinished paste
@@ -202,7 +200,7 @@ def make_rows(lines: Callable[[], Sequence[StyleAndTextTuples]]) -> ConditionalC
     return ConditionalContainer(window, filter=Condition(lambda: bool(lines())))
 
 
-COLOR_STYLES = {
+_COLOR_STYLES = {
     "mark": "bold ansicyan",
     "title": "bold",
     "selected": "bold ansicyan",
@@ -221,4 +219,9 @@ COLOR_STYLES = {
     "scrollbar.background": "bg:default",
     "scrollbar.button": "bg:ansibrightblack",
 }
-PLAIN_STYLES = {"completion-menu.completion.current": "reverse", "selected": "bold"}
+_PLAIN_STYLES = {"completion-menu.completion.current": "reverse", "selected": "bold"}
+
+
+def make_style(color: bool) -> Style:
+    """Return the styles of the input line and of what is shown around it."""
+    return Style.from_dict(_COLOR_STYLES if color else _PLAIN_STYLES)

@@ -46,10 +46,7 @@ def render_turn_end(event: TurnFinished) -> RenderableType:
 
 
 def render_playbook_update(event: PlaybookUpdated) -> RenderableType | None:
-    """Render a playbook change and its cost in one line; None if nothing changed.
-
-    Rejected proposals are shown if the user made them; those of a model are in the log only.
-    """
+    """Render a playbook change and its cost in one line; None for none and for rejected proposals of a model."""
     lines = [sanitize(line, keep_newlines=False).strip() for line in event.lines]
     lines += [] if event.tokens else [f"rejected: {one_line(line)}" for line in event.refused]
     if not lines:

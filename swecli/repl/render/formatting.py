@@ -99,10 +99,7 @@ def sanitize(text: str, keep_newlines: bool = True) -> str:
 
 
 def escape_invisible(text: str) -> str:
-    """Escape every control, invisible or unusual space character as `<U+202E>`, except tabs and newlines.
-
-    For calls that the user approves: nothing is removed, so nothing can hide.
-    """
+    """Escape every control, invisible or unusual space character, except tabs and newlines, as `<U+202E>`."""
     return _ESCAPABLE.sub(lambda match: f"<U+{ord(match[0]):04X}>", text.replace("\r\n", "\n"))
 
 

@@ -1,7 +1,4 @@
-"""Render Markdown: markdown-it tokens, block by block, as rich renderables.
-
-HTML is shown as text and links show their address; no input is omitted.
-"""
+"""Render Markdown as rich renderables, block by block; HTML is shown as text, and links show their address."""
 
 from __future__ import annotations
 
@@ -25,10 +22,7 @@ _MIN_WIDTH = 12  # columns below which content is not indented
 
 @dataclass(frozen=True, slots=True)
 class Prefixed:
-    """`content` with `first` before its first line and `rest` before the others, wrapped to the remaining width.
-
-    Both have `end=""` and carry their styles in spans.
-    """
+    """`content` with `first` before its first line and `rest` before the others; both have `end=""`."""
 
     content: RenderableType
     first: Text
@@ -63,10 +57,7 @@ _RULE_WIDTH = 40
 
 
 def _make_parser() -> MarkdownIt:
-    """Return a parser for CommonMark with tables and strikethrough, without HTML and link definitions.
-
-    Blocks are printed as they are streamed, before a definition could follow.
-    """
+    """Return a parser for CommonMark with tables and strikethrough, without HTML and (later) link definitions."""
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 60}).enable(["table", "strikethrough"])
     return parser.disable(["reference", "html_block", "html_inline"])
 

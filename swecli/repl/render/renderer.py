@@ -10,21 +10,7 @@ from contextlib import suppress
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from swecli.models.events import (
-    ContextReduced,
-    Event,
-    Notice,
-    ReasoningDelta,
-    StepRetried,
-    StepStarted,
-    TextDelta,
-    ToolFinished,
-    ToolProgress,
-    ToolStarted,
-    TurnFailed,
-    TurnFinished,
-    WindowApplied,
-)
+from swecli.models import events
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed, describe_event
 from swecli.models.message import AskRequest, Decision
 from swecli.models.review_events import ReviewEvent
@@ -35,6 +21,7 @@ from swecli.repl.render.markdown import MarkdownStream
 from swecli.repl.render.screen import Screen
 
 _MAX_LIVE_ROWS = 12  # a taller live region would jump, and each key press draws it again
+_MAX_REMARK = 2_000  # characters
 _FRAME_SECONDS = 0.1  # minimum between two drawings of the live region
 
 
@@ -56,7 +43,7 @@ class Renderer:
         self._activity = Activity(clock)
         self._stream: MarkdownStream | None = None
         self._reasoning: Reasoning | None = None
-        self._last_call: ToolFinished | None = None
+        self._last_call: events.ToolFinished | None = None
         self._previewed: set[str] = set()  # ids of calls whose preview was printed
         self._decided_call = ""  # id of the call whose decision was printed last
         self._has_text = False  # the turn has printed text
@@ -77,7 +64,7 @@ class Renderer:
             self._ticker = self._ticker or asyncio.get_running_loop().create_task(self._draw_periodically())
         self.draw(force=True)
 
-    def show(self, event: Event) -> None:
+    def show(self, event: events.Event) -> None:
         """Render one event."""
         print_count = self.screen.print_count
         self._handle(event)
@@ -119,35 +106,36 @@ class Renderer:
         self.draw(force=True)
         return True
 
-    def _handle(self, event: Event) -> None:  # noqa: C901, PLR0912  one case per event
+    def _handle(self, event: events.Event) -> None:  # noqa: C901, PLR0912  one case per event
         match event:
-            case TextDelta():
+            case events.TextDelta():
                 self._append_text(event.text)
-            case ReasoningDelta():
+            case events.ReasoningDelta():
                 self._append_reasoning(event.text)
-            case ToolStarted():
+            case events.ToolStarted():
                 self._finish_streams()
                 self._activity.add_call(event.call.id, event.summary)
-            case ToolProgress():
+            case events.ToolProgress():
                 self._activity.append_output(event.call_id, event.text)
-            case ToolFinished():
+            case events.ToolFinished():
                 self._finish_call(event)
-            case StepStarted():
+            case events.StepStarted():
                 self._finish_streams()
                 self._activity.set_label("Thinking")
-            case TurnFinished():
+            case events.TurnFinished():
                 self._finish_turn(event)
-            case TurnFailed():
+            case events.TurnFailed():
                 self._finish_streams()
                 self._stop_work()
                 self._print_block(None)
                 self.screen.error(event.error, event.hint)
-            case StepRetried() | ContextReduced() | ReflectionFailed() | Notice():
-                if isinstance(event, StepRetried):
+            case ReflectionFailed() | events.Notice(level="warning"):
+                self._print_remark(one_line(describe_event(event), _MAX_REMARK), warn=True)
+            case events.StepRetried() | events.ContextReduced() | events.Notice():
+                if isinstance(event, events.StepRetried):
                     self._finish_streams()
-                warn = isinstance(event, ReflectionFailed) or (isinstance(event, Notice) and event.level == "warning")
-                self._print_remark(one_line(describe_event(event), 2_000), warn=warn)
-            case WindowApplied():
+                self._print_remark(one_line(describe_event(event), _MAX_REMARK))
+            case events.WindowApplied():
                 self._print_remark(event_lines.format_window(event))
             case PlaybookUpdated():
                 self._print_remark(event_lines.render_playbook_update(event))
@@ -172,7 +160,7 @@ class Renderer:
             self._reasoning = Reasoning(self._clock())
         self._reasoning.append(text)
 
-    def _finish_call(self, event: ToolFinished) -> None:
+    def _finish_call(self, event: events.ToolFinished) -> None:
         self._finish_streams()
         self._activity.running.pop(event.call.id, None)
         self._activity.set_label("Working")
@@ -189,7 +177,7 @@ class Renderer:
         if result is not None:
             self.screen.print(result)
 
-    def _finish_turn(self, event: TurnFinished) -> None:
+    def _finish_turn(self, event: events.TurnFinished) -> None:
         self._finish_streams()
         self._stop_work()
         if event.text.strip() and not self._has_text:

@@ -54,15 +54,12 @@ class _Surface(Protocol):
     def write(self, text: str) -> object:
         """Print whole lines."""
 
-    def show_live(self, lines: Sequence[str]) -> None:
+    def show_live(self, lines: Sequence[str], /) -> None:
         """Replace the lines of the live region; [] removes them."""
 
 
 class Screen:
-    """Prints renderables above `surface`, with escape codes if `color`.
-
-    Names of changed files become links to paths below `link_root`; None: no links.
-    """
+    """Prints above `surface`; `color` allows escape codes, and `link_root` links of changed files to paths below it."""
 
     def __init__(self, surface: _Surface, color: bool, link_root: Path | None = None) -> None:
         self.color, self.link_root = color, link_root

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Group, RenderableType
@@ -94,6 +94,7 @@ _DIFF_LINES = 24
 _MAX_CHARS = 300  # characters of one line in a folded result
 MAX_EXPANDED_CHARS = 20_000  # characters of one line in an expanded result
 _TOOL_LINES = {"todo": 20}  # tools whose results are short and shown whole
+_INDENT = "  └ "
 _EXPAND_HINT = "Ctrl+O to expand"
 _SLOW_MS = 1_000
 
@@ -139,18 +140,17 @@ def render_result(
         lines.append(render_diff(result.for_user.body, max_rows=_DIFF_LINES))
     if not lines and not has_head:
         lines.append(Text("done", style="quiet"))
-    return _under_head(lines)
+    return prefixed(Group(*lines), _INDENT, "quiet") if lines else None
 
 
 def render_expanded(summary: str, call: ToolCall, result: ToolResult) -> RenderableType:
     """Render a call with its whole diff, or its whole output as the model received it."""
     if result.for_user.kind == "diff":
-        lines = [render_diff(result.for_user.body)]
+        body = render_diff(result.for_user.body)
     else:
-        output = sanitize(result.for_model).rstrip("\n").split("\n")
-        lines = [_render_line(line, MAX_EXPANDED_CHARS, "") for line in output]
-    parts = [render_head(summary, call_style(result), call), _under_head(lines)]
-    return Group(*(part for part in parts if part is not None))
+        lines = sanitize(result.for_model).rstrip("\n").split("\n")
+        body = Group(*(_render_line(line, MAX_EXPANDED_CHARS, "") for line in lines))
+    return Group(render_head(summary, call_style(result), call), prefixed(body, _INDENT, "quiet"))
 
 
 def render_approval(request: AskRequest) -> RenderableType:
@@ -221,7 +221,3 @@ def _folded_output(call: ToolCall, result: ToolResult) -> list[RenderableType]:
 
 def _more(hidden: int) -> Text:
     return Text(f"… {hidden:,} more lines ({_EXPAND_HINT})", style="quiet")
-
-
-def _under_head(lines: Sequence[RenderableType]) -> RenderableType | None:
-    return prefixed(Group(*lines), "  └ ", "quiet") if lines else None
