@@ -56,7 +56,7 @@ def _take_up(sessions: SessionManager, session: str, counter: TokenCounter) -> o
 def _built(session: Session, counter: TokenCounter) -> object:
     """As each turn does it: with every part weighed."""
     begins = next_opening(session, QUERY, OpeningConditions(), past_request(session), counter)
-    given = RequestInput(session, QUERY, QUERY, HeadParts("Be brief."), ("the day is fine",), begins)
+    given = RequestInput(session, QUERY, HeadParts("Be brief."), ("the day is fine",), begins)
     return build_request(given, counter)
 
 

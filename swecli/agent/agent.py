@@ -152,10 +152,9 @@ class Agent:
             await inner.jobs.close()
         if not isinstance(event, TurnFinished):
             raise ToolError(f"The task failed: {event.error if isinstance(event, TurnFailed) else 'it did not start'}")
-        session, early = child.sessions.current_session, "" if event.reason == "done" else f" · ended by {event.reason}"
-        title = (
-            f"{event.steps} {'step' if event.steps == 1 else 'steps'}{early} · session {session.id if session else ''}"
-        )
+        session, early = sessions.current_session, "" if event.reason == "done" else f" · ended by {event.reason}"
+        steps = f"{event.steps} {'step' if event.steps == 1 else 'steps'}"
+        title = f"{steps}{early} · session {session.id if session else ''}"
         text = f"{event.text or '(no answer)'}" + (f"\n[It was not finished: {event.reason}.]" if early else "")
         return ToolResult(not early, text, Display(title, event.text))
 

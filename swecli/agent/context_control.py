@@ -24,8 +24,8 @@ _HOLD = 1.1  # growth of a request after an undo before an optional reduction ma
 
 @dataclass(frozen=True, slots=True)
 class _ReductionPlan:
-    """The next reduction: the rung, when it happens, the turns (`T3`) or call ids that it removes, and the request's
-    tokens before and after it (None: not known yet)."""
+    """The next reduction: its rung, when it happens, the turns (`T3`) or call ids that it removes, and the request's
+    tokens before and after (None: unknown)."""
 
     how: str
     when: str
@@ -38,9 +38,9 @@ class _ReductionPlan:
 class _Meter:
     """Token counts of the next request.
 
-    `parts` are in the order of the request; with `residual` they sum up to `total`, which is scaled to the provider's
-    count. `counted` and `provider` are our and the provider's count of the last request, 0 before it. `limit` is None
-    if the model's window is unknown; reductions begin at `threshold`; `cached` is the part that was sent before."""
+    `parts` and `residual` sum up to `total`, which is scaled to the provider's count. `counted` and `provider` are our
+    and the provider's count of the last request, 0 before it. `limit` is None if the model's window is unknown;
+    reductions begin at `threshold`; `cached` is the part that was sent before."""
 
     parts: tuple[tuple[str, int], ...]
     residual: int
@@ -62,8 +62,8 @@ class _Meter:
 
 @dataclass(frozen=True, slots=True)
 class _WindowPreview:
-    """The effect of another window: the next request's tokens before and after, tools included; the names of the turns
-    that leave the request and that return to it; the first and last interaction in the window."""
+    """The effect of another window: the next request's tokens before and after, tools included; the turns that leave it
+    and that return; the first and last interaction in the window."""
 
     before: int
     after: int
@@ -141,18 +141,15 @@ class ContextControl:
             changed = (message for message in keyed if key_of(message) not in same)
             names = tuple(dict.fromkeys(str(m.get("tool_call_id") or f"T{interaction_of(m)}") for m in changed))
             return _ReductionPlan(found.how, when, names, tokens, found.after)
-        return self._window_plan(session, epoch.first, tokens)
-
-    def _window_plan(self, session: Session, first: int, now: int) -> _ReductionPlan:
-        conditions = self._agent.builder.conditions(session, self._agent.model)
+        conditions = agent.builder.conditions(session, agent.model)
         spec = resolve_window(session.window, conditions=conditions)
         if spec.mode == "full":
             when = "the window is full; old results go when the request reaches its threshold"
-            return _ReductionPlan("window", when, (), now)
-        full = max(first + max_held(spec, conditions), session.context.hold_turns)
+            return _ReductionPlan("window", when, (), tokens)
+        full = max(epoch.first + max_held(spec, conditions), session.context.hold_turns)
         left = full - session.interactions
         when = f"after {left} more {'turn' if left == 1 else 'turns'}, or earlier after a long pause"
-        return _ReductionPlan("window", when, _unpinned(session, first, full - spec.size + 1), now)
+        return _ReductionPlan("window", when, _unpinned(session, epoch.first, full - spec.size + 1), tokens)
 
     def preview(self, spec: WindowSpec | None = None) -> _WindowPreview:
         """Compare the next request with the one under another window (None: no change). Nothing is stored."""
@@ -167,9 +164,9 @@ class ContextControl:
         return _WindowPreview(before, after, leaves, returns, *requests[1].window)
 
     def why(self, text: str) -> list[dict[str, Any]]:
-        """Find a text in this session, newest first. Returns JSON values: turn, where, excerpt; whether it is `sent`
-        word for word in the next request, otherwise `by` which reduction it was removed, and the command that brings it
-        back ("" for none)."""
+        """Find a text in this session, newest first. Returns JSON values: turn, where, excerpt, whether the next
+        request contains it (`sent`), `by` which reduction it was removed, and the command that brings it `back` ("":
+        none)."""
         if not text.strip():
             raise BadInput("/context why needs a text to look for.")
         session = self.session
@@ -193,7 +190,7 @@ class ContextControl:
             self._sessions.load_back_to(1)
             past = self._agent.prepare("", session=replace(session, window=WindowSpec(mode="full"))).request.keyed[:-1]
         effects = await fitter.compact(past, StepPlace(session.interactions + 1, 0, query), wish)
-        if effects is None:
+        if not effects:
             raise BadInput("There is nothing to summarise: no request with earlier turns was made yet.", "Ask first.")
         self._agent.known = fitter.known
         record = TurnRecord(self._sessions, self._agent.counter)

@@ -97,13 +97,11 @@ class ContextFitter:
         counted = self.counter.count_messages(sent) + self._tools_tokens()
         return FittedRequest(request, fitting.messages, final, counted, tuple(fitting.effects), failure)
 
-    async def compact(self, messages: list[ApiMessage], at: StepPlace, wish: str = "") -> tuple[Effect, ...] | None:
-        """Summarise keyed messages now, emphasising the user's `wish`. Returns None if there is nothing to
-        summarise."""
+    async def compact(self, messages: list[ApiMessage], at: StepPlace, wish: str = "") -> tuple[Effect, ...]:
+        """Summarise keyed messages now, emphasising the user's `wish`. Returns () if there is nothing to summarise."""
         fitting = self._start(messages, at)
-        cut = epochs.find_summary_cut(messages, at.interaction, self.session.context.pins)
-        if cut is None:
-            return None
+        if (cut := epochs.find_summary_cut(messages, at.interaction, self.session.context.pins)) is None:
+            return ()
         await self._summarise(fitting, cut, wish)
         if fitting.failure:
             fitting.effects.append(Notice(f"the conversation was not condensed: {fitting.failure}", "warning"))

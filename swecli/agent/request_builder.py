@@ -102,7 +102,7 @@ class RequestBuilder:
         head = self._head(session, selection, opens=opening is not None)
         quoted, interactions = self._find_earlier(session, query.text, opening, model, counter)
         notes = (*environment_notes(self.root, self.clock().astimezone().date()), *quoted)
-        inputs = RequestInput(session, query.text, sent, head, notes, opening, tuple(mentioned.images))
+        inputs = RequestInput(session, sent, head, notes, opening, tuple(mentioned.images))
         request = build_request(inputs, counter)
         notices = (*mentioned.notes, *(self.stale.notices() if self.stale else ()))
         files = tuple(mentioned.files)

@@ -10,7 +10,7 @@ from swecli.context.query import strip_strategy_notes
 from swecli.context.system_message import HeadParts, compose
 from swecli.context.tokens import TokenCounter
 from swecli.context.validate import normalize
-from swecli.models.context import BEGIN, KEY, Edits, Epoch, merge_edits, note_key
+from swecli.models.context import KEY, Edits, Epoch, merge_edits, note_key
 from swecli.models.context import interaction_of as interaction_of_key
 from swecli.models.message import ApiMessage
 from swecli.models.session import Session
@@ -183,10 +183,9 @@ class OpeningConditions:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """A new epoch: its first interaction, its name in the reduction's row, and the reason."""
+    """A new epoch: its first interaction, and the reason."""
 
     first: int
-    how: str
     why: str
 
 
@@ -225,27 +224,27 @@ def next_opening(
     state, epoch, completed = session.context, session.context.epoch, session.completed
     spec = resolve_window(session.window, query, conditions)
     if epoch is None:
-        return Opening(replace(spec, slack=0).first_kept(completed), BEGIN, "the session begins")
+        return Opening(replace(spec, slack=0).first_kept(completed), "the session begins")
     if epoch.spec != str(session.window):  # an epoch begins in any case, so that the new setting is stored
-        return Opening(spec.first_kept(completed, epoch.first), "window", f"the window is {session.window} now")
+        return Opening(spec.first_kept(completed, epoch.first), f"the window is {session.window} now")
     if conditions.reopen:
-        return Opening(epoch.first, "window", conditions.reopen)
+        return Opening(epoch.first, conditions.reopen)
     older = {pin for pin in state.pins if pin < epoch.first}
     if not older <= set(epoch.pins) or any(state.is_edited(pin) for pin in state.pins):
-        return Opening(epoch.first, "window", "a pinned interaction comes back")
+        return Opening(epoch.first, "a pinned interaction comes back")
     if completed < state.hold_turns or spec.mode == "full":
         return None
     held, target = completed - epoch.first + 1, completed - spec.size + 1
     most = max_held(spec, conditions)
     if held > most:
-        return Opening(target, "window", f"more than {most} interactions")
+        return Opening(target, f"more than {most} interactions")
     if held > spec.size and conditions.cold:
-        return Opening(target, "window", "the provider's cache is cold")
+        return Opening(target, "the provider's cache is cold")
     if held > spec.size and conditions.allowed is not None:
         tokens, kept = (
             sum(counter.count_message(message) for message in past[1:] if interaction_of(message) >= first)
             for first in (0, target)
         )
         if tokens * 2 > conditions.allowed and tokens >= kept * 2:  # the provider bills what stays in full again
-            return Opening(target, "window", "it takes half of what is allowed")
+            return Opening(target, "it takes half of what is allowed")
     return None

@@ -14,9 +14,7 @@ from swecli.context.truncate import (
     clear_old_pictures,
     clear_old_results,
     count_kept_results,
-    shrink_answers,
-    shrink_queries,
-    shrink_results,
+    shrink_texts,
     truncate_safely,
 )
 from swecli.context.validate import normalize
@@ -31,10 +29,10 @@ _BATCH, _SUMMARY_BATCH, _SUMMARY_OF_TURNS, LEFT, LEFT_DEEP = 0.2, 0.5, 0.7, 0.75
 CLEAR, TRUNCATE, SHRINK = _RUNGS = ("clear", "truncate", "shrink")
 # What is cut, in this order, and to which lengths: of the user's text first what was pasted, the rest last of all.
 _SHRINKS = (
-    (shrink_queries, CAPS[:3], "earlier queries"),
-    (shrink_results, CAPS, "tool results"),
-    (shrink_answers, CAPS, "the assistant's texts"),
-    (shrink_queries, CAPS[3:], "earlier queries"),
+    ("user", CAPS[:3], "earlier queries"),
+    ("tool", CAPS, "tool results"),
+    ("assistant", CAPS, "the assistant's texts"),
+    ("user", CAPS[3:], "earlier queries"),
 )
 
 
@@ -186,9 +184,9 @@ def _unpinned_versions(messages: list[ApiMessage], rung: str, limits: RequestLim
             yield current, f"{len(messages) - len(current)} old messages left out"
     else:
         named = list[str]()
-        for shrink, caps, name in _SHRINKS:
+        for role, caps, name in _SHRINKS:
             for cap in caps:
-                shorter = shrink(current, cap)
+                shorter = shrink_texts(current, role, cap)
                 if shorter != current:
                     current, named = shorter, named if name in named else [*named, name]
                     yield current, f"{' and '.join(named)} cut to {cap} characters"

@@ -29,13 +29,12 @@ from swecli.models.session import Session
 class RequestInput:
     """All inputs of a request.
 
-    `session` excludes the query's own message and has every interaction of its window loaded; `query` is the text as
-    typed, `enhanced_query` with the contents of its @files; `head` holds the strategies selected for the query; each
-    note is one line appended to the query; `images` are attached to it. With `opening` a new epoch begins, with None
-    the current one continues."""
+    `session` excludes the query's own message and has every interaction of its window loaded; `enhanced_query` is the
+    query with the contents of its @files; `head` holds the strategies selected for the query; each note is one line
+    appended to the query; `images` are attached to it. With `opening` a new epoch begins, with None the current one
+    continues."""
 
     session: Session
-    query: str
     enhanced_query: str
     head: HeadParts
     notes: tuple[str, ...]
@@ -133,9 +132,9 @@ def build_request(inputs: RequestInput, counter: TokenCounter) -> PreparedReques
     query = query | {"content": enhanced} | ({IMAGES: list(inputs.images)} if inputs.images else {})
     messages, opened = normalize_keyed([*past, query]), None
     if opening is not None:
-        before = counter.count_messages(past_request(session)) if opening.how != BEGIN else 0
+        how, before = (BEGIN, 0) if state.epoch is None else ("window", counter.count_messages(past_request(session)))
         after = counter.count_messages(_drop_last_stub(past))
-        opened = Reduction(opening.how, completed + 1, 0, before, after, opening.why, epoch, edits[0])
+        opened = Reduction(how, completed + 1, 0, before, after, opening.why, epoch, edits[0])
     first_before = session.window_start if state.epoch is None else state.epoch.first
     segments = _split_segments(epoch, inputs.head.system_prompt, messages[:-1], counter)
     return PreparedRequest(

@@ -1,10 +1,10 @@
-"""What a project brings along: its AGENTS.md from its root down; and skills, folders with a SKILL.md: the system
-message lists their names and descriptions, a tool reads their texts."""
+"""Loads a project's instruction files (AGENTS.md) and skills: the system message lists names and descriptions of
+skills, a tool reads their texts."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from swecli.config.paths import project_root
@@ -12,18 +12,18 @@ from swecli.config.settings import Start
 from swecli.context.budget import is_lean
 
 _FOLDERS = (".agents/skills", ".claude/skills")
-_MOST = 6_000  # bytes of the list: about 1,500 tokens
-_LONGEST = 400  # characters of a description
-_READ = 65_536  # characters in which front matter is looked for
+_MAX_LIST = 6_000  # bytes: about 1,500 tokens
+_MAX_DESCRIPTION = 400  # characters
+_MAX_READ = 65_536  # characters of a SKILL.md
 _HEAD = (
     "## Skills\nInstructions for certain tasks. When the task at hand is one of them, read it first: skill(name). "
     "The user's words win over them."
 )
 _FRONT = re.compile(r"\ufeff?---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
-_FIELD = re.compile(r"^([\w-]+):(.*(?:\n(?:[ \t].*)?$)*)", re.MULTILINE)  # indented and empty lines go on with it
+_FIELD = re.compile(r"^([\w-]+):(.*(?:\n(?:[ \t].*)?$)*)", re.MULTILINE)  # continued by indented and empty lines
 _BLOCK = re.compile(r"[>|][+-]?(?=\s|\Z)")
 INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md")
-_MOST_INSTRUCTIONS = 32_768  # characters
+_MAX_INSTRUCTIONS = 32_768  # characters
 _TAG = re.compile(r"<(?=\s*/?\s*project_file)", re.IGNORECASE)
 _INSTRUCTIONS_HEAD = (
     "## Project instructions\n"
@@ -33,21 +33,22 @@ _INSTRUCTIONS_HEAD = (
 
 
 @dataclass(frozen=True, slots=True)
-class Instructions:
-    """What a prompt gets, "" for none; the files it was read from; lines the user should see."""
+class Project:
+    """Prompt text ("" for none), notices for the user, the instruction files read, and each skill's SKILL.md by
+    name."""
 
     text: str = ""
-    files: list[Path] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
+    files: list[Path] = field(default_factory=list)
+    skills: dict[str, Path] = field(default_factory=dict)
 
 
-def load_instructions(
-    cwd: Path, *, trusted: bool, trust_hint: str = "To use them, trust this folder.", limit: int = _MOST_INSTRUCTIONS
-) -> Instructions:
-    """Read the chain of instruction files for a working directory: from the nearest one with a `.git` down to `cwd`
-    (only `cwd` where there is none), in each AGENTS.md, or CLAUDE.md where there is none. Never raises for a file.
-    Without `trusted` nothing is read but named in a notice, ending with `trust_hint`. Of `limit` characters in all the
-    nearest files get their share first; what is cut is marked in the text and in a notice."""
+def load_instructions(cwd: Path, *, trusted: bool, limit: int = _MAX_INSTRUCTIONS) -> Project:
+    """Read the instruction files for a working directory: AGENTS.md, or else CLAUDE.md, in each folder from the nearest
+    one with a `.git` down to `cwd`, or in `cwd` alone. Never raises for a file.
+
+    If the folder is not `trusted` the files are only named in a notice. `limit` is the total in characters: the nearest
+    files are read first, truncation is marked in the text and in a notice."""
     cwd = cwd.resolve()
     root = project_root(cwd)
     folders = [folder for folder in (cwd, *cwd.parents) if folder.is_relative_to(root)][::-1]
@@ -55,8 +56,8 @@ def load_instructions(
     found = [path for path in chain if path]  # one per directory
     if not trusted:
         listed = ", ".join(str(path.relative_to(root)) for path in found)
-        notice = f"Project instructions ({listed}) are not read: this folder is not trusted. {trust_hint}"
-        return Instructions(notices=[notice] if found else [])
+        notice = f"Project instructions ({listed}) are not read: this folder is not trusted. Run /trust to use them."
+        return Project(notices=[notice] if found else [])
     parts: list[str] = []
     notices: list[str] = []
     used: list[Path] = []
@@ -69,12 +70,12 @@ def load_instructions(
             used.append(path)
             parts.append(f'<project_file path="{name}">\n{_TAG.sub("‹", text)}\n</project_file>')
     if not parts:
-        return Instructions(notices=notices[::-1])
-    return Instructions("\n".join([_INSTRUCTIONS_HEAD, *parts[::-1]]), used[::-1], notices[::-1])
+        return Project(notices=notices[::-1])
+    return Project("\n".join([_INSTRUCTIONS_HEAD, *parts[::-1]]), notices[::-1], used[::-1])
 
 
 def _read_within(path: Path, root: Path, limit: int) -> tuple[str, str]:
-    """A file's text within `limit` characters, and what the user should know about it, or ""."""
+    """Return a file's text within `limit` characters, and a notice or ""."""
     if not path.resolve().is_relative_to(root):
         return "", "not read: it is a link that leads out of the repository"
     try:
@@ -91,27 +92,18 @@ def _read_within(path: Path, root: Path, limit: int) -> tuple[str, str]:
     return f"{kept}\n[Cut here: the file is longer.]", f"only the first {limit:,} characters of {size:,} bytes are used"
 
 
-@dataclass(frozen=True, slots=True)
-class Project:
-    """Prompt text, "" for none; each skill's SKILL.md by name; lines for the user."""
-
-    text: str = ""
-    skills: dict[str, Path] = field(default_factory=dict)
-    notices: list[str] = field(default_factory=list)
-
-
 def load_project(start: Start, *, trusted: bool, window: int | None) -> Project:
-    """Read instruction files and skills; no skills for a model whose `window` has no room for their tool. Never raises
-    for a file."""
-    own = load_instructions(start.cwd, trusted=trusted, trust_hint="Run /trust to use it.")
+    """Read instruction files and skills; no skills if the model's `window` has no room for their tool. Never raises for
+    a file."""
+    own = load_instructions(start.cwd, trusted=trusted)
     found = Project() if is_lean(window) else find_skills(start, trusted=trusted)
     text = "\n\n".join(part for part in (own.text, found.text) if part)
-    return Project(text, found.skills, own.notices + found.notices)
+    return Project(text, own.notices + found.notices, own.files, found.skills)
 
 
 def front_matter(text: str) -> tuple[dict[str, str], str]:
-    """The fields between the `---` lines a text begins with, each on one line, and what comes after; none where it does
-    not begin so."""
+    """Parse the fields between the `---` lines at the start of a text. Returns them with one-line values, and the rest
+    of the text; no fields if there is no front matter."""
     front = _FRONT.match(text)
     if front is None:
         return {}, text
@@ -120,8 +112,8 @@ def front_matter(text: str) -> tuple[dict[str, str], str]:
 
 
 def find_skills(start: Start, *, trusted: bool) -> Project:
-    """The user's own skills, and those of the project where it is `trusted`. The first of a name counts. Never raises
-    for a file: what is not used is named in a notice."""
+    """Find the user's own skills, and the project's if it is `trusted`. The first of a name is used. Never raises for a
+    file: those that are not used are named in a notice."""
     root, home = project_root(start.cwd), Path(start.environ.get("HOME") or "/")
     own = [start.paths.config / "skills", *(home / name for name in _FOLDERS)]
     theirs = [file for name in _FOLDERS for file in sorted((root / name).glob("*/SKILL.md"))]
@@ -132,32 +124,32 @@ def find_skills(start: Start, *, trusted: bool) -> Project:
     for file in [*(file for folder in own for file in sorted(folder.glob("*/SKILL.md"))), *theirs]:
         shown = str(file.relative_to(root)) if file in theirs else f"{file}".replace(f"{home}/", "~/", 1)
         try:
-            name, line = _described(file, root if file in theirs else None)
-        except (OSError, RuntimeError, ValueError) as error:  # a circle of links is a RuntimeError
+            name, line = _parse_skill(file, root if file in theirs else None)
+        except (OSError, RuntimeError, ValueError) as error:  # circular links raise RuntimeError
             found.notices.append(f"{shown} is not used: {getattr(error, 'strerror', None) or error}")
             continue
         if found.skills.setdefault(name, file) == file:
             lines.append(line)
         elif not found.skills[name].samefile(file):
             found.notices.append(f"{shown} is not used: {found.skills[name].parent} has the same name {name}")
-    kept = [line for at, line in enumerate(lines) if len("\n".join(lines[: at + 1]).encode()) <= _MOST]
+    kept = [line for at, line in enumerate(lines) if len("\n".join(lines[: at + 1]).encode()) <= _MAX_LIST]
     if len(kept) < len(lines):
         names = ", ".join(list(found.skills)[len(kept) :])
         found.notices.append(f"the list of skills is full: the model does not see {names}. Shorten descriptions")
-    return Project("\n".join([_HEAD, *kept]) if kept else "", found.skills, found.notices)
+    return replace(found, text="\n".join([_HEAD, *kept]) if kept else "")
 
 
-def _described(file: Path, top: Path | None) -> tuple[str, str]:
-    """A skill's name and its line in the list; `top` is the folder that no link may lead out of. Raises OSError,
-    RuntimeError, and ValueError with what is wrong."""
+def _parse_skill(file: Path, top: Path | None) -> tuple[str, str]:
+    """Return a skill's name and its line in the list; links may not lead out of `top`. Raises OSError, RuntimeError, or
+    ValueError with the problem."""
     if top is not None and not file.resolve().is_relative_to(top):
         raise ValueError("it is a link that leads out of the project")
     with file.open(encoding="utf-8-sig", errors="replace") as opened:
-        fields, _ = front_matter(opened.read(_READ))
+        fields, _ = front_matter(opened.read(_MAX_READ))
     name, description = fields.get("name", ""), fields.get("description", "")
     if not fields or not name or not description:
         raise ValueError("it does not begin with front matter (`---` lines around name: and description:)")
     if not re.fullmatch(r"[\w-]{1,64}", name):
         raise ValueError(f"its name {name[:80]!r} is more than letters, digits, - and _")
-    cut = description if len(description) <= _LONGEST else f"{description[: _LONGEST - 1]}…"
+    cut = description if len(description) <= _MAX_DESCRIPTION else f"{description[: _MAX_DESCRIPTION - 1]}…"
     return name, f"- {name}: {cut}"

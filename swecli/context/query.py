@@ -22,7 +22,6 @@ if TYPE_CHECKING:  # counting tokens must not load the store
 
 MAX_FILE = 40_000  # characters
 MAX_TOTAL = 120_000
-MAX_MENTIONS = 20
 _MAX_ENTRIES = 200
 _MAX_IMAGES = 20_000_000  # characters of base64 data: services accept no larger request
 _MAX_READ = 8_000_000  # bytes read of one file
@@ -71,9 +70,6 @@ def expand_mentions(query: str, root: Path, room: int = MAX_TOTAL, text_only: st
         if match[0] in seen:
             continue
         seen.add(match[0])
-        if len(blocks) == MAX_MENTIONS:
-            notes.append(f"Only the first {MAX_MENTIONS} mentioned files are sent.")
-            break
         try:
             found = _resolve_mention(match, root)
             if found is None:

@@ -213,26 +213,19 @@ def clear_old_pictures(messages: list[ApiMessage]) -> tuple[list[ApiMessage], in
     return out, sum(len(message[IMAGES]) for message in old.values())
 
 
-def shrink_results(messages: list[ApiMessage], cap: int) -> list[ApiMessage]:
-    """Cut every tool result to `cap` characters."""
-    return [
-        _cut_message(m, cap, _strip_signature(str(m.get("tool_call_id")))) if m["role"] == "tool" else m
-        for m in messages
-    ]
-
-
-def shrink_queries(messages: list[ApiMessage], cap: int) -> list[ApiMessage]:
-    """Cut every user message except the newest to `cap` characters."""
+def shrink_texts(messages: list[ApiMessage], role: str, cap: int) -> list[ApiMessage]:
+    """Cut the texts of one role to `cap` characters: tool results; the assistant's texts and the strings in its calls'
+    arguments; or all user messages except the newest."""
     newest = max((i for i, message in enumerate(messages) if message["role"] == "user"), default=0)
-    return [_cut_message(m, cap) if m["role"] == "user" and i < newest else m for i, m in enumerate(messages)]
-
-
-def shrink_answers(messages: list[ApiMessage], cap: int) -> list[ApiMessage]:
-    """Cut the assistant's texts, and the strings in its calls' arguments, to `cap` characters."""
-    out = [_cut_message(message, cap) if message["role"] == "assistant" else message for message in messages]
-    for i, message in enumerate(out):
-        if message["role"] == "assistant" and (calls := message.get("tool_calls")):
-            out[i] = message | {"tool_calls": [_cut_call(call, cap) for call in calls]}
+    out = list(messages)
+    for i, message in enumerate(messages):
+        if message["role"] != role or (role == "user" and i >= newest):
+            continue
+        if text := message.get("content"):
+            call_id = _strip_signature(str(message.get("tool_call_id") or ""))
+            out[i] = message | {"content": cut_text(text, cap, call_id)}
+        if calls := message.get("tool_calls"):
+            out[i] = out[i] | {"tool_calls": [_cut_call(call, cap) for call in calls]}
     return out
 
 
@@ -255,10 +248,6 @@ def cut_text(text: str, cap: int, name: str = "") -> str:
 def _strip_signature(call_id: str) -> str:
     """Return the id without the signature that some services append, which may have thousands of characters."""
     return call_id.split(SIGNED, 1)[0]
-
-
-def _cut_message(message: ApiMessage, cap: int, name: str = "") -> ApiMessage:
-    return message | {"content": cut_text(message["content"], cap, name)} if message.get("content") else message
 
 
 def _cut_call(call: dict[str, Any], cap: int) -> dict[str, Any]:

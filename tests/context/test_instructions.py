@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.context.project import Instructions, load_instructions
+from swecli.context.project import Project, load_instructions
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def cwd(tmp_path: Path) -> Path:
     return folder
 
 
-def load(cwd: Path, limit: int = 1000) -> Instructions:
+def load(cwd: Path, limit: int = 1000) -> Project:
     return load_instructions(cwd, trusted=True, limit=limit)
 
 
@@ -46,7 +46,7 @@ def test_outside_a_repository_only_the_working_directory_counts(tmp_path: Path) 
     (tmp_path / "AGENTS.md").write_text("above")
     below = tmp_path / "below"
     below.mkdir()
-    assert load(below) == Instructions()
+    assert load(below) == Project()
 
 
 def test_a_worktree_whose_git_is_a_file_is_a_root_too(tmp_path: Path) -> None:
@@ -57,15 +57,15 @@ def test_a_worktree_whose_git_is_a_file_is_a_root_too(tmp_path: Path) -> None:
 
 
 def test_an_untrusted_folder_is_not_read_and_states_how_to_trust(cwd: Path) -> None:
-    found = load_instructions(cwd, trusted=False, trust_hint="Say yes to it.")
+    found = load_instructions(cwd, trusted=False)
     assert (found.text, found.files) == ("", [])
     (notice,) = found.notices
     assert "AGENTS.md, pkg/deep/AGENTS.md" in notice
-    assert notice.endswith("Say yes to it.")
+    assert notice.endswith("Run /trust to use them.")
 
 
 def test_an_untrusted_folder_without_instructions_is_not_mentioned(tmp_path: Path) -> None:
-    assert load_instructions(tmp_path, trusted=False) == Instructions()
+    assert load_instructions(tmp_path, trusted=False) == Project()
 
 
 def test_too_long_a_file_is_cut_with_a_warning(cwd: Path) -> None:

@@ -49,7 +49,7 @@ def prepared(
 ) -> PreparedRequest:
     head = HeadParts("You help.", instructions, tuple(session.playbook.live_bullets()))
     begins = next_opening(session, query, conditions, past_request(session), COUNTER)
-    return build_request(RequestInput(session, query, query, head, notes, begins), COUNTER)
+    return build_request(RequestInput(session, query, head, notes, begins), COUNTER)
 
 
 def go_on(session: Session, ready: PreparedRequest, *answers: ChatMessage) -> None:

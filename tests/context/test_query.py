@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swecli.context.query import MAX_FILE, MAX_MENTIONS, MAX_TOTAL, expand_mentions
+from swecli.context.query import MAX_FILE, MAX_TOTAL, expand_mentions
 
 
 def expand(query: str, root: Path) -> tuple[str, list[str]]:
@@ -144,14 +144,6 @@ def test_all_files_together_have_a_cap(root: Path) -> None:
     text, notes = expand(" ".join(f"@{name}" for name in names), root)
     assert len(text) <= MAX_TOTAL + 1000
     assert len(notes) == 3
-
-
-def test_more_mentions_than_the_cap_are_reported(root: Path) -> None:
-    for n in range(MAX_MENTIONS + 2):
-        (root / f"f{n}").write_text("x")
-    text, notes = expand(" ".join(f"@f{n}" for n in range(MAX_MENTIONS + 2)), root)
-    assert text.count("\nFile ") == MAX_MENTIONS
-    assert len(notes) == 1
 
 
 def test_a_large_directory_lists_its_first_names(root: Path) -> None:

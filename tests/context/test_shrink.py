@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swecli.context.budget import count_characters
-from swecli.context.truncate import clear_old_results, cut_text, shrink_answers, shrink_results
+from swecli.context.truncate import clear_old_results, cut_text, shrink_texts
 from swecli.context.validate import normalize
 from tests.support.histories import Message, call, complaint, legal_histories, result
 
@@ -63,13 +63,13 @@ def test_a_cut_never_makes_a_text_longer(text: str, cap: int, name: str) -> None
 
 
 def test_only_results_over_the_cap_are_cut() -> None:
-    out = shrink_results(working(400, 5000), 500)
+    out = shrink_texts(working(400, 5000), "tool", 500)
     assert [len(m["content"]) for m in out if m["role"] == "tool"] == [400, 500]
 
 
 def test_a_signature_in_an_id_stays_out_of_the_notice() -> None:
     history = [*working(1)[:2], result("call_1__thought__" + "A" * 3000, "x" * 5000)]
-    assert "AAAA" not in shrink_results(history, 500)[-1]["content"]
+    assert "AAAA" not in shrink_texts(history, "tool", 500)[-1]["content"]
 
 
 def test_texts_in_arguments_are_cut_and_stay_an_object() -> None:
@@ -78,7 +78,7 @@ def test_texts_in_arguments_are_cut_and_stay_an_object() -> None:
         {"role": "user", "content": LONG},
         {"role": "assistant", "content": LONG, "tool_calls": [call("a", "write_file", arguments), call("b")]},
     ]
-    out = shrink_answers(history, 500)
+    out = shrink_texts(history, "assistant", 500)
     value = json.loads(out[1]["tool_calls"][0]["function"]["arguments"])
     assert (value["path"], value["n"]) == ("a.py", 3)
     assert len(value["content"]) <= 500
@@ -92,7 +92,7 @@ def test_texts_in_arguments_are_cut_and_stay_an_object() -> None:
 @settings(deadline=None)
 @pytest.mark.slow
 def test_shrinking_keeps_a_history_legal_and_makes_nothing_larger(history: list[Message], cap: int) -> None:
-    out = shrink_answers(shrink_results(history, cap), cap)
+    out = shrink_texts(shrink_texts(history, "tool", cap), "assistant", cap)
     assert complaint(out) == ""
     assert count_characters(out) <= count_characters(history)
 
@@ -101,4 +101,4 @@ def test_arguments_nested_without_end_are_left_alone() -> None:
     arguments = '{"a": ' + "[" * 900 + "]" * 900 + "}"
     message: Message = {"role": "assistant", "content": None, "tool_calls": [call("a", arguments=arguments)]}
     assert complaint([{"role": "user", "content": "go"}, *normalize([message])[1:]]) == ""
-    assert len(shrink_answers([message], 500)) == 1
+    assert len(shrink_texts([message], "assistant", 500)) == 1

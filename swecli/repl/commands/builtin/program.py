@@ -121,7 +121,7 @@ _QUERY = (
 async def memory(ctx: CommandContext, args: str) -> None:
     """Show the instruction files (AGENTS.md) that every request carries, and the skills"""
     runtime = ctx.runtime
-    found = load_instructions(runtime.cwd, trusted=runtime.trusted, trust_hint="run /trust to use them")
+    found = load_instructions(runtime.cwd, trusted=runtime.trusted)
     skills = find_skills(runtime.start, trusted=runtime.trusted)
     rows = [(short_path(path), f"{path.stat().st_size:,} bytes") for path in (*found.files, *skills.skills.values())]
     if rows:
