@@ -156,13 +156,11 @@ class TurnRecord:
 
     def begin(self, turn: Turn) -> tuple[TurnState, list[Event]]:
         """Store the user's message and the epoch that begins with it. Returns the turn's state and events to report."""
-        request, selection, context = turn.request, turn.selection, self.sessions.context
+        request, context = turn.request, self.sessions.context
         size, encoding = self.counter.count(request.enhanced), self.counter.label
         images, sent = list(turn.images) or None, request.enhanced
         message = self.sessions.begin_interaction(turn.query, sent, images=images, tokens=size, encoding=encoding)
         session, number, opened = self.session, message.interaction, request.opened
-        if selection.withheld:
-            self.sessions.playbook.turns.note(session.id, number, withheld=selection.withheld)
         if opened is not None:
             context.add(session, opened)
         context.keep(session, facts_from_query(message.content, number))

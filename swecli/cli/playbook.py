@@ -179,31 +179,29 @@ def _learn(args: argparse.Namespace) -> ActionResult:
         before = sessions.playbook.reflection_cost()
         for line in [] if args.json else skipped:
             print_line(f"skipped: {line}")
-        done: list[tuple[str, int, list[LearningEvent]]] = []
+        turns: list[tuple[str, int]] = []
+        events: list[tuple[str, int, LearningEvent]] = []
 
         async def backfill() -> None:
-            async for name, number, events in learning.backfill(ids, args.epochs):
-                done.append((name, number, events))
-                for line in () if args.json else (line for event in events for line in _lines_of(event)):
+            async for name, number, found in learning.backfill(ids, args.epochs):
+                turns.append((name, number))
+                events.extend((name, number, event) for event in found)
+                for line in () if args.json else (line for event in found for line in _lines_of(event)):
                     print_line(f"{name[:13]} T{number}: {line}")
 
         asyncio.run(backfill())
         after = sessions.playbook.reflection_cost()
-    changed = [event for *_, events in done for event in events if isinstance(event, PlaybookUpdated)]
-    failures = [
-        {"session": name, "turn": number, "reason": event.reason}
-        for name, number, events in done
-        for event in events
-        if isinstance(event, ReflectionFailed)
-    ]
+    changed = [event for *_, event in events if isinstance(event, PlaybookUpdated)]
+    failed = [(*turn, event.reason) for *turn, event in events if isinstance(event, ReflectionFailed)]
+    failures = [{"session": name, "turn": number, "reason": reason} for name, number, reason in failed]
     added, tagged = sum(len(event.added) for event in changed), sum(len(event.tagged) for event in changed)
     cost = None if before.cost is None or after.cost is None else after.cost - before.cost
-    value = {"turns": len(done), "added": added, "tagged": tagged, "failed": len(failures), "failures": failures}
+    value = {"turns": len(turns), "added": added, "tagged": tagged, "failed": len(failures), "failures": failures}
     value |= {"cost": cost, "tokens": after.usage.total - before.usage.total, "left_out": skipped}
     price = "unknown" if cost is None else f"${cost:.4f}"
     totals = f"{added} strategies added, {tagged} tags, {len(failures)} failures, price {price}"
-    failing = [any(isinstance(event, ReflectionFailed) for event in events) for *_, events in done]
-    return ActionResult(value, (f"{len(done)} turns reflected on: {totals}.",), code=1 if done and all(failing) else 0)
+    all_failed = bool(turns) and len({(name, number) for name, number, _ in failed}) == len(turns)
+    return ActionResult(value, (f"{len(turns)} turns reflected on: {totals}.",), code=int(all_failed))
 
 
 def _resolve_sessions(sessions: SessionManager, refs: list[str]) -> tuple[list[str], list[str]]:

@@ -16,6 +16,7 @@ from swecli.store.stems import stem
 
 _INVISIBLE = {"Cc", "Cf", "Co", "Cs", "Cn"}
 _ID = re.compile(r"\[\s*(P-?\d+)\s*\]", re.IGNORECASE)
+_NO_WORD = re.compile(r"[^\w\0]|_")
 _SIMILAR = 0.5  # Jaccard similarity of two texts about the same thing
 _SATURATION, _LENGTH = 1.2, 0.75  # k1 and b of BM25
 _STOP_WORDS = """
@@ -33,19 +34,9 @@ def clean(content: str) -> str:
     return " ".join(text.split())
 
 
-class _WordCharacters(dict[int, str]):
-    """Translation table: characters that are not alphanumeric become spaces; NUL separates texts."""
-
-    def __missing__(self, code: int) -> str:
-        letter = chr(code)
-        return self.setdefault(code, letter if letter.isalnum() else " ")
-
-
-_LETTERS = _WordCharacters({0: "\0"})
-
-
 def _plain(text: str) -> str:
-    return text.lower().translate(_LETTERS)
+    """Replace all but letters, digits and NUL, which separates texts, by spaces."""
+    return _NO_WORD.sub(" ", text.lower())
 
 
 def stems(text: str) -> frozenset[str]:

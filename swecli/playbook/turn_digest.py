@@ -130,16 +130,14 @@ _MOST_LINES = 50
 
 def _normalize_command(command: str) -> str:
     """Remove assignments, wrappers, `cd` and `bin/` folders, so that equal checks have equal keys."""
-    parts = (_strip_wrappers(part) for part in _SPLIT.split(command.strip()))
-    return " ".join(" && ".join(part for part in parts if part and not _CD.match(part)).split())
-
-
-def _strip_wrappers(part: str) -> str:
-    part, before = part.strip().strip("()"), None
-    while before != part:
-        before = part
-        part = _WRAPPER.sub("", _ASSIGNMENT.sub("", part + " ")).strip()
-    return re.sub(r"^\S*/bin/(?=\S)", "", part)
+    kept = []
+    for part in _SPLIT.split(command.strip()):
+        part = part.strip().strip("()")
+        while (shorter := _WRAPPER.sub("", _ASSIGNMENT.sub("", part + " ")).strip()) != part:
+            part = shorter
+        if part and not _CD.match(part):
+            kept.append(re.sub(r"^\S*/bin/(?=\S)", "", part))
+    return " ".join(" && ".join(kept).split())
 
 
 def check_key(call: CallDigest) -> str:

@@ -100,15 +100,12 @@ class StaleStrategies:
 
     workspaces: Workspaces | None = None
     found: dict[str, str] = field(default_factory=dict)
-    _sessions: set[str] = field(default_factory=set)
     _fresh: set[str] = field(default_factory=set)
 
     def find(self, session: Session, bullets: Iterable[Bullet]) -> dict[str, str]:
         """Return the missing anchor of each stale strategy by id. Anchors that never existed do not count: the strategy
-        was added nevertheless. The lookup is deep only for the first request of a resumed session."""
-        deep = bool(self._sessions) and session.id not in self._sessions
-        self._sessions.add(session.id)
-        lookup = self.workspaces.lookup(session, deep=deep) if self.workspaces else None
+        was added nevertheless."""
+        lookup = self.workspaces.lookup(session, deep=False) if self.workspaces else None
         stale: dict[str, str] = {}
         for bullet in bullets if lookup else ():
             if lookup is None or bullet.scope == "user" or bullet.state == "pinned" or bullet.stale:

@@ -182,22 +182,16 @@ def _why(bullet: Bullet, evidence: Sequence[Evidence]) -> str:
 
 
 def _questions(ctx: ActionContext, found: dict[str, str], evidence: dict[str, list[Evidence]]) -> ActionResult:
-    bullets = ctx.session.playbook.bullets
-    value = [
-        {"id": name, "what": bullets[name].state, "why": reason, "content": bullets[name].content}
-        for name, reason in found.items()
-    ]
-    lines = tuple(f"{name} {bullets[name].content} ({reason})" for name, reason in found.items())
-    questions = tuple(
-        Question(
-            f"{name} {bullets[name].content}\n{reason}",
-            ((f"{name} use", "use it in prompts"), (f"{name} remove", "remove it (can be undone)")),
-            tuple(f"because ({item.source}): {item.quote}" for item in evidence[name]),
-        )
-        for name, reason in found.items()
-    )
+    value, lines, questions = list[dict[str, str]](), list[str](), list[Question]()
+    for name, reason in found.items():
+        bullet = ctx.session.playbook.bullets[name]
+        value.append({"id": name, "what": bullet.state, "why": reason, "content": bullet.content})
+        lines.append(f"{name} {bullet.content} ({reason})")
+        answers = ((f"{name} use", "use it in prompts"), (f"{name} remove", "remove it (can be undone)"))
+        details = tuple(f"because ({item.source}): {item.quote}" for item in evidence[name])
+        questions.append(Question(f"{name} {bullet.content}\n{reason}", answers, details))
     hint = f"For example: {ctx.command} review {next(iter(found))} use" if found else ""
-    return ActionResult(value, lines or ("Nothing to review.",), note=hint, questions=questions)
+    return ActionResult(value, tuple(lines) or ("Nothing to review.",), note=hint, questions=tuple(questions))
 
 
 _RUN = {

@@ -14,7 +14,6 @@ from swecli.models.playbook import AppliedDelta, Bullet, shorten
 from swecli.playbook.action import ActionContext, ActionResult, pop_option, split_flags
 from swecli.playbook.describe import summarize
 from swecli.playbook.scoring.score import Reflector, effect_of, expected, passes
-from swecli.playbook.transfer.importing import write_file
 from swecli.playbook.transfer.markdown import to_markdown
 
 _LOGGED = 20
@@ -110,7 +109,14 @@ def _export(ctx: ActionContext, file: str, *, force: bool) -> ActionResult:
     if file in ("", "-"):
         return ActionResult({"text": text}, tuple(text.rstrip("\n").split("\n")), exact=text)
     path = Path(file).expanduser()
-    write_file(path, text, force=force, hint=f"To overwrite it: {ctx.command} list {_EXPORT} {file} {_FORCE}")
+    try:
+        with path.open("w" if force else "x", encoding="utf-8", newline="") as stream:
+            stream.write(text)
+    except FileExistsError:
+        hint = f"To overwrite it: {ctx.command} list {_EXPORT} {file} {_FORCE}"
+        raise BadInput(f"{path} already exists.", hint) from None
+    except OSError as error:
+        raise BadInput(f"{path} cannot be written: {error.strerror}.") from error
     return ActionResult({"file": str(path)}, (f"Written to {path}.",))
 
 

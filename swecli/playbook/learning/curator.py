@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -23,11 +23,13 @@ from swecli.models.playbook import (
     length_problem,
     shorten,
 )
+from swecli.models.session import Session
 from swecli.playbook.describe import DOUBT
 from swecli.playbook.similarity import clean, jaccard, most_similar, stems
 from swecli.playbook.turn_digest import CallDigest, TurnDigest
-from swecli.playbook.workspace import WorkspaceLookup, anchors_of
+from swecli.playbook.workspace import Workspaces, anchors_of
 from swecli.redact import has_secret, redact
+from swecli.store.playbook.store import PlaybookStore
 
 _PROVISIONAL = "seen in a result"  # the reason if a second turn may confirm the bullet
 MAX_ADDS, MAX_UPDATES = 3, 2
@@ -74,17 +76,14 @@ class AddProposal:
 
 @dataclass(frozen=True, slots=True)
 class CuratorContext:
-    """What proposals are checked against. `author` is "user" for the user's own typed words; `removed` are the bullets
-    the user deleted; `lookup` is None if no workspace is known; `seen_in` returns the session ids of a bullet's
-    evidence."""
+    """What proposals are checked against. `author` is "user" for the user's own typed words; without `workspaces`,
+    neither instructions nor anchors are checked."""
 
     author: str
     digest: TurnDigest
-    bullets: Sequence[Bullet]
-    removed: Sequence[Bullet] = ()
-    instructions: str = ""
-    lookup: WorkspaceLookup | None = None
-    seen_in: Callable[[str], Sequence[str]] = lambda name: ()
+    session: Session
+    store: PlaybookStore
+    workspaces: Workspaces | None = None
 
 
 @dataclass(slots=True)
@@ -107,16 +106,16 @@ def curate(adds: Sequence[AddProposal], updates: Sequence[AddProposal], context:
 
 def _add(add: AddProposal, context: CuratorContext, curated: Curated) -> None:
     trust = _source_of_quote(add, context)
-    problem = _rejection_reason(add.content, trust or "tool", context.instructions)
+    problem = _rejection_reason(add.content, trust or "tool", context.workspaces)
     if problem or (trust is None and context.author != "remember"):
         curated.refused.append(_refusal_line(add, problem or "its quote is not in this turn"))
         return
-    old = most_similar(add.content, context.bullets)
+    old = most_similar(add.content, context.session.playbook.bullets.values())
     if old is not None and trust != "user":
         _confirm(add, old, trust or "tool", context, curated)
     elif old is not None and jaccard(stems(add.content), stems(old.content)) >= _SAME:
         _restate(add, old, context, curated)
-    elif trust != "user" and (gone := most_similar(add.content, context.removed)):
+    elif trust != "user" and (gone := most_similar(add.content, context.store.removed(context.session))):
         curated.refused.append(_refusal_line(add, f"you removed {gone.id}, which covers it"))
     else:
         _add_new(add, trust, context, curated)
@@ -136,10 +135,8 @@ def _add_new(add: AddProposal, trust: Trust | None, context: CuratorContext, cur
         "state": "quarantined" if doubt else "active",
         "trust": "user" if trust == "user" and not doubt else trust if trust in OUTSIDE else "tool",
     }
-    if add.when:
-        fields["when"] = add.when
-    if anchors := anchors_of(add.content):
-        fields["anchors"] = list(anchors)
+    fields |= {"when": add.when} if add.when else {}
+    fields |= {"anchors": list(anchors)} if (anchors := anchors_of(add.content)) else {}
     evidence = _evidence(add, fields["trust"], context)
     if doubt:
         evidence += (replace(evidence[0], source=DOUBT, quote=doubt, trust="tool"),)
@@ -165,10 +162,13 @@ def _confirm(add: AddProposal, old: Bullet, trust: Trust, context: CuratorContex
 
 def _is_confirmed(bullet: Bullet, context: CuratorContext) -> bool:
     """Return True for a provisional bullet with evidence from another session, no missing anchor and no instruction."""
-    if bullet.state != "quarantined" or bullet.trust not in OUTSIDE or _is_instruction(bullet.content):
+    text = bullet.content
+    if bullet.state != "quarantined" or bullet.trust not in OUTSIDE or _EXTERNAL.search(text) or _ORDERS.search(text):
         return False
-    missing = context.lookup.first_missing(bullet.anchors) if context.lookup else ""
-    return not missing and context.digest.session_id not in context.seen_in(bullet.id)
+    lookup = context.workspaces.lookup(context.session) if context.workspaces else None
+    if lookup is not None and lookup.first_missing(bullet.anchors):
+        return False
+    return all(item.session_id != context.digest.session_id for item in context.store.evidence(bullet.id))
 
 
 def _restate(add: AddProposal, old: Bullet, context: CuratorContext, curated: Curated) -> None:
@@ -181,7 +181,7 @@ def _restate(add: AddProposal, old: Bullet, context: CuratorContext, curated: Cu
 
 def _update(add: AddProposal, context: CuratorContext, curated: Curated) -> None:
     """Change a bullet's content, if the user's words are the evidence."""
-    old = next((bullet for bullet in context.bullets if bullet.id == add.bullet_id), None)
+    old = context.session.playbook.bullets.get(add.bullet_id)
     trust = _source_of_quote(add, context)
     if old is None:
         curated.refused.append(f"not changed: {add.bullet_id}: there is no such strategy")
@@ -247,7 +247,7 @@ def _normalize(text: str) -> str:
     return " ".join("".join(c for c in plain if unicodedata.category(c) != "Cf").split())
 
 
-def _rejection_reason(content: str, trust: Trust, instructions: str = "") -> str:
+def _rejection_reason(content: str, trust: Trust, workspaces: Workspaces | None = None) -> str:
     """Return why a cleaned text may not become a bullet, or "". The user's words need only be short and not secret."""
     if not re.search(r"\w", content):
         return "it is empty"
@@ -255,14 +255,9 @@ def _rejection_reason(content: str, trust: Trust, instructions: str = "") -> str
         return problem
     if has_secret(content):
         return "it holds a secret"
-    words, lines = stems(content), instructions.splitlines() if trust != "user" else []
+    words, lines = stems(content), workspaces.instructions().splitlines() if workspaces and trust != "user" else []
     known = any(len(words & stems(line)) >= _KNOWN * len(words) for line in lines if line.strip())
     return "the instructions contain it already" if known else ""
-
-
-def _is_instruction(content: str) -> bool:
-    """Return True if a text asks for something that only the user may ask for."""
-    return _EXTERNAL.search(content) is not None or _ORDERS.search(content) is not None
 
 
 def _requests_beyond(content: str, query: str) -> bool:

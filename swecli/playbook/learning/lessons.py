@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import takewhile
 from typing import Any
 
@@ -48,21 +48,6 @@ def load_digest(sessions: SessionManager, session: Session, number: int) -> Turn
     return digest_turn(own, info.shown, session_id=session.id, outcome=info.status)
 
 
-def _curator_context(
-    sessions: SessionManager, session: Session, digest: TurnDigest, workspaces: Workspaces | None, author: str
-) -> CuratorContext:
-    store = sessions.playbook
-    return CuratorContext(
-        author,
-        digest,
-        tuple(session.playbook.bullets.values()),
-        tuple(store.removed(session)),
-        workspaces.instructions() if workspaces else "",
-        workspaces.lookup(session) if workspaces else None,
-        lambda name: [item.session_id for item in store.evidence(name)],
-    )
-
-
 def _parse_remember(query: str) -> list[AddProposal]:
     """Parse `remember that ...` and `remember: ...` in the first lines of a message, except questions. Later lines are
     ignored, because they may quote a log or a page."""
@@ -101,12 +86,6 @@ def inspect_turn(sessions: SessionManager, session: Session, digest: TurnDigest)
     return InspectedTurn(digest, evidence, processed, corrects, later.query[:2_000], remembered)
 
 
-def should_ask_model(turn: InspectedTurn, *, every_turn: bool, offline: bool) -> bool:
-    """Return True for every turn if the model is cheap, else for turns with friction or a first success."""
-    evidence = turn.evidence
-    return every_turn or evidence.friction or turn.corrects_previous or (evidence.first_success and not offline)
-
-
 def from_rules(
     sessions: SessionManager, session: Session, turn: InspectedTurn, workspaces: Workspaces | None
 ) -> TurnLessons:
@@ -117,12 +96,12 @@ def from_rules(
     verdicts, figures = _outcome_verdicts(sessions, session, digest, observed)
     curated = Curated()
     if adds := [] if turn.remembered else _parse_remember(digest.query):
-        curated = curate(adds, [], _curator_context(sessions, session, digest, workspaces, "user"))
-    known: dict[str, Any] = {"topic": observed.kind if observed else _TURN}
+        curated = curate(adds, [], CuratorContext("user", digest, session, sessions.playbook, workspaces))
+    choice = sessions.playbook.turns.choice(session.id, digest.interaction) or {}
+    known: dict[str, Any] = {"topic": observed.kind if observed else _TURN, "withheld": choice.get("withheld") or None}
     if observed is not None:
         known |= {"good": observed.good, "weight": observed.weight, "signal": observed.source}
     delta = build_delta(digest, curated, "rules", _TURN) if curated.ops or curated.refused or verdicts else None
-    choice = sessions.playbook.turns.choice(session.id, digest.interaction) or {}
     checks, held_back = turn.evidence.checks, tuple(choice.get("held_back", ()))
     return TurnLessons(digest.interaction, delta, verdicts, (), figures, known, checks, digest.shown, held_back)
 
@@ -164,7 +143,7 @@ def from_answer(
     verdicts, figures = _tag_verdicts(sessions, session, turn, call.model, answer.tags)
     curated = Curated()
     if answer.adds or answer.updates:
-        context = _curator_context(sessions, session, digest, workspaces, call.model)
+        context = CuratorContext(call.model, digest, session, sessions.playbook, workspaces)
         curated = curate(answer.adds, answer.updates, context)
     curated.refused[:0] = answer.losses
     delta = build_delta(digest, curated, call.model, _TURN, call.answer) if curated.ops or verdicts else None
@@ -189,7 +168,7 @@ def _tag_verdicts(
     first = {bullet.id: (bullet.id, "outcome") not in known for bullet, _, _ in fresh}
     observed = turn.evidence.observed
     verdicts, learned = tag_verdicts(fresh, observed.good if observed else None, (author, reflector), first)
-    return verdicts, {name: learned.to_json()} if verdicts else {}
+    return verdicts, {name: asdict(learned)} if verdicts else {}
 
 
 @dataclass(slots=True)
@@ -205,12 +184,12 @@ class PlaybookMemory:
         """Store a statement of the user's, in place of the bullet `replaces`; an empty text only removes that bullet.
         Returns a line for the model. Raises BadInput if nothing can be stored or removed."""
         session = self._session()
-        self.sessions.playbook.refresh(session)
         digest = load_digest(self.sessions, session, session.interactions)
         curated = Curated()
         if text.strip():
             add = AddProposal(text, when, "preference", quote=quote, scope=scope)
-            curated = curate([add], [], _curator_context(self.sessions, session, digest, self.workspaces, _REMEMBERED))
+            context = CuratorContext(_REMEMBERED, digest, session, self.sessions.playbook, self.workspaces)
+            curated = curate([add], [], context)
         if replaces:
             self._replace(replaces, quote, digest, curated)
         if not curated.ops:
@@ -243,10 +222,8 @@ class PlaybookMemory:
 
     def recall(self, query: str) -> str:
         """Return the bullets that match a query as prompt text, "" if none, and record them as shown in this turn."""
-        session = self._session()
-        self.sessions.playbook.refresh(session)
-        playbook = session.get_playbook()
-        request = SelectionRequest(playbook.bullets, query, self.count, self.index, RECALLED)
+        bullets = self._session().get_playbook().bullets
+        request = SelectionRequest(bullets, query, self.count, self.index, RECALLED)
         found = recall(request).bullets
         if found:
             self.sessions.note_shown([bullet.id for bullet in found])
@@ -256,4 +233,5 @@ class PlaybookMemory:
         session = self.sessions.current_session
         if session is None:
             raise BadInput("No session is open.")
+        self.sessions.playbook.refresh(session)
         return session

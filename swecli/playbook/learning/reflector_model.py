@@ -55,9 +55,7 @@ class ReflectorCall:
     failure: str | None = None
 
 
-async def ask_reflector(
-    model: ChatModel, template: str, question: str, shown: Iterable[str], call: ReflectorCall
-) -> None:
+async def ask(model: ChatModel, template: str, question: str, shown: Iterable[str], call: ReflectorCall) -> None:
     """Ask a model about a turn, and once more with the problem of an invalid answer. Fills `call`; raises only
     CancelledError."""
     text, ids = question, list(shown)

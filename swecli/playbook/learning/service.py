@@ -13,15 +13,8 @@ from swecli.models.message import RequestRecord
 from swecli.models.session import Session
 from swecli.playbook.action import ActionContext, ActionResult
 from swecli.playbook.describe import report
-from swecli.playbook.learning import lessons
-from swecli.playbook.learning.reflector_model import (
-    REFLECTING,
-    ReflectorCall,
-    ReflectorModel,
-    ask_reflector,
-    budget_problem,
-    build_question,
-)
+from swecli.playbook.learning import lessons, reflector_model
+from swecli.playbook.learning.reflector_model import REFLECTING, ReflectorCall, ReflectorModel
 from swecli.playbook.workspace import StaleStrategies, Workspaces, check_anchors, check_new_anchors, stale_lines
 from swecli.store.records import PendingReflection, TurnLessons
 from swecli.store.session_manager import SessionManager
@@ -119,7 +112,7 @@ class LearningService:
                 return self._record(session, TurnLessons(interaction, final=True))
             bullets = session.playbook.bullets
             shown = [bullets[name] for name in turn.digest.shown if name in bullets]
-            question = build_question(turn.digest, shown, turn.evidence.observed, turn.user_next)
+            question = reflector_model.build_question(turn.digest, shown, turn.evidence.observed, turn.user_next)
             if blocked := self._blocked_reason(turn, len(question)):
                 if (reason := blocked.partition(":")[0]) in self._reported:
                     return []
@@ -208,28 +201,32 @@ class LearningService:
         return self._record(session, replace(learned, lines=(*learned.lines, *lines)))
 
     def _needs_model(self, session: Session, turn: lessons.InspectedTurn, asked: bool) -> bool:
-        """Return True if a model is due for the turn; for a processed turn as decided then."""
-        if self.reflector.model is None and not self.reflector.missing:
+        """Return True if a model is due for the turn: for every turn if it is cheap, else after friction or a first
+        success; for a processed turn as decided then."""
+        model, evidence = self.reflector.model, turn.evidence
+        if model is None and not self.reflector.missing:
             return False
         if turn.is_processed and not asked:
             waiting = PendingReflection(session.id, turn.digest.interaction)
             return waiting in self.sessions.playbook.pending(session.id)
-        offline = self.reflector.model is not None and self.reflector.model.profile.offline
-        return asked or lessons.should_ask_model(turn, every_turn=self.reflector.every_turn, offline=offline)
+        success = evidence.first_success and not (model is not None and model.profile.offline)
+        return asked or self.reflector.every_turn or evidence.friction or turn.corrects_previous or success
 
     def _blocked_reason(self, turn: lessons.InspectedTurn, length: int) -> str:
         """Return why the model cannot be asked now, or ""."""
         if self.reflector.model is None:
             return self.reflector.missing
         length += len(self.reflector.template)
-        return budget_problem(self.percent, self.sessions.totals(), length, friction=turn.evidence.friction)
+        return reflector_model.budget_problem(
+            self.percent, self.sessions.totals(), length, friction=turn.evidence.friction
+        )
 
     async def _ask(self, session: Session, turn: lessons.InspectedTurn, question: str) -> ReflectorCall:
         model, number = self.reflector.model, turn.digest.interaction
         assert model is not None, "see _blocked_reason"
         call = ReflectorCall(model.name)
         try:
-            await ask_reflector(model, self.reflector.template, question, turn.digest.shown, call)
+            await reflector_model.ask(model, self.reflector.template, question, turn.digest.shown, call)
         except asyncio.CancelledError:
             self.sessions.playbook.record_reflection(session.id, number, "cancelled")
             raise

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from swecli.models.playbook import FORGET, OUTSIDE, Belief, Bullet, Tag, Verdict
@@ -74,13 +74,9 @@ class Reflector:
         """True if its insight is low after enough tags."""
         return self.tags >= _ENOUGH_TAGS and self.insight < _IGNORANT
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the figures as JSON values."""
-        return asdict(self)
-
     @classmethod
     def from_json(cls, value: Any) -> Reflector:
-        """Restore from `to_json`; a new reflector for None."""
+        """Restore from a stored dictionary; a new reflector for None."""
         return cls(**value) if isinstance(value, dict) else cls()
 
 
@@ -162,18 +158,14 @@ class Effect:
         turns = min(self.shown, self.withheld)
         return (self.shown_good / self.shown - self.withheld_good / self.withheld) * turns / (turns + _SHRINK)
 
-    @property
-    def half_width(self) -> float:
-        """Half the width of the difference's 95 % interval."""
-        parts = ((self.shown_good, self.shown), (self.withheld_good, self.withheld))
-        shares = [((good + 1) / (count + 2), count + 2) for good, count in parts]
-        return _WIDTH * math.sqrt(sum(share * (1 - share) / count for share, count in shares))
-
     def in_words(self) -> str:
-        """Format the difference with its interval, or "not enough data"."""
+        """Format the difference with its 95 % interval, or "not enough data"."""
         if min(self.shown, self.withheld) < _ENOUGH:
             return f"not enough data ({self.shown} shown, {self.withheld} withheld)"
-        return f"{self.difference:+.2f} ± {self.half_width:.2f}"
+        parts = ((self.shown_good, self.shown), (self.withheld_good, self.withheld))
+        shares = [((good + 1) / (count + 2), count + 2) for good, count in parts]
+        half_width = _WIDTH * math.sqrt(sum(share * (1 - share) / count for share, count in shares))
+        return f"{self.difference:+.2f} ± {half_width:.2f}"
 
 
 def effect_of(bullet_id: str, records: Sequence[TurnRecord]) -> Effect:

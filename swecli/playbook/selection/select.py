@@ -169,18 +169,18 @@ def _fill(
     request: SelectionRequest, ranked: Sequence[Candidate], budget: int, held: HeldBullets | None = None
 ) -> Selection:
     line = held.line if held else _line
-    stays = {name for name in held.ids if _is_still_valid(request.bullets.get(name))} if held else set[str]()
-    chosen = [
-        Candidate(request.bullets[name], value=expected_value(request.bullets[name]), chosen=True, reason=_HELD)
-        for name in sorted(stays, key=lambda name: request.bullets[name].number)
-    ]
+    sent = [request.bullets[name] for name in held.ids if name in request.bullets] if held else []
+    valid = [bullet for bullet in sent if bullet.is_live and (bullet.state == "pinned" or not bullet.stale)]
+    valid.sort(key=lambda bullet: bullet.number)
+    chosen = [Candidate(bullet, value=expected_value(bullet), chosen=True, reason=_HELD) for bullet in valid]
+    ids = {bullet.id for bullet in valid}
     missed, excluded = list[Candidate](), list[Candidate]()
     first = [candidate.bullet for candidate in ranked[:1]]
     frame = request.count(render_bullets(first)) - request.count(_line(first[0])) if first else 0
     left = budget - (held.tokens if held else frame)
     for candidate in ranked:
         bullet = candidate.bullet
-        if bullet.id in stays:
+        if bullet.id in ids:
             continue
         if candidate.reason and bullet.state != "pinned":
             excluded.append(candidate)
@@ -198,7 +198,8 @@ def _fill(
     while True:  # the whole text may have more tokens than its lines
         fresh = [candidate for candidate in chosen if candidate.reason != _HELD]
         withheld = _withheld(request, [candidate.bullet for candidate in chosen])
-        text = _text([c.bullet for c in fresh if c.bullet.id not in withheld], held)
+        new = sorted((c.bullet for c in fresh if c.bullet.id not in withheld), key=lambda bullet: bullet.number)
+        text = "".join(map(held.line, new)) if held else render_bullets(new)
         tokens = (held.tokens if held else 0) + (request.count(text) if text else 0)
         if not fresh or tokens <= budget:
             break
@@ -208,22 +209,11 @@ def _fill(
     return Selection(text, tokens, budget, kept, withheld=withheld, missed=tuple(missed))
 
 
-def _text(fresh: list[Bullet], held: HeldBullets | None) -> str:
-    if held is None:
-        return render_bullets(fresh)
-    return "".join(held.line(bullet) for bullet in sorted(fresh, key=lambda b: b.number))
-
-
 def _withheld(request: SelectionRequest, chosen: Sequence[Bullet]) -> tuple[str, ...]:
     """Draw the bullet that this turn withholds, never a pinned one."""
     free = sorted((b.id for b in chosen if b.state != "pinned"), key=lambda name: int(name[2:]))
     luck = random.Random(request.seed)
     return (luck.choice(free),) if free and luck.random() * 100 < request.holdout else ()
-
-
-def _is_still_valid(bullet: Bullet | None) -> bool:
-    """Return True if a note on a bullet is still valid."""
-    return bullet is not None and bullet.is_live and (bullet.state == "pinned" or not bullet.stale)
 
 
 def _line(bullet: Bullet) -> str:

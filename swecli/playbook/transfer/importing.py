@@ -107,17 +107,6 @@ def _plan_add(plan: _ImportPlan, item: ImportedBullet, *, trusted: bool) -> None
 _MAX_BYTES = 20_000_000
 
 
-def write_file(path: Path, text: str, *, force: bool, hint: str) -> None:
-    """Write a file; overwrite only with `force`. Raises BadInput."""
-    try:
-        with path.open("w" if force else "x", encoding="utf-8", newline="") as stream:
-            stream.write(text)
-    except FileExistsError:
-        raise BadInput(f"{path} already exists.", hint) from None
-    except OSError as error:
-        raise BadInput(f"{path} cannot be written: {error.strerror}.") from error
-
-
 def import_file(ctx: ActionContext, file: str, *, trusted: bool) -> ActionResult:
     """Import an exported playbook. New strategies need the user's approval unless `trusted`. Raises BadInput."""
     if not file:

@@ -110,13 +110,13 @@ def applied_delta(row: DeltaRow) -> AppliedDelta:
 def add_verdicts(db: sqlmodel.Session, delta: DeltaRow, verdicts: Sequence[Verdict]) -> None:
     """Insert the verdicts of a delta and update the bullets' beliefs and counts, within a transaction."""
     rows, now = bullet_rows(db, [verdict.bullet_id for verdict in verdicts]), datetime.now(UTC)
-    deltas_of_turns = values(delta, ("session_id", "interaction")) | {"delta": delta.number, "created_at": now}
+    place = values(delta, ("session_id", "interaction")) | {"delta": delta.number, "created_at": now}
     for verdict in verdicts:
         if (bullet := rows.get(verdict.bullet_id)) is not None:
             _update_belief(bullet, verdict.factors, verdict.forget)
             setattr(bullet, verdict.tag, getattr(bullet, verdict.tag) + 1)
             given = values(verdict, ("source", "quote", "call_id", "kind", "tag", "factors", "forget"))
-            db.add(EvidenceRow(bullet=bullet.number or 0, **deltas_of_turns, **given))
+            db.add(EvidenceRow(bullet=bullet.number or 0, **place, **given))
     db.flush()
 
 

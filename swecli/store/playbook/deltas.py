@@ -87,9 +87,7 @@ def write(db: sqlmodel.Session, delta: Delta, session: Session, verdicts: Sequen
         db.connection().execute(insert(EvidenceRow), evidence)
     for name in result.touched:
         after = bullets.snapshot(rows[name])
-        if any(
-            before[name][field] != after[field] for field in ("trust", "vouched_at")
-        ):  # the prior or the evidence that counts differs
+        if any(before[name][field] != after[field] for field in ("trust", "vouched_at")):  # another prior or evidence
             bullets.recompute(db, rows[name])
     bullets.add_verdicts(db, row, verdicts)
     db.refresh(row)  # the columns clean their values

@@ -17,16 +17,9 @@ from swecli.store.reading import read_reflectors
 from swecli.store.records import CheckResult, PendingReflection, TurnRecord, UsageTotals
 from swecli.store.sessions.mapping import find_turn, runs_elsewhere, spent_by_purpose
 from swecli.store.sqlite.database import Database, driver
+from swecli.store.tables import learned
 from swecli.store.tables.columns import clean_text, shared, values
-from swecli.store.tables.learned import (
-    CheckRow,
-    ChoiceRow,
-    DeltaRow,
-    EvidenceRow,
-    LearnedRow,
-    ReflectionRow,
-    TurnRow,
-)
+from swecli.store.tables.learned import DeltaRow, EvidenceRow, ReflectionRow, TurnRow
 from swecli.store.tables.sessions import InteractionRow, RequestRow, SessionRow
 
 _RECORD = shared(TurnRecord, TurnRow, "withheld")
@@ -41,11 +34,6 @@ class TurnRecords:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def note(self, session_id: str, interaction: int, **known: Any) -> None:
-        """Set columns of a turn's record."""
-        with self._database.transaction() as db:
-            record_turn(db, session_id, interaction, **known)
-
     def of(self, session_id: str, interaction: int) -> TurnRecord | None:
         """Return the record of a turn, or None."""
         found = self._records(col(TurnRow.session_id) == session_id, col(TurnRow.interaction) == interaction)
@@ -54,7 +42,7 @@ class TurnRecords:
     def choice(self, session_id: str, interaction: int) -> dict[str, Any] | None:
         """Return a turn's stored selection as JSON; None for an unfinished turn or one of an older version."""
         with self._database.reading() as db:
-            row = db.get(ChoiceRow, (session_id, interaction))
+            row = db.get(learned.ChoiceRow, (session_id, interaction))
             return None if row is None else dict(row.choice)
 
     def in_project(self, session: Session) -> list[TurnRecord]:
@@ -89,13 +77,13 @@ class TurnRecords:
 
     def checks(self, session: Session, commands: Iterable[str]) -> dict[str, CheckResult]:
         """Return the last results of these check commands in the session's project, by command."""
-        which = select(CheckRow).filter_by(project=project_of(session))
-        rows = self._database.rows(which.where(col(CheckRow.command).in_(list(commands))))
+        which = select(learned.CheckRow).filter_by(project=project_of(session))
+        rows = self._database.rows(which.where(col(learned.CheckRow.command).in_(list(commands))))
         return {row.command: CheckResult(row.passed, tuple(row.failing or ())) for row in rows}
 
     def figures(self, names: Sequence[str]) -> dict[str, Any]:
         """Return the scoring figures stored under these names."""
-        rows = self._database.rows(select(LearnedRow).where(col(LearnedRow.name).in_(names)))
+        rows = self._database.rows(select(learned.LearnedRow).where(col(learned.LearnedRow.name).in_(names)))
         return {row.name: row.value for row in rows}
 
     def reflectors(self) -> dict[str, Any]:
@@ -116,8 +104,8 @@ def record_turn(db: sqlmodel.Session, session_id: str, interaction: int, **known
 def record_checks(db: sqlmodel.Session, session: Session, checks: Mapping[str, CheckResult]) -> None:
     """Store the results of check commands, within a transaction."""
     for command, check in checks.items():
-        row = CheckRow(project=project_of(session), command=command, passed=check.passed, failing=list(check.failing))
-        db.merge(row)
+        failing, project = list(check.failing), project_of(session)
+        db.merge(learned.CheckRow(project=project, command=command, passed=check.passed, failing=failing))
 
 
 def store_mark(db: sqlmodel.Session, row: DeltaRow, mark: str, why: str) -> None:

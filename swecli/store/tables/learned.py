@@ -14,7 +14,7 @@ from swecli.store.tables.sessions import COUNTING, Row
 
 
 class BulletRow(Row, table=True):
-    """A strategy. `session_id` and `project` say where it belongs when its scope is narrower than the user."""
+    """A strategy. `session_id` and `project` are its owners, if its scope is narrower than the user."""
 
     __tablename__ = "bullet"
     __table_args__ = (
@@ -49,9 +49,8 @@ class BulletRow(Row, table=True):
 
 
 class EvidenceRow(Row, table=True):
-    """Why a bullet is believed; `delta` is the change that brought it, and takes it away when undone. A verdict has a
-    `kind` ("outcome", "tag", "before" for what older versions had counted), the `tag` it counts as, and the three
-    `factors` it multiplied; a row of the kind "faded" counts turns in which its score held it back."""
+    """Evidence on a bullet, added and removed with its `delta`. A verdict has a `kind` ("outcome", "tag", "before" for
+    imported counts), the `tag` it counts as and its `factors`; "faded" counts the turns that held the bullet back."""
 
     __tablename__ = "evidence"
 
@@ -72,10 +71,8 @@ class EvidenceRow(Row, table=True):
 
 
 class DeltaRow(Row, table=True):
-    """A change of the playbook with all that is needed to take it back, and to bring it back then. `reach` is its
-    bullets' widest scope; `turned` counts on with every change that is taken back or brought back, 0 for one that
-    always stood; `kept` is what was seen of strategies that go with it, `judged` how a marked turn stood before and
-    after."""
+    """A delta with the snapshots for undo (`before`) and redo (`kept`). `reach` is its bullets' widest scope; `turned`
+    numbers undos and redos (0: none); `judged` is the outcome of a marked turn before and after."""
 
     __tablename__ = "delta"
     __table_args__ = (
@@ -107,7 +104,7 @@ class DeltaRow(Row, table=True):
 
 
 class ReflectionRow(Row, table=True):
-    """One try at learning from an interaction; `final` when there will be no other."""
+    """One reflection on an interaction; `final` if it is not retried."""
 
     __tablename__ = "reflection"
     __table_args__ = (Index("ix_reflection_interaction", "session_id", "interaction"),)
@@ -120,7 +117,7 @@ class ReflectionRow(Row, table=True):
 
 
 class TurnRow(Row, table=True):
-    """What one turn shows about the strategies in it. `good` is NULL while nothing shows how it went."""
+    """The outcome of a turn; `good` is NULL while it is unknown."""
 
     __tablename__ = "playbook_turn"
     __table_args__ = (UniqueConstraint("session_id", "interaction"),)
@@ -136,7 +133,7 @@ class TurnRow(Row, table=True):
 
 
 class ChoiceRow(Row, table=True):
-    """How a turn's strategies were chosen, as `Chosen.to_json` gives it."""
+    """The selection of a turn, as `Selection.to_json` returns it."""
 
     __tablename__ = "playbook_choice"
 
@@ -146,7 +143,7 @@ class ChoiceRow(Row, table=True):
 
 
 class CheckRow(Row, table=True):
-    """How a check command last ended in a workspace, in any session; `failing` are the lines that name what fails."""
+    """The last result of a check command in a project; `failing` are the lines that name a failure."""
 
     __tablename__ = "playbook_check"
 
@@ -157,7 +154,7 @@ class CheckRow(Row, table=True):
 
 
 class LearnedRow(Row, table=True):
-    """A figure that scoring keeps by name: a reflector's insight and habit, the odds of one kind of turn."""
+    """A scoring figure by name: a reflector's insight and habit, or the base odds of a kind of turn."""
 
     __tablename__ = "playbook_learned"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -71,7 +73,7 @@ def test_insight_is_learned_from_who_knows_and_lost_by_who_echoes_the_outcome() 
     assert all(
         (expected(known[n].current_belief) > 0.3) == (t == "helpful") for n, t in truth.items() if t != "neutral"
     )
-    assert Reflector.from_json(honest.to_json()) == honest
+    assert Reflector.from_json(asdict(honest)) == honest
 
 
 def test_a_turn_without_a_known_outcome_has_a_habit_of_its_own() -> None:

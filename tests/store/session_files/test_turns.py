@@ -9,6 +9,7 @@ import pytest
 
 from swecli.models.errors import BadInput
 from swecli.models.playbook import Delta, Op
+from swecli.store.playbook.turns import record_turn
 from swecli.store.session_files.importing import import_session
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
@@ -31,7 +32,8 @@ def judged() -> SessionManager:
         manager.begin_interaction(f"question {number}")
         manager.finish_interaction("done", shown=["P-1", "P-3"], cited=["P-1", "P-3"])
         known: dict[str, Any] = {"withheld": ["P-2", "P-9"], "topic": "make check"}
-        manager.playbook.turns.note(session.id, number, good=number == 1, weight=1.0, signal="check", **known)
+        with manager.database.transaction() as db:
+            record_turn(db, session.id, number, good=number == 1, weight=1.0, signal="check", **known)
     return manager
 
 
