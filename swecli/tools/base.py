@@ -114,9 +114,9 @@ class ToolPlan:
 
     summary: str
     preview: Display = field(default_factory=Display)
-    state: Any = None  # of the tool's own
-    session_label: str = ""  # what a yes for the session covers, in words
-    session_rule: str = ""  # and as a permission rule
+    state: Any = None  # for `run`
+    session_label: str = ""  # what an approval for the session allows, in words
+    session_rule: str = ""  # the permission rule that such an approval adds
     subject: str = ""  # what permission rules are compared with: a workspace-relative path, a command
     guard: str = ""  # why every mode asks; "" if none does
 
@@ -125,7 +125,7 @@ class ToolPlan:
 class PermissionKind:
     """The kind of a permission rule, `run` in `run(git status*)`. Subjects are plain text and patterns those of
     fnmatch; other kinds override the methods. The user is asked `question`, except in the modes `unasked_in`;
-    `reference` describes that in the reference."""
+    `reference` is the sentence about that in the documentation."""
 
     name: str
     question: str

@@ -12,7 +12,7 @@ _MAX_COMPARED = 6000  # lines; a minimal diff of more takes too long, so the who
 
 
 @dataclass(frozen=True, slots=True)
-class Diff:
+class _Diff:
     """A unified diff. `added` and `removed` count lines; `changed` has (first, last) new lines of each change."""
 
     text: str
@@ -27,7 +27,7 @@ class Diff:
         return " ".join(part for part in both if part) or "±0"
 
 
-def unified_diff(path: str, old: str | None, new: str) -> Diff:
+def unified_diff(path: str, old: str | None, new: str) -> _Diff:
     """Return the diff from `old` (None for a new file) to `new`, with three lines of context."""
     before, after = _lines(old or ""), _lines(new)
     groups = _groups(before, after)
@@ -35,7 +35,7 @@ def unified_diff(path: str, old: str | None, new: str) -> Diff:
     for group in groups:
         out.extend(_hunk(group, before, after))
     real = [code for group in groups for code in group if code[0] != "equal"]
-    return Diff(
+    return _Diff(
         text="".join(out) if real else "",
         added=sum(j2 - j1 for _, _, _, j1, j2 in real),
         removed=sum(i2 - i1 for _, i1, i2, _, _ in real),
@@ -47,9 +47,7 @@ _Code = tuple[str, int, int, int, int]
 
 
 def _lines(text: str) -> list[str]:
-    parts = text.split("\n")
-    whole = [part + "\n" for part in parts[:-1]]
-    return [*whole, parts[-1]] if parts[-1] else whole
+    return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
 def _groups(before: list[str], after: list[str]) -> list[list[_Code]]:

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from swecli.tools.limits import HeadTail, one_line, strip_terminal_codes
 from swecli.tools.processes import ProcessExit
 
-_MAX_RUNNING = 16
-
 
 @dataclass(slots=True, eq=False)
 class Job:
@@ -56,10 +54,6 @@ class Jobs:
     @property
     def running(self) -> list[Job]:
         return [job for job in self.all if not job.ended_at]
-
-    @property
-    def is_full(self) -> bool:
-        return len(self.running) >= _MAX_RUNNING
 
     def find(self, name: str) -> Job | None:
         """Return the job with a name like `job-3`."""

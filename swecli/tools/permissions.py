@@ -19,8 +19,7 @@ from swecli.tools.limits import one_line
 _RULE = re.compile(r"\s*([A-Za-z_][\w-]*)\s*(?:\((.*)\))?\s*", re.DOTALL)
 _PLAN_REFUSAL = (
     "Plan mode is read-only: nothing is changed, and no command runs that may do more than read. Look around, then "
-    "describe what you would do; "
-    "the user leaves plan mode with /mode."
+    "describe what you would do; the user leaves plan mode with /mode."
 )
 
 

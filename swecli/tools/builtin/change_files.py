@@ -6,14 +6,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
 from swecli.tools.base import EDIT, Params, ToolContext, ToolError, ToolPlan, tool
-from swecli.tools.diffs import Diff, explain_mismatch, unified_diff
+from swecli.tools.diffs import explain_mismatch, unified_diff
 from swecli.tools.files import (
     TextFile,
     decode,
@@ -88,16 +87,6 @@ def _normalize_newlines(text: str) -> str:
     return text.replace("\r\n", "\n")
 
 
-@dataclass(frozen=True, slots=True)
-class _FileChange:
-    """A planned change. `base` is the digest of the present content (None for a new file), `data` the new content."""
-
-    path: Path
-    base: str | None
-    data: bytes
-    diff: Diff
-
-
 def _read_base(ctx: ToolContext, path: Path, *, must_be_seen: bool) -> tuple[TextFile, str]:
     """Return the text of a file to change and its digest. Raises ToolError: the file is binary, changed since it was
     read, or was never read though `must_be_seen`."""
@@ -132,7 +121,7 @@ def _plan_change(
     return ToolPlan(
         summary=f"{verb} {name} ({diff.counts})",
         preview=preview,
-        state=_FileChange(path, base, data, diff),
+        state=(path, base, data, diff),
         session_label="all changes to files in this workspace",
         session_rule="edit(**)",
         subject=subject,
@@ -142,12 +131,12 @@ def _plan_change(
 
 def _make_change(ctx: ToolContext, plan: ToolPlan, done: str) -> ToolResult:
     """Write the planned bytes. Raises ToolError if the file changed since the plan."""
-    change: _FileChange = plan.state
-    write_atomic(ctx.root, change.path, change.data, change.base)
-    ctx.seen[change.path] = digest(change.data)
-    places = [f"{first}-{last}" if last > first else str(first) for first, last in change.diff.changed[:20]]
-    where = f" Changed lines, as they are numbered now: {', '.join(places)}." if change.base and places else ""
-    text = f"{done} {plan.preview.title} ({change.diff.counts}).{where}"
+    path, base, data, diff = plan.state
+    write_atomic(ctx.root, path, data, base)
+    ctx.seen[path] = digest(data)
+    places = [f"{first}-{last}" if last > first else str(first) for first, last in diff.changed[:20]]
+    where = f" Changed lines, as they are numbered now: {', '.join(places)}." if base and places else ""
+    text = f"{done} {plan.preview.title} ({diff.counts}).{where}"
     return ToolResult(ok=True, for_model=text, for_user=plan.preview)
 
 

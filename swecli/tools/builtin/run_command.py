@@ -24,6 +24,7 @@ _START_WAIT = 0.5  # seconds; a background command that ends within them gets an
 _BACKGROUND_OUTPUT = 200_000, 300_000  # characters of head and tail
 _KILL_JOB = re.compile(r"kill\s+(?:-\w+\s+)?%(\d+)")
 _MAX_TIMEOUT = 3600
+_MAX_JOBS = 16
 _INTERPRETER = re.compile(r"(?:ba|da|z|k)?sh|source|\.|python[\d.]*|node|deno|bun|ruby|perl|php|lua|Rscript|make|env")
 
 
@@ -93,8 +94,8 @@ async def _run(
 
 
 async def _start_job(command: str, timeout: int | None, ctx: ToolContext) -> ToolResult:
-    if ctx.jobs.is_full:
-        raise ToolError(f"{len(ctx.jobs.running)} commands run in the background: end one first (kill %N).")
+    if len(ctx.jobs.running) >= _MAX_JOBS:
+        raise ToolError(f"{_MAX_JOBS} commands run in the background: end one first (kill %N).")
     output = HeadTail(*_BACKGROUND_OUTPUT)
     task = asyncio.create_task(_run(command, timeout, ctx, output))
     try:
