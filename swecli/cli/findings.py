@@ -13,7 +13,7 @@ from swecli.cli.playbook import session_of
 from swecli.cli.subcommands import open_sessions
 from swecli.headless.plain import dumps, one_line
 from swecli.playbook.action import ActionResult
-from swecli.repl.actions.findings import ACTIONS, perform, store_of
+from swecli.repl.actions.findings import ACTIONS, open_store, perform_action
 
 
 def findings(parser: Parser) -> None:
@@ -34,7 +34,7 @@ def findings(parser: Parser) -> None:
 def _perform(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args) as sessions:
         sessions.current_session = session_of(sessions, None)
-        return perform(sessions, Path.cwd(), [args.action, *args.words], "swecli ")
+        return perform_action(sessions, Path.cwd(), [args.action, *args.words], "swecli ")
 
 
 def _check(args: argparse.Namespace) -> ActionResult:
@@ -46,7 +46,7 @@ def _check(args: argparse.Namespace) -> ActionResult:
     from swecli.review.read.job import prepare_check  # noqa: PLC0415
 
     with closing(build_runtime(make_start(args), refuse)) as runtime:
-        store = store_of(runtime.sessions, Path.cwd())
+        store = open_store(runtime.sessions, Path.cwd())
         verifier, claims, price = prepare_check(runtime.agent, store, args.words)
         sys.stderr.write(f"{price}\n")
         if not args.yes or not claims:
@@ -62,7 +62,7 @@ def _export(args: argparse.Namespace) -> ActionResult:
     from swecli.review.publish.view import filter_findings  # noqa: PLC0415
 
     with open_sessions(args) as sessions:
-        findings = filter_findings(store_of(sessions, Path.cwd()), args.words)
+        findings = filter_findings(open_store(sessions, Path.cwd()), args.words)
     if args.format == "markdown" and not args.json:
         return ActionResult(None, (as_markdown(findings, "Findings"),))
     value = as_sarif(findings) if args.format == "sarif" else as_json(findings)

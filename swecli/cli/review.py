@@ -22,7 +22,7 @@ from swecli.models.events import Event, to_json
 from swecli.models.finding import SEVERITIES, pluralize
 from swecli.models.learning_events import describe_event
 from swecli.models.review_events import FindingsAccumulated, ReviewEvent, ReviewFinished
-from swecli.repl.actions.findings import store_of
+from swecli.repl.actions.findings import open_store
 from swecli.review.publish.exports import as_markdown, as_sarif, as_seed
 from swecli.review.publish.posting import plan_push, require_token
 from swecli.review.publish.view import format_event, format_plan, row_view
@@ -153,7 +153,7 @@ def _spec(args: argparse.Namespace) -> tuple[str, ...]:
 
 
 async def _review(runtime: Runtime, args: argparse.Namespace, spec: Sequence[str] | None) -> int:
-    store = store_of(runtime.sessions, Path.cwd())
+    store = open_store(runtime.sessions, Path.cwd())
     style = args.format or ("json" if args.json else "text")
     for line in runtime.opening_lines():
         _note(f"swecli: {line}")

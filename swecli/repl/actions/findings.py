@@ -1,23 +1,22 @@
-"""What can be done with the findings of a project, at the prompt and from a shell; below, what needs no model."""
+"""Actions on the findings of a project, shared by `/findings` and `swecli findings`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swecli.config.paths import project_root
 from swecli.models.errors import UsageError
-from swecli.models.finding import Finding, FindingState
+from swecli.models.finding import FindingState
 from swecli.playbook.action import ActionResult
 
-if TYPE_CHECKING:  # the prompt completes the actions' names before any of these is loaded
+if TYPE_CHECKING:  # the prompt completes the names of the actions before these are loaded
     from swecli.store.reviews import ReviewStore
     from swecli.store.session_manager import SessionManager
 
 _FILTER = "STATE all severity>=high path:src/** type:LEAK verdict:confirmed WORD"
-# by name: the arguments and what it does; a screen alone has walk and apply, a shell alone has export
+# arguments and help by name; walk and apply need a screen, export is for the shell only
 ACTIONS = {
     "list": (_FILTER, "findings, the open ones unless a state is named"),
     "walk": (_FILTER, "one after the other, with keys to apply, fix, dismiss and check"),
@@ -30,21 +29,21 @@ ACTIONS = {
     "check": ("F-12 ...", "let the model check gone and unverified findings"),
     "export": (_FILTER, "print findings as Markdown, JSON or SARIF"),
 }
-_SETTLED: dict[str, tuple[FindingState, str]] = {
+_NEW_STATES: dict[str, tuple[FindingState, str]] = {
     "dismiss": ("dismissed", "is dismissed and stays so: {}"),
     "fixed": ("fixed", "is fixed; found again it counts as regressed"),
     "reopen": ("open", "is open"),
 }
 
 
-def perform(sessions: SessionManager, here: Path, words: Sequence[str], command: str = "") -> ActionResult:
-    """Do what the words ask, the name of an action first; `command` is how the user writes what begins with a slash.
-    Raises SwecliError."""
+def perform_action(sessions: SessionManager, folder: Path, words: Sequence[str], command: str = "") -> ActionResult:
+    """Perform an action; `words` are its name and arguments, `command` is the prefix of commands in hints, "" for a
+    slash. Raises SwecliError."""
     # late: most sessions review nothing
-    from swecli.review.judge.ledger import format_change, propose_lesson, recheck  # noqa: PLC0415
+    from swecli.review.judge.ledger import format_change, propose_lesson, recheck, set_state  # noqa: PLC0415
     from swecli.review.publish.view import filter_findings, view  # noqa: PLC0415
 
-    store, (name, *rest) = store_of(sessions, here), words
+    store, (name, *rest) = open_store(sessions, folder), words
     if name == "list":
         found = filter_findings(store, rest)
         rows = tuple((f.id, f.place, f.code_smell_type, f.severity, f.status, f.message) for f in found)
@@ -56,27 +55,20 @@ def perform(sessions: SessionManager, here: Path, words: Sequence[str], command:
         laid_out = view(finding, Path(store.project), store.history(finding.id))
         return ActionResult(finding.to_json(), tuple(laid_out.lines()))
     if name == "recheck":
-        changed = recheck(store, here, rest)
-        lines = tuple(format_change(before, after) for before, after in changed) or ("Nothing has changed.",)
-        return ActionResult([after.to_json() for _, after in changed], lines)
-    settled = _settle(store, name, rest)
-    done = ActionResult(settled.to_json(), (f"{settled.id} {_SETTLED[name][1].format(settled.reason)}.",))
-    return replace(done, note=propose_lesson(sessions, store, settled, f"{command or '/'}playbook"))
+        rechecked = recheck(store, folder, rest)
+        lines = tuple(format_change(before, after) for before, after in rechecked) or ("Nothing has changed.",)
+        return ActionResult([after.to_json() for _, after in rechecked], lines)
+    ref, why, (state, message) = " ".join(rest[:1]), " ".join(rest[1:]), _NEW_STATES[name]
+    if name == "dismiss" and store.get(ref) and not why:
+        raise UsageError("A dismissal needs a reason.", f"Use: findings dismiss {ref} WHY")
+    changed = set_state(store, ref, state, why)
+    note = propose_lesson(sessions, store, changed, f"{command or '/'}playbook")
+    return ActionResult(changed.to_json(), (f"{changed.id} {message.format(changed.reason)}.",), note=note)
 
 
-def store_of(sessions: SessionManager, here: Path) -> ReviewStore:
-    """The findings of the project that this folder is in."""
+def open_store(sessions: SessionManager, folder: Path) -> ReviewStore:
+    """Return the findings of the project that contains this folder."""
     # late: as above
     from swecli.store.reviews import ReviewStore  # noqa: PLC0415
 
-    return ReviewStore(sessions.database, str(project_root(here)))
-
-
-def _settle(store: ReviewStore, name: str, words: Sequence[str]) -> Finding:
-    # late: as above
-    from swecli.review.judge.ledger import set_state  # noqa: PLC0415
-
-    ref, why = " ".join(words[:1]), " ".join(words[1:])
-    if name == "dismiss" and store.get(ref) and not why:
-        raise UsageError("A dismissal needs a reason.", f"Use: findings dismiss {ref} WHY")
-    return set_state(store, ref, _SETTLED[name][0], why)
+    return ReviewStore(sessions.database, str(project_root(folder)))

@@ -1,4 +1,4 @@
-"""`/review` and `/findings`: a reviewer that reports as it goes, and what it found, to be settled and applied."""
+"""`/review` and `/findings`: run a review, and list, apply and resolve its findings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TARGETS = (
     ("--continue", "continue the unfinished review"),
     ("--fix", "F-1: let the agent repair it"),
 )
-_DOINGS = tuple((name, f"{usage}: {about}") for name, (usage, about) in ACTIONS.items() if name != "export")
+_ACTIONS = tuple((name, f"{usage}: {about}") for name, (usage, about) in ACTIONS.items() if name != "export")
 
 
 @command(
@@ -24,23 +24,26 @@ _DOINGS = tuple((name, f"{usage}: {about}") for name, (usage, about) in ACTIONS.
     complete=lambda runtime: _TARGETS,
 )
 async def review(ctx: CommandContext, args: str) -> None:
-    """Review changes or files; findings are kept and survive everything"""
+    """Review changes or files; findings are stored with the project"""
     # late: most sessions review nothing
-    from swecli.repl.commands.reviewing import perform_review  # noqa: PLC0415
+    from swecli.repl.commands.findings import repair  # noqa: PLC0415
+    from swecli.repl.commands.reviewing import run_review  # noqa: PLC0415
 
     try:
         words = shlex.split(args)
     except ValueError as error:
-        raise UsageError(f"/review cannot read that: {error}.", "Close the quotes.") from error
+        raise UsageError(f"Cannot parse the arguments of /review: {error}.", "Close the quotes.") from error
+    if words[:1] == ["--fix"] and len(words) != 2:
+        raise UsageError("--fix takes one finding.", "For example: /review --fix F-12")
     await ctx.wait_for_background()
-    await perform_review(ctx, words)
+    await (repair(ctx, words[1]) if words[:1] == ["--fix"] else run_review(ctx, words))
 
 
-@command(usage=f"[{'|'.join(name for name, _ in _DOINGS)}] …", complete=lambda runtime: _DOINGS, beside="list show")
+@command(usage=f"[{'|'.join(name for name, _ in _ACTIONS)}] …", complete=lambda runtime: _ACTIONS, beside="list show")
 async def findings(ctx: CommandContext, args: str) -> None:
-    """Show, walk through and settle what reviews found"""
+    """List, walk through and resolve the findings of reviews"""
     # late: most sessions review nothing
-    from swecli.repl.commands.reviewing import perform  # noqa: PLC0415
+    from swecli.repl.commands.findings import run_findings  # noqa: PLC0415
 
     word, _, rest = args.partition(" ")
-    await perform(ctx, word.lower() or "list", rest.strip())
+    await run_findings(ctx, word.lower() or "list", rest.strip())

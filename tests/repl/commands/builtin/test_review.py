@@ -89,7 +89,7 @@ async def test_a_repair_that_is_refused_leaves_it_open() -> None:
         ("/review --continue", "no unfinished review"),
         ("/review --fix", "one finding"),
         ("/review --fix F-9", "no finding 'F-9'"),
-        ("/review 'a", "cannot read"),
+        ("/review 'a", "Cannot parse"),
         ("/review --odd", "review option --odd"),
         ("/review --post", "--post goes with --pr"),
         ("/review shop --post", "--post goes with --pr"),
