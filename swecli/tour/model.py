@@ -12,16 +12,7 @@ from swecli.config.settings import Settings
 from swecli.llm.base import ChatModel, provider
 from swecli.llm.profile import Profile
 from swecli.models.message import ApiMessage, CallDelta, ModelChunk, ModelRequest, StopReason, Usage
-from swecli.tour.requests import (
-    Call,
-    Step,
-    current_turn,
-    parse_calls,
-    parse_results,
-    parse_strategies,
-    plan_steps,
-    strip_attachments,
-)
+from swecli.tour.requests import Call, Step, parse_calls, parse_strategies, plan_steps, strip_attachments, turn_start
 
 _PIECE = re.compile(r"\S*\s*\S*\s*")
 _MAX_CALLS = 30  # of one turn
@@ -51,7 +42,7 @@ _NO_REVIEW = "The tour reviews nothing, so it finds nothing. Name a model for a 
 _NO_LESSONS = '{"tags": [], "add": []}'
 
 
-class Tour:
+class _Tour:
     """Follows the lines of the newest message, one call per request; estimates usage at four characters a token."""
 
     name = "demo"
@@ -69,7 +60,7 @@ class Tour:
 @provider("demo", default_model="demo")
 def tour(name: str, settings: Settings, environ: Mapping[str, str]) -> ChatModel:
     """Return the tour, for any model name after `demo/`."""
-    return Tour()
+    return _Tour()
 
 
 def _reply(request: ModelRequest) -> tuple[str, Call | None]:
@@ -81,13 +72,13 @@ def _reply(request: ModelRequest) -> tuple[str, Call | None]:
         return _condense(messages[:-1]), None
     if request.purpose == "review":
         return _NO_REVIEW, None
-    turn = current_turn(messages)
-    lines = strip_attachments(turn[0]).splitlines() if turn else []
+    start = turn_start(messages)
+    lines = strip_attachments(messages[start]).splitlines() if start < len(messages) else []
     steps = plan_steps([line.strip() for line in lines if line.strip()], parse_strategies(messages))
     calls = [step.call.name for step in steps or () if step.call]
     if steps is None or not {spec.name for spec in request.tools}.issuperset(calls):
         return _ABOUT, None
-    finished = parse_calls(turn, parse_results(messages))
+    finished = parse_calls(messages, start)
     if len(finished) < min(len(calls), _MAX_CALLS):
         step = [step for step in steps if step.call][len(finished)]
         return step.text, step.call
@@ -138,7 +129,7 @@ def _quote(text: str) -> str:
 def _condense(messages: Sequence[ApiMessage]) -> str:
     """Return a summary of at most 15 lines: the first request, files, and commands with their exit codes."""
     queries = [text for message in messages if message.get("role") == "user" and (text := strip_attachments(message))]
-    calls = parse_calls(messages, parse_results(messages))
+    calls = parse_calls(messages)
     paths = dict.fromkeys(str(call.arguments.get("path") or "") for call in calls)
     commands = [
         f"- `{_short(str(call.arguments.get('command') or ''))}`: exit code {call.exit_code}"

@@ -33,16 +33,16 @@ class Call:
         return int(match[1]) if match else None
 
 
-def current_turn(messages: Sequence[ApiMessage]) -> Sequence[ApiMessage]:
-    """Return the messages from the user's last one on."""
-    start = max((n for n, message in enumerate(messages) if message.get("role") == "user"), default=len(messages))
-    return messages[start:]
+def turn_start(messages: Sequence[ApiMessage]) -> int:
+    """Return the index of the user's last message; the number of messages if there is none."""
+    return max((n for n, message in enumerate(messages) if message.get("role") == "user"), default=len(messages))
 
 
-def parse_calls(messages: Sequence[ApiMessage], results: Mapping[str, str]) -> list[Call]:
-    """Return the assistant's calls in order, with their results by call id."""
-    raw = [call for message in messages for call in message.get("tool_calls") or () if isinstance(call, dict)]
-    return [_parse_call(call, results) for call in raw]
+def parse_calls(messages: Sequence[ApiMessage], start: int = 0) -> list[Call]:
+    """Return the assistant's calls from index `start` on, in order, with their results."""
+    results = _parse_results(messages)
+    calls = [call for message in messages[start:] for call in message.get("tool_calls") or () if isinstance(call, dict)]
+    return [_parse_call(call, results) for call in calls]
 
 
 def _parse_call(call: dict[str, Any], results: Mapping[str, str]) -> Call:
@@ -56,7 +56,7 @@ def _parse_call(call: dict[str, Any], results: Mapping[str, str]) -> Call:
     return Call(str(function.get("name") or ""), arguments, results.get(str(call.get("id") or "")))
 
 
-def parse_results(messages: Sequence[ApiMessage]) -> dict[str, str]:
+def _parse_results(messages: Sequence[ApiMessage]) -> dict[str, str]:
     """Return results by call id; one that refers to an earlier result is replaced by it."""
     results: dict[str, str] = {}
     for message in messages:

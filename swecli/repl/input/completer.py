@@ -15,7 +15,7 @@ from swecli.repl.background import run_in_thread
 
 _MAX_FILES = 20_000
 _LIST_TIMEOUT = 10  # seconds
-MAX_MATCHES = 50
+_MAX_MATCHES = 50
 _MENTION = re.compile(r"(?:^|(?<=\s))@(\S*)$")
 _COMMAND_WORD = re.compile(r"/(\S*)$")
 _ARGUMENT = re.compile(r"/(\S+)\s+(\S*)$")
@@ -87,7 +87,7 @@ def match_paths(typed: str, paths: Sequence[str]) -> list[str]:
         misses = not lower.startswith(pattern), not name.startswith(pattern), pattern not in name, pattern not in lower
         return *misses, len(path), path
 
-    return sorted((path for path in paths if _fuzzy_match(pattern, path.lower())), key=rank)[:MAX_MATCHES]
+    return sorted((path for path in paths if _fuzzy_match(pattern, path.lower())), key=rank)[:_MAX_MATCHES]
 
 
 def _fuzzy_match(pattern: str, text: str) -> bool:

@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from swecli.repl.render.formatting import format_duration, one_line, sanitize
-from swecli.repl.render.markdown import indented, prefixed
+from swecli.repl.render.markdown import add_prefix, indent
 
 _OUTPUT_ROWS = 4
 _REASONING_ROWS = 3
@@ -50,7 +50,7 @@ class Reasoning:
         """Render duration, length and last lines, for the scrollback."""
         duration = format_duration((now - self.started_at) * 1000)
         title = Text(f"thought for {duration} · {self.length:,} characters\n", style="quiet")
-        return prefixed(title + self.render_tail(width - 4), "✻ ", "quiet")
+        return add_prefix(title + self.render_tail(width - 4), "✻ ", "quiet")
 
 
 @dataclass(slots=True)
@@ -84,7 +84,7 @@ class Activity:
             for line in sanitize(call.output).rstrip("\n").split("\n")[-rows:]
             if line.strip()
         )
-        return [indented(Text(line[:_MAX_LINE], "output"), 4) for line in lines]
+        return [indent(Text(line[:_MAX_LINE], "output"), 4) for line in lines]
 
     def render_spinner(self, width: int) -> Text:
         """Render `Run pytest -q · 12 s · Esc to interrupt` in at most `width` columns."""

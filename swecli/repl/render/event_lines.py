@@ -10,7 +10,7 @@ from swecli.models.finding import Finding, pluralize
 from swecli.models.learning_events import PlaybookUpdated
 from swecli.models.review_events import FindingsAccumulated, ReviewEvent, ReviewFinished, ReviewStarted
 from swecli.repl.render.formatting import format_cost, format_duration, one_line, sanitize
-from swecli.repl.render.markdown import indented, prefixed
+from swecli.repl.render.markdown import add_prefix, indent
 from swecli.repl.render.tools import render_diff
 from swecli.review.publish.view import FindingView, format_event, row_view
 
@@ -53,7 +53,7 @@ def render_playbook_update(event: PlaybookUpdated) -> RenderableType | None:
         return None
     label = "learned" if event.added or event.removed else "playbook"
     more = f" · {len(lines) - 1} more: /playbook list --log" if len(lines) > 1 else ""
-    return prefixed(Text(f"{label}: {lines[0]}{more} · {format_cost(event.cost)}"), "✎ ")
+    return add_prefix(Text(f"{label}: {lines[0]}{more} · {format_cost(event.cost)}"), "✎ ")
 
 
 def format_window(event: WindowApplied) -> str:
@@ -68,7 +68,7 @@ def render_review_event(event: ReviewEvent) -> RenderableType | None:
     """Render an event of a review; None if it has no lines."""
     match event:
         case FindingsAccumulated():
-            rows = [prefixed(_finding_head(row_view(finding), finding, 300), "  ") for finding in event.findings]
+            rows = [add_prefix(_finding_head(row_view(finding), finding, 300), "  ") for finding in event.findings]
             return Group(*rows) if rows else None
         case ReviewFinished():
             return _render_review_end(event)
@@ -81,10 +81,10 @@ def render_finding(finding: Finding, view: FindingView) -> RenderableType:
     parts: list[RenderableType] = [_finding_head(view, finding, 4_000)]
     for label, text in view.facts:
         fact = Text(f"{one_line(label)}: " if label else "", style="quiet").append(one_line(text, 1_000), "quiet")
-        parts.append(prefixed(fact, "  "))
+        parts.append(add_prefix(fact, "  "))
     parts += [Text(sanitize(line), "" if line.startswith(">") else "quiet", tab_size=4) for line in view.code]
     if view.diff:
-        parts += [Text("suggested:", style="quiet"), indented(render_diff("\n".join(view.diff)), 1)]
+        parts += [Text("suggested:", style="quiet"), indent(render_diff("\n".join(view.diff)), 1)]
     return Group(*parts)
 
 

@@ -21,7 +21,7 @@ _MIN_WIDTH = 12  # columns below which content is not indented
 
 
 @dataclass(frozen=True, slots=True)
-class Prefixed:
+class PrefixedBlock:
     """`content` with `first` before its first line and `rest` before the others; both have `end=""`."""
 
     content: RenderableType
@@ -29,8 +29,7 @@ class Prefixed:
     rest: Text
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        indent = max(self.first.cell_len, self.rest.cell_len)
-        width = options.max_width - indent
+        width = options.max_width - max(self.first.cell_len, self.rest.cell_len)
         if width < _MIN_WIDTH:
             yield self.content
             return
@@ -41,15 +40,15 @@ class Prefixed:
             yield Segment.line()
 
 
-def prefixed(content: RenderableType, first: str, style: str = "", rest: str | None = None) -> Prefixed:
+def add_prefix(content: RenderableType, first: str, style: str = "", rest: str | None = None) -> PrefixedBlock:
     """Return `content` with the prefix `first`; the other lines get `rest`, by default an indent as wide."""
     head = Text(end="").append(first, style)
-    return Prefixed(content, head, Text(end="").append(" " * head.cell_len if rest is None else rest, style))
+    return PrefixedBlock(content, head, Text(end="").append(" " * head.cell_len if rest is None else rest, style))
 
 
-def indented(content: RenderableType, columns: int) -> Prefixed:
+def indent(content: RenderableType, columns: int) -> PrefixedBlock:
     """Return `content` indented by `columns`."""
-    return prefixed(content, " " * columns)
+    return add_prefix(content, " " * columns)
 
 
 _SPAN_STYLES = {"strong_open": "md.strong", "em_open": "md.em", "s_open": "md.s"}
@@ -83,11 +82,11 @@ def _render_block(tokens: Sequence[Token], color: bool) -> RenderableType:
         case "heading_open":
             return _render_heading(first, tokens[1], color)
         case "fence" | "code_block":
-            return indented(_highlight(sanitize(first.content).rstrip("\n"), first.info if color else ""), 2)
+            return indent(_highlight(sanitize(first.content).rstrip("\n"), first.info if color else ""), 2)
         case "bullet_list_open" | "ordered_list_open":
             return _render_list(tokens, color)
         case "blockquote_open":
-            return prefixed(Group(*_render_blocks(tokens[1:-1], color)), "▌ ", "quiet", "▌ ")
+            return add_prefix(Group(*_render_blocks(tokens[1:-1], color)), "▌ ", "quiet", "▌ ")
         case "hr":
             return Text("─" * _RULE_WIDTH, style="quiet", overflow="crop", no_wrap=True)
         case "table_open":
@@ -126,7 +125,7 @@ def _render_list(tokens: Sequence[Token], color: bool) -> RenderableType:
     width = len(str(number + len(items) - 1)) + 1
     marks = [f"{number + index}.".rjust(width) if ordered else "•" for index in range(len(items))]
     rows = zip(marks, items, strict=True)
-    return Group(*(prefixed(_render_item(item[1:-1], color), f"{mark} ", "md.bullet") for mark, item in rows))
+    return Group(*(add_prefix(_render_item(item[1:-1], color), f"{mark} ", "md.bullet") for mark, item in rows))
 
 
 def _render_item(tokens: Sequence[Token], color: bool) -> RenderableType:

@@ -12,7 +12,7 @@ from rich.text import Text
 from rich.theme import Theme
 
 from swecli.repl.render.formatting import sanitize
-from swecli.repl.render.markdown import make_table, prefixed, render_markdown
+from swecli.repl.render.markdown import add_prefix, make_table, render_markdown
 
 _MIN_WIDTH = 20
 _COLUMN_GAP = 3
@@ -98,18 +98,18 @@ class Screen:
 
     def detail(self, text: str) -> None:
         """Print an indented dim line that explains the one above it."""
-        self.print(prefixed(Text(sanitize(text), style="quiet"), "  "))
+        self.print(add_prefix(Text(sanitize(text), style="quiet"), "  "))
 
     def warn(self, text: str) -> None:
         """Print a warning."""
-        self.print(prefixed(Text(sanitize(text), style="warn"), "! ", "warn"))
+        self.print(add_prefix(Text(sanitize(text), style="warn"), "! ", "warn"))
 
     def error(self, message: str, hint: str = "") -> None:
         """Print an error and a hint what to do next."""
         text = Text().append(sanitize(message).strip(), "error")
         if hint:
             text.append(f" · {sanitize(hint).strip()}", "quiet")
-        self.print(prefixed(text, "✗ ", "error"))
+        self.print(add_prefix(text, "✗ ", "error"))
 
     def markdown(self, text: str) -> None:
         """Print a complete Markdown text."""
@@ -125,9 +125,9 @@ class Screen:
         for name, value in rows:
             if left > self.width // 2:
                 self.line(name)
-                self.print(prefixed(Text(sanitize(value)), " " * _COLUMN_GAP))
+                self.print(add_prefix(Text(sanitize(value)), " " * _COLUMN_GAP))
             else:
-                self.print(prefixed(Text(sanitize(value)), name.ljust(left)))
+                self.print(add_prefix(Text(sanitize(value)), name.ljust(left)))
 
     def print(self, renderable: RenderableType) -> None:
         """Print a renderable; a string is sanitized."""

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from swecli.models.message import AskRequest, Decision, Display, ToolCall, ToolResult
 from swecli.repl.render.formatting import ESCAPED, escape_invisible, format_duration, one_line, sanitize
-from swecli.repl.render.markdown import Prefixed, indented, prefixed
+from swecli.repl.render.markdown import PrefixedBlock, add_prefix, indent
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _SKIPPED_HEADERS = (
@@ -76,7 +76,7 @@ def _render_row(row: _DiffRow, width: int, max_chars: int) -> RenderableType:
         return line
     sign = {"added": "+", "removed": "-"}.get(style, " ")
     gutter = Text(end="").append(f"{number:>{width}} ").append(f"{sign} ", style)
-    return Prefixed(line, gutter, Text(" " * gutter.cell_len, end=""))
+    return PrefixedBlock(line, gutter, Text(" " * gutter.cell_len, end=""))
 
 
 def _render_line(text: str, max_chars: int, style: str, tab_size: int = 8) -> Text:
@@ -92,7 +92,7 @@ def _render_line(text: str, max_chars: int, style: str, tab_size: int = 8) -> Te
 _OUTPUT_LINES = 6
 _DIFF_LINES = 24
 _MAX_CHARS = 300  # characters of one line in a folded result
-MAX_EXPANDED_CHARS = 20_000  # characters of one line in an expanded result
+_MAX_EXPANDED_CHARS = 20_000  # characters of one line in an expanded result
 _TOOL_LINES = {"todo": 20}  # tools whose results are short and shown whole
 _INDENT = "  └ "
 _EXPAND_HINT = "Ctrl+O to expand"
@@ -120,7 +120,7 @@ def render_head(
     text = _link_file(Text.assemble((verb, "head"), space, rest), display or Display(), root)
     if call is not None and (call.duration_ms or 0) >= _SLOW_MS:
         text.append(f" · {format_duration(call.duration_ms or 0)}", "quiet")
-    return prefixed(text, "● ", style)
+    return add_prefix(text, "● ", style)
 
 
 def render_result(
@@ -140,7 +140,7 @@ def render_result(
         lines.append(render_diff(result.for_user.body, max_rows=_DIFF_LINES))
     if not lines and not has_head:
         lines.append(Text("done", style="quiet"))
-    return prefixed(Group(*lines), _INDENT, "quiet") if lines else None
+    return add_prefix(Group(*lines), _INDENT, "quiet") if lines else None
 
 
 def render_expanded(summary: str, call: ToolCall, result: ToolResult) -> RenderableType:
@@ -149,8 +149,8 @@ def render_expanded(summary: str, call: ToolCall, result: ToolResult) -> Rendera
         body = render_diff(result.for_user.body)
     else:
         lines = sanitize(result.for_model).rstrip("\n").split("\n")
-        body = Group(*(_render_line(line, MAX_EXPANDED_CHARS, "") for line in lines))
-    return Group(render_head(summary, call_style(result), call), prefixed(body, _INDENT, "quiet"))
+        body = Group(*(_render_line(line, _MAX_EXPANDED_CHARS, "") for line in lines))
+    return Group(render_head(summary, call_style(result), call), add_prefix(body, _INDENT, "quiet"))
 
 
 def render_approval(request: AskRequest) -> RenderableType:
@@ -160,11 +160,11 @@ def render_approval(request: AskRequest) -> RenderableType:
     body = escape_invisible(preview.body or json.dumps(request.call.parameters, ensure_ascii=False, indent=2))
     target = request.summary.partition(" ")[2]
     if preview.kind == "diff":
-        parts.append(indented(render_diff(body, 0), 2))
+        parts.append(indent(render_diff(body, 0), 2))
     elif body.strip() != target:
-        parts.append(indented(_render_line(body.rstrip("\n"), 0, ""), 4))
+        parts.append(indent(_render_line(body.rstrip("\n"), 0, ""), 4))
     notes = [note for note in (preview.title, request.why) if note and note not in target]
-    return Group(*parts, *(indented(_render_line(escape_invisible(note), 0, "quiet"), 2) for note in notes))
+    return Group(*parts, *(indent(_render_line(escape_invisible(note), 0, "quiet"), 2) for note in notes))
 
 
 def render_decision(request: AskRequest, decision: Decision, root: Path | None = None) -> RenderableType:
@@ -173,12 +173,12 @@ def render_decision(request: AskRequest, decision: Decision, root: Path | None =
     if not decision.allow:
         text = Text(f"refused: {summary}", style="denied")
         text.append(f" · {sanitize(decision.reason)}" if decision.reason else "", "quiet")
-        return prefixed(text, "✗ ", "denied")
+        return add_prefix(text, "✗ ", "denied")
     text = _link_file(Text(f"allowed: {summary}", style="quiet"), request.preview, root)
     scope = {"session": "for this session", "project": "always in this project"}.get(decision.scope)
     if scope:
         text.append(f" · {scope}: {one_line(request.session_label)}")
-    return prefixed(text, "✓ ", "ok")
+    return add_prefix(text, "✓ ", "ok")
 
 
 def _result_title(summary: str, call: ToolCall, result: ToolResult) -> str:

@@ -12,7 +12,7 @@ from prompt_toolkit.document import Document
 
 from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.commands.registry import CommandTable, discover
-from swecli.repl.input.completer import MAX_MATCHES, FileIndex, LineCompleter, match_paths
+from swecli.repl.input.completer import FileIndex, LineCompleter, match_paths
 
 PATHS = ["src/app.py", "src/main.py", "tests/test_app.py", "docs/", "README.md"]
 
@@ -101,4 +101,4 @@ def test_the_beginning_wins_over_the_middle_and_that_over_mere_letters() -> None
 def test_only_known_paths_are_offered_and_not_too_many(typed: str, paths: list[str]) -> None:
     found = match_paths(typed, paths)
     assert set(found) <= set(paths)
-    assert len(found) <= MAX_MATCHES
+    assert len(found) <= 50
