@@ -1,4 +1,4 @@
-"""Column types that make every stored value safe on its way in: clean text, clamped numbers, UTC times."""
+"""Column types that sanitize values when they are stored: clean text, clamped numbers, UTC times."""
 
 from __future__ import annotations
 
@@ -19,15 +19,13 @@ _DEEPEST_JSON = 100
 
 
 def now() -> datetime:
-    """This moment, in UTC."""
+    """Return the current time in UTC."""
     return datetime.now(UTC)
 
 
 def clean_text(text: str) -> str:
-    """Text that every database and every UTF-8 sink takes: no NUL, no lone surrogate. Idempotent.
-
-    A surrogate pair that was split into two letters becomes the one letter it stands for.
-    """
+    """Return the text with NULs and lone surrogates replaced and split surrogate pairs joined, so that it can be stored
+    and encoded as UTF-8. Idempotent."""
     if "\0" in text:
         text = text.replace("\0", _REPLACEMENT)
     try:
@@ -38,20 +36,18 @@ def clean_text(text: str) -> str:
 
 
 def clamp(number: int) -> int:
-    """The nearest integer that fits in 64 bits."""
+    """Return the nearest 64-bit integer."""
     return max(-LARGEST - 1, min(LARGEST, int(number)))
 
 
 def finite(number: float | None) -> float | None:
-    """A number a column can hold; what is not a finite number is unknown."""
+    """Return a finite number unchanged, anything else as None."""
     return float(number) if number is not None and math.isfinite(number) else None
 
 
 def clean_json(value: Any, depth: int = 0) -> Any:
-    """A value as JSON can hold it everywhere: clean text, finite floats (others become null), readable integers.
-
-    What is nested deeper than 100 levels is replaced by a line that names the limit: no reader could import it again.
-    """
+    """Return the value as portable JSON: clean text, finite floats (others become null), parseable integers.
+    Values nested deeper than 100 levels are replaced by a text that names the limit."""
     if isinstance(value, str):
         return clean_text(value)
     if isinstance(value, bool) or value is None:
@@ -72,24 +68,24 @@ def clean_json(value: Any, depth: int = 0) -> Any:
 
 
 def shared(model: Any, table: type[SQLModel], *others: str) -> tuple[str, ...]:
-    """The names that a model (a dataclass) and a table both have, without those that differ."""
+    """Return the field names that a dataclass and a table share, except `others`."""
     return tuple(field.name for field in fields(model) if field.name in table.model_fields and field.name not in others)
 
 
 def values(of: Any, names: Sequence[str]) -> dict[str, Any]:
-    """What something has under these names."""
+    """Return the attributes of these names."""
     return {name: getattr(of, name) for name in names}
 
 
 class _Clean(TypeDecorator[Any]):
-    """A column of the type `impl` whose values are made safe by `clean` on their way in."""
+    """A column of type `impl` whose values are sanitized by `clean` when they are stored."""
 
     impl: Any = Text
     cache_ok = True
     clean: Any
 
     def process_bind_param(self, value: Any, dialect: Dialect | None) -> Any:
-        """Clean what goes in."""
+        """Sanitize a value before it is stored."""
         return None if value is None else self.clean(value)
 
 
@@ -106,27 +102,27 @@ class CleanJson(_Clean):
 
 
 class Number(_Clean):
-    """A 64-bit integer, also as a key that counts up."""
+    """A 64-bit integer, also as an autoincrement key."""
 
     impl, clean, cache_ok = Integer, staticmethod(clamp), True
 
 
 class Money(_Clean):
-    """US dollars; NULL where unknown."""
+    """US dollars; NULL if unknown."""
 
     impl, clean, cache_ok = Float, staticmethod(finite), True
 
 
 class UtcTime(TypeDecorator[datetime]):
-    """A moment, kept in UTC and given back with its zone."""
+    """A time, stored in UTC and returned as an aware datetime."""
 
     impl = DateTime
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Turn into UTC; SQLite keeps no zone, so none is written."""
+        """Convert to naive UTC: SQLite stores no time zone."""
         return None if value is None else value.astimezone(UTC).replace(tzinfo=None)
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Say that it is UTC."""
+        """Attach UTC as the time zone."""
         return None if value is None else value.replace(tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""The rows, as tables. They never leave this folder."""
+"""The tables of sessions. Rows are not used outside the store."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from sqlmodel import Field, SQLModel
 
 from swecli.store.tables.columns import CleanJson, CleanText, Money, Number, UtcTime, now
 
-COUNTING = {"sqlite_autoincrement": True}  # a number once given is never given again, also after a deletion
+COUNTING = {"sqlite_autoincrement": True}  # numbers are not reused after a deletion
 
 
 class Row(SQLModel, registry=registry()):
-    """Base of all tables, with a catalogue of its own: whatever else in the process uses SQLModel stays out."""
+    """Base of all tables, with its own metadata: tables of other SQLModel users in this process are not included."""
 
-    model_config = {"defer_build": True}  # rows are not validated: their validators would only cost time at each start
+    model_config = {"defer_build": True}  # rows are not validated; building validators would cost start-up time
 
 
 class SessionRow(Row, table=True):
-    """A session with the counters a list shows, so that no list has to count. `cost` is NULL once any is unknown."""
+    """A session with the counters shown in lists. `cost` is NULL once the cost of any request is unknown."""
 
     __tablename__ = "session"
     __table_args__ = (Index("ix_session_directory", "directory", "updated_at"), COUNTING)
@@ -44,7 +44,7 @@ class SessionRow(Row, table=True):
 
 
 class MessageRow(Row, table=True):
-    """A message; `id` counts up, so that newest first needs no other order."""
+    """A message. A larger `id` is a newer message."""
 
     __tablename__ = "message"
     __table_args__ = (
@@ -69,7 +69,7 @@ class MessageRow(Row, table=True):
 
 
 class CallRow(Row, table=True):
-    """A tool call. Its order within a message is its `id`'s; providers may use a `call_id` twice in a session."""
+    """A tool call. Calls of a message are ordered by `id`; a provider may use a `call_id` twice in a session."""
 
     __tablename__ = "tool_call"
     __table_args__ = (Index("ix_tool_call_session", "session_id", "call_id"),)
@@ -91,7 +91,7 @@ class CallRow(Row, table=True):
 
 
 class FullResultRow(Row, table=True):
-    """A result longer than what the model got. Apart from the call, so that loading a session leaves it out."""
+    """The full text of a truncated result; in a table of its own, so that it is not loaded with the session."""
 
     __tablename__ = "full_result"
 
@@ -100,7 +100,7 @@ class FullResultRow(Row, table=True):
 
 
 class RequestRow(Row, table=True):
-    """A request to a model, with its tokens in five buckets and what they cost."""
+    """A request to a model, with its tokens in five categories and its cost."""
 
     __tablename__ = "model_request"
 
@@ -122,9 +122,9 @@ class RequestRow(Row, table=True):
 
 
 class InteractionRow(Row, table=True):
-    """A turn's record. `pending` while its reflection is still to be made; `pid` of the process that ran it; `partial`
-    is what the model had answered behind the message `partial_after` when it was last looked, while the turn runs;
-    `window_spec` and `window_start` are the session's when it began."""
+    """A turn. `pending` until its reflection is done; `pid` is the process that runs it; `partial` is the answer so far
+    after the message `partial_after`, saved periodically; `window_spec` and `window_start` are the session's at its
+    start."""
 
     __tablename__ = "interaction"
     __table_args__ = (
@@ -152,8 +152,8 @@ class InteractionRow(Row, table=True):
 
 
 class ReductionRow(Row, table=True):
-    """What changed bytes already sent, or began an epoch (`opens`). What is sent is a function of these rows and the
-    messages."""
+    """A change of content that was already sent, or the start of an epoch (`opens`). Requests are a function of these
+    rows and the messages."""
 
     __tablename__ = "reduction"
     __table_args__ = (Index("ix_reduction_session", "session_id", "undone", "opens", "number"), COUNTING)
@@ -176,7 +176,7 @@ class ReductionRow(Row, table=True):
 
 
 class SurvivorRow(Row, table=True):
-    """What outlives every reduction, one of each kind and key; `kind` pin is a pinned interaction."""
+    """A retained fact, unique by kind and key; the kind `pin` is a pinned interaction."""
 
     __tablename__ = "survivor"
     __table_args__ = (UniqueConstraint("session_id", "kind", "key"),)
@@ -191,7 +191,7 @@ class SurvivorRow(Row, table=True):
 
 
 class TranscriptLineRow(Row, table=True):
-    """A line of another tool's transcript as it was read: the session that it became leaves some of it out."""
+    """A raw line of an imported transcript, since the session does not contain all of it."""
 
     __tablename__ = "transcript_line"
     __table_args__ = (UniqueConstraint("session_id", "line"),)
@@ -203,9 +203,8 @@ class TranscriptLineRow(Row, table=True):
 
 
 class FileChangeRow(Row, table=True):
-    """One path before and after a turn, or before and after an undo where `made_by` names one. `before` and `after`
-    are digests of file versions, empty where nothing is there (mode 0) or for a folder; `undone_by` is the undo that
-    took it back, 0 where it still applies."""
+    """A path before and after a turn, or before and after the undo `made_by`. `before` and `after` are digests of file
+    versions, empty for a missing file (mode 0) or a folder; `undone_by` is the undo that reverted it, 0 for none."""
 
     __tablename__ = "file_change"
     __table_args__ = (Index("ix_file_change_session", "session_id", "interaction"), COUNTING)
@@ -223,8 +222,8 @@ class FileChangeRow(Row, table=True):
 
 
 class UndoRow(Row, table=True):
-    """An undo of the turns from `first` to `last`, which left the session with so many `interactions`. `taken` is what
-    a redo needs; `open` while it may be redone."""
+    """An undo of turns `first` to `last`, after which the session has `interactions`. `taken` is the data for a redo;
+    `open` while a redo is possible."""
 
     __tablename__ = "undo"
     __table_args__ = (Index("ix_undo_session", "session_id", "open"), COUNTING)
