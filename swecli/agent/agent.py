@@ -43,7 +43,7 @@ class Agent:
         self.condense_model: ChatModel | None = None
         self.counter = TokenCounter(model.profile.encoding)
         self.known = ModelLimits()
-        self._notes: list[str] = []
+        self.notes: list[str] = []  # for the next query, such as the output of a shared shell line
         self.thinking = ""  # reasoning effort that the user set in this run
         self._reopen = ""
         self._has_more = False  # strategies that the prompt has no room for
@@ -66,10 +66,6 @@ class Agent:
             self.begin_epoch("the model has other tools")
         self.counter, self.known = TokenCounter(model.profile.encoding), ModelLimits()
 
-    def add_note(self, text: str) -> None:
-        """Add text to the next query, such as the output of a shell line that the user shared."""
-        self._notes.append(text)
-
     def begin_epoch(self, reason: str) -> None:
         """Begin a new epoch, with a new system message, with the next turn."""
         self._reopen = reason
@@ -83,7 +79,7 @@ class Agent:
     def prepare(self, query: str, attached: str = "", session: Session | None = None) -> Turn:
         """Prepare the turn for a query: read its @files, apply the window, select strategies. Nothing is stored.
         `attached` is piped input; `session` replaces the current one, for previews."""
-        texts = (*self._notes, *self.ctx.jobs.notices, *([attached] if attached else []))
+        texts = (*self.notes, *self.ctx.jobs.notices, *([attached] if attached else []))
         return self.builder.prepare(Query(query, texts, session, self._reopen), self.model, self.counter)
 
     def warm(self) -> None:
@@ -102,7 +98,7 @@ class Agent:
 
     async def run(self, turn: Turn) -> AsyncGenerator[Event, None]:
         """Run a prepared turn; see `Loop.run`."""
-        self._notes.clear()
+        self.notes.clear()
         self.ctx.jobs.notices[:] = [line for line in self.ctx.jobs.notices if line not in turn.request.enhanced]
         self._reopen = ""
         if self.builder.stale is not None:

@@ -70,10 +70,8 @@ class Toolkit:
     async def shell(self, command: str, output: HeadTail | None = None) -> tuple[str, int]:
         """Run the user's own command line without approval. Returns its output and exit code; `output` collects the
         output while it runs. Raises BadInput if it cannot be started."""
-        tool = self.tools.get("run_command")
-        if tool is None:
-            raise BadInput("There is no tool that runs commands.")
-        ctx = replace(self.ctx, output=output)
+        tool, ctx = self.tools.get("run_command"), replace(self.ctx, output=output)
+        assert tool is not None, "the tool is built in"
         try:
             params = tool.params.model_validate({"command": command})
             result = await tool.run(params, ctx, tool.plan(params, ctx))

@@ -13,24 +13,14 @@ from swecli.agent.request_builder import Turn
 from swecli.agent.turn import FittedRequest, ModelStep, StepPlace, TurnRecord, TurnState, autosave
 from swecli.config.settings import Settings
 from swecli.llm.base import ChatModel
+from swecli.models import events
 from swecli.models.errors import ContextOverflow, SwecliError
-from swecli.models.events import (
-    ContextMeasured,
-    Event,
-    FinishReason,
-    Notice,
-    StepRetried,
-    StepStarted,
-    TurnFailed,
-    TurnFinished,
-    TurnStarted,
-    UsageReported,
-)
 from swecli.models.message import ChatMessage, ModelReply, RequestRecord, Usage
 
 _TOO_LONG = "the provider says the request is too long"
 _MAX_PAUSES = 3  # times that a reply paused by the service is continued
 _MAX_OVERFLOWS = 3  # times that a request refused as too long is reduced
+_Sent = tuple[ModelStep, FittedRequest, Usage]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,21 +35,21 @@ class Loop:
     settings: Settings
     steering: deque[str]
 
-    async def run(self, turn: Turn) -> AsyncGenerator[Event, None]:
+    async def run(self, turn: Turn) -> AsyncGenerator[events.Event, None]:
         """Run one turn. The last event is `TurnFinished` or `TurnFailed`; a cancelled turn stores its partial answer
         and a result for every open call, so that the history stays valid."""
         record, calls = self.record, self.calls
-        state, events = record.begin(turn)
-        yield TurnStarted(record.session.id, state.interaction, turn.query, self.model.name)
+        state, opening = record.begin(turn)
+        yield events.TurnStarted(record.session.id, state.interaction, turn.query, self.model.name)
         for image in turn.images:
-            yield Notice(f"{image['label']} {image['name']}")
+            yield events.Notice(f"{image['label']} {image['name']}")
         for line in turn.notices:
-            yield Notice(line, "warning")
+            yield events.Notice(line, "warning")
         if turn.found:
-            yield Notice(f"found in {', '.join(f'T{number}' for number in turn.found)}")
+            yield events.Notice(f"found in {', '.join(f'T{number}' for number in turn.found)}")
         outcome = "cancelled"
         try:
-            for event in events:
+            for event in opening:
                 yield event
             async with autosave(record.sessions, calls, state):
                 async for event in self._run_steps(state):
@@ -67,21 +57,21 @@ class Loop:
             outcome = "done"
         except SwecliError as error:
             outcome = "failed"
-            retryable = bool(getattr(error, "retryable", False))
-            yield TurnFailed(error.message, error.hint, error.exit_code, retryable)
+            retryable: bool = getattr(error, "retryable", False)
+            yield events.TurnFailed(error.message, error.hint, error.exit_code, retryable)
         finally:  # also when cancelled, or when the consumer stops iterating
             record.settle(state)
             record.finish(outcome, turn, state.text)
 
-    async def _run_steps(self, state: TurnState) -> AsyncGenerator[Event, None]:
+    async def _run_steps(self, state: TurnState) -> AsyncGenerator[events.Event, None]:
         """Run steps until the model is done or a limit is reached."""
-        reason: FinishReason | None = None
+        reason: events.FinishReason | None = None
         calls, record, started = self.calls, self.record, time.monotonic()
         while reason is None:
             if reason := self._reached_limit(state):
                 break
             state.steps += 1
-            yield StepStarted(state.steps)
+            yield events.StepStarted(state.steps)
             async for item in self._send(state):
                 if isinstance(item, tuple):
                     step, fitted, usage = item
@@ -89,37 +79,38 @@ class Loop:
                     yield item
             message = record.store_reply(step.reply)
             state.step, state.text, state.open_calls = None, message.content or state.text, message.tool_calls
-            yield UsageReported(usage, step.reply.cost, estimated=not self._is_counted(step.reply))
+            yield events.UsageReported(usage, step.reply.cost, estimated=not self._is_counted(step.reply))
             if step.reply.note:
-                yield Notice(step.reply.note, "warning")
+                yield events.Notice(step.reply.note, "warning")
             async for event in calls.run(state.open_calls, step.reply.malformed, fitted.request.messages):
-                if isinstance(event, UsageReported):  # of a task
+                if isinstance(event, events.UsageReported):  # of a task
                     state.spend(event.usage, event.cost)
                 yield event
             reason = self._add_reply(state, message, step.reply)
             record.store_facts(message)
-            if reason in (None, "done") and self._add_steering(state):
+            if reason in (None, "done") and self.steering:
                 reason = None
+                while self.steering:
+                    state.add(record.store_steering(self.steering.popleft()))
             if reason is None and not await calls.may_continue():
                 reason = "loop"
-        duration_ms = round((time.monotonic() - started) * 1000)
-        yield TurnFinished(reason, state.text, state.usage, state.cost, state.steps, duration_ms, tuple(state.denied))
+        elapsed, denied = round((time.monotonic() - started) * 1000), tuple(state.denied)
+        yield events.TurnFinished(reason, state.text, state.usage, state.cost, state.steps, elapsed, denied)
 
-    def _reached_limit(self, state: TurnState) -> FinishReason | None:
+    def _reached_limit(self, state: TurnState) -> events.FinishReason | None:
         """Return the limit that stops the turn before the next request, or None. An unknown cost stops nothing."""
         if state.steps >= self.settings.max_turns:
             return "max_turns"
         most = self.settings.max_budget_usd
         return "max_budget" if most is not None and state.cost is not None and state.cost >= most else None
 
-    async def _send(self, state: TurnState) -> AsyncGenerator[Event | tuple[ModelStep, FittedRequest, Usage], None]:
+    async def _send(self, state: TurnState) -> AsyncGenerator[events.Event | _Sent, None]:
         """Send one request; the finished step with its request and usage is yielded last. A request that is too long
         for the provider is reduced and sent again."""
         refused = False
         for left in reversed(range(_MAX_OVERFLOWS + 1)):
-            fitted = await self.fitter.fit(
-                state.messages, StepPlace(state.interaction, state.steps, state.query, refused)
-            )
+            at = StepPlace(state.interaction, state.steps, state.query, refused)
+            fitted = await self.fitter.fit(state.messages, at)
             state.messages = fitted.keyed
             for summary in (effect for effect in fitted.effects if isinstance(effect, RequestRecord)):
                 state.spend(summary.usage, summary.cost)
@@ -127,7 +118,7 @@ class Loop:
                 yield event
             if fitted.failure is not None:
                 raise fitted.failure
-            yield ContextMeasured(fitted.size.tokens, fitted.size.limit, fitted.size.estimated)
+            yield events.ContextMeasured(fitted.size.tokens, fitted.size.limit, fitted.size.estimated)
             step = state.step = ModelStep(self.model, fitted.request, self.calls.used_ids)
             try:
                 async for event in step.run():
@@ -136,7 +127,7 @@ class Loop:
                 if step.reply.stop == "window_full":
                     raise ContextOverflow("The answer reached the end of the model's window.")
                 if notice := self.fitter.check_usage(step.reply.usage, fitted):
-                    yield Notice(notice, "warning")
+                    yield events.Notice(notice, "warning")
             except ContextOverflow as error:
                 if not left:
                     raise
@@ -144,8 +135,8 @@ class Loop:
                 refused, state.step = True, None
                 if step.partial:
                     why = "the answer was made without all of the request"
-                    yield StepRetried(_MAX_OVERFLOWS - left + 1, 0.0, why, True)
-                yield Notice(f"{error.reported or _TOO_LONG}: it is reduced and sent again", "warning")
+                    yield events.StepRetried(_MAX_OVERFLOWS - left + 1, 0.0, why, True)
+                yield events.Notice(f"{error.reported or _TOO_LONG}: it is reduced and sent again", "warning")
                 continue
             yield step, fitted, usage
             return
@@ -164,7 +155,7 @@ class Loop:
         """Return whether the provider counted the tokens."""
         return reply.usage is not None and not self.model.profile.estimates
 
-    def _add_reply(self, state: TurnState, message: ChatMessage, reply: ModelReply) -> FinishReason | None:
+    def _add_reply(self, state: TurnState, message: ChatMessage, reply: ModelReply) -> events.FinishReason | None:
         """Append a reply and its results to the next request; return the finish reason if none is needed."""
         calls, state.open_calls = state.open_calls, []
         state.add(message)
@@ -174,10 +165,3 @@ class Loop:
             return None
         withheld = "refusal" if reply.refusal else reply.stop
         return withheld if withheld in ("length", "refusal", "content_filter") else "done"
-
-    def _add_steering(self, state: TurnState) -> bool:
-        """Append the lines that the user sent to the running turn; return whether there were any."""
-        is_steered = bool(self.steering)
-        while self.steering:
-            state.add(self.record.store_steering(self.steering.popleft()))
-        return is_steered

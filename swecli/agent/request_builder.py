@@ -104,8 +104,7 @@ class RequestBuilder:
         notes = (*environment_notes(self.root, self.clock().astimezone().date()), *quoted)
         inputs = RequestInput(session, sent, head, notes, opening, tuple(mentioned.images))
         request = build_request(inputs, counter)
-        notices = (*mentioned.notes, *(self.stale.notices() if self.stale else ()))
-        files = tuple(mentioned.files)
+        notices, files = (*mentioned.notes, *(self.stale.notices() if self.stale else ())), tuple(mentioned.files)
         return Turn(query.text, request, selection, notices, files, tuple(interactions), inputs.images)
 
     def head(self, query: str, counter: TokenCounter) -> HeadParts:

@@ -24,14 +24,8 @@ PER_MESSAGE = 4
 PER_CALL = 8
 PER_REQUEST = 3
 _MAX_CACHED = 20_000
-_FRAME = (
-    "role",
-    "content",
-    "tool_call_id",
-    "_key",
-    BLOCKS,
-    IMAGES,
-)  # counted separately, part of the frame, or never sent
+# Fields that are counted separately, part of the frame, or never sent.
+_FRAME = ("role", "content", "tool_call_id", "_key", BLOCKS, IMAGES)
 
 _BLOBS = "https://openaipublic.blob.core.windows.net/encodings/"
 # Encoding → SHA-256 of its published table.

@@ -184,61 +184,37 @@ class PolicyUsage:
 def account(policy: str, turns: Iterable[ReplayedTurn], history: History, assumed: Assumptions) -> PolicyUsage:
     """Compute the usage of a session's requests, in their order. The prefix shared with the previous request is cached,
     unless the pause was too long or the prefix is too short."""
-    meter = _Meter(history, assumed)
-    return PolicyUsage(policy, [meter.turn(turn) for turn in turns])
-
-
-class _Meter:
-    """Computes usage and cost of consecutive requests."""
-
-    def __init__(self, history: History, assumed: Assumptions) -> None:
-        self._count, self._fixed, self._assumed = history.counter.count_message, history.fixed, assumed
-        self._tools = self._fixed - self._count(history.system())
-        self._last: list[ApiMessage] = []
-        self._sums: list[int] = []  # tokens of the last request up to and including each message
-        self._at = float("-inf")
-
-    def turn(self, turn: ReplayedTurn) -> TurnUsage:
-        cold = not self._warm(turn.requests[0].at)
-        figures = TurnUsage(turn.number, cold, visible=turn.visible, reductions=turn.reductions)
+    count, fixed, prices, usages = history.counter.count_message, history.fixed, assumed.prices, list[TurnUsage]()
+    tools = fixed - count(history.system())
+    writes = "cache_creation_input_token_cost" in prices.row  # some providers bill writing to the cache separately
+    last, sums, at = list[ApiMessage](), list[int](), float("-inf")  # sums: tokens up to and including each message
+    for turn in turns:
+        cold = turn.requests[0].at - at >= assumed.ttl
+        usage = TurnUsage(turn.number, cold, visible=turn.visible, reductions=turn.reductions)
         for sent in turn.requests:
-            self._add(figures, sent)
-        return figures
-
-    def _warm(self, at: float) -> bool:
-        return at - self._at < self._assumed.ttl
-
-    def _add(self, figures: TurnUsage, sent: SentRequest) -> None:
-        prices, shared = self._assumed.prices, self._shared(sent.messages)
-        tokens = self._sums[-1]
-        cached = shared if self._warm(sent.at) and shared >= MINIMUM_PREFIX else 0
-        # some providers bill writing to the cache separately
-        writes = "cache_creation_input_token_cost" in prices.row and tokens >= MINIMUM_PREFIX
-        written = tokens - cached if writes else 0
-        usage = Usage(tokens - cached - written, cache_read=cached, cache_write=written, output=sent.output)
-        figures.requests += 1
-        figures.input += tokens
-        figures.cached += cached
-        figures.output += sent.output
-        figures.cost += prices.cost(usage)
-        figures.peak = max(figures.peak, tokens)
-        figures.over += tokens > self._assumed.context_window
-        self._at = sent.at
-
-    def _shared(self, messages: list[ApiMessage]) -> int:
-        """Return the tokens of the prefix shared with the last request, and store this one as the last."""
-        pairs = enumerate(zip(self._last, messages, strict=False))
-        same = next((n for n, (a, b) in pairs if a is not b and a != b), min(len(self._last), len(messages)))
-        shared = self._sums[same - 1] if same else self._fixed if self._last else 0
-        known = self._sums[:same] or [self._tools + self._count(messages[0])]
-        self._sums = list(accumulate((self._count(m) for m in messages[len(known) :]), initial=known[-1]))
-        self._sums = [*known[:-1], *self._sums]
-        self._last = messages
-        return shared
+            pairs = enumerate(zip(last, sent.messages, strict=False))
+            same = next((n for n, (a, b) in pairs if a is not b and a != b), min(len(last), len(sent.messages)))
+            shared = sums[same - 1] if same else fixed if last else 0
+            known = sums[:same] or [tools + count(sent.messages[0])]
+            sums = [*known[:-1], *accumulate(map(count, sent.messages[len(known) :]), initial=known[-1])]
+            tokens = sums[-1]
+            cached = shared if sent.at - at < assumed.ttl and shared >= MINIMUM_PREFIX else 0
+            written = tokens - cached if writes and tokens >= MINIMUM_PREFIX else 0
+            billed = Usage(tokens - cached - written, cache_read=cached, cache_write=written, output=sent.output)
+            usage.requests += 1
+            usage.input += tokens
+            usage.cached += cached
+            usage.output += sent.output
+            usage.cost += prices.cost(billed)
+            usage.peak = max(usage.peak, tokens)
+            usage.over += tokens > assumed.context_window
+            last, at = sent.messages, sent.at
+        usages.append(usage)
+    return PolicyUsage(policy, usages)
 
 
-_ROWS, _NARROWEST = 20, 30
-_SVG_COLUMNS, _LETTER, _LINE = 100, 9, 18  # pixels of a letter's width and of a line
+_ROWS, _MIN_WIDTH = 20, 30
+_SVG_COLUMNS, _LETTER_WIDTH, _LINE = 100, 9, 18  # pixels of a letter's width and of a line
 
 
 def plot(replays: Sequence[PolicyUsage], width: int) -> list[str]:
@@ -247,14 +223,14 @@ def plot(replays: Sequence[PolicyUsage], width: int) -> list[str]:
     # late: needed only for a plot
     import plotext  # noqa: PLC0415
 
-    curves = {replayed.policy: _curve(replayed, max(_NARROWEST, width) // 3) for replayed in replays}
+    curves = {replayed.policy: _curve(replayed, max(_MIN_WIDTH, width) // 3) for replayed in replays}
     values = [value for _, curve in curves.values() for value in curve]
     ticks = [n * 10**power for power in range(13) for n in (1, 2, 5)]
     shown = [tick for tick in ticks if min(values) <= tick <= max(values)][-_ROWS // 2 :] or [min(values)]
     plotext.clear_figure()
     plotext.theme("clear")
     plotext.limit_size(False, False)
-    plotext.plot_size(max(_NARROWEST, width), _ROWS)
+    plotext.plot_size(max(_MIN_WIDTH, width), _ROWS)
     plotext.yscale("log")
     for name, (turns, curve) in curves.items():
         plotext.plot(turns, curve, marker=name[0], label=name)
@@ -275,7 +251,7 @@ def svg(replays: Sequence[PolicyUsage], title: str) -> str:
     """Return the plot as an SVG document."""
     lines = ["", f" {title}: a simulation", *plot(replays, _SVG_COLUMNS)]
     rows = "".join(f'<tspan x="0" y="{(n + 1) * _LINE}">{escape(line)}</tspan>\n' for n, line in enumerate(lines))
-    size = f'width="{(_SVG_COLUMNS + 1) * _LETTER}" height="{(len(lines) + 1) * _LINE}"'
+    size = f'width="{(_SVG_COLUMNS + 1) * _LETTER_WIDTH}" height="{(len(lines) + 1) * _LINE}"'
     text = 'font-family="monospace" font-size="15" fill="#1f2430" xml:space="preserve"'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {size}>\n<title>{escape(title)}</title>\n'

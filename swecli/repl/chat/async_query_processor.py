@@ -83,7 +83,7 @@ class AsyncQueryProcessor:
         if share:
             output = HeadTail(*_SHARED)
             output.add(text)
-            repl.agent.add_note(f"The user ran `{command}` in a shell ({how}). Its output:\n{output.text()}")
+            repl.agent.notes.append(f"The user ran `{command}` in a shell ({how}). Its output:\n{output.text()}")
         shared = "will be sent with your next message" if share else ""
         if note := " · ".join(part for part in (remark, shared) if part):
             repl.renderer.screen.note(note)
