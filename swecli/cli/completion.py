@@ -1,4 +1,4 @@
-"""`swecli completion`: what the shells complete its words by."""
+"""`swecli completion`: shell scripts for completion, and the words they ask for."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def completion(parser: Parser) -> None:
     """Completion of swecli's own words in a shell: `source <(swecli completion bash)` in ~/.bashrc, zsh alike; for
     fish, `swecli completion fish | source`."""
     for shell in _SCRIPTS:
-        parser.action(shell, _script, f"print what makes {shell} complete")
-    words = parser.action("words", _words, "list what may stand in the place of the last word, for these scripts")
+        parser.action(shell, _script, f"print the completion script for {shell}")
+    words = parser.action("words", _words, "list the completions of the last word, for these scripts")
     words.leading = 0
 
 
@@ -62,8 +62,7 @@ def _words(args: argparse.Namespace) -> ActionResult:
 
 
 def candidates(words: list[str]) -> Iterator[tuple[str, str]]:
-    """What may stand in the place of the last of the words behind `swecli`, with what it is; nothing where a file or
-    anything else may."""
+    """Yield completions of the last word after `swecli`, with descriptions; none where a file or other value fits."""
     *before, typed = words
     parser: argparse.ArgumentParser = build_parser()
     if before and before[0] in SUBCOMMANDS:
@@ -85,5 +84,5 @@ def candidates(words: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _actions(parser: argparse.ArgumentParser) -> list[dict[str, argparse.ArgumentParser]]:
-    """The parsers of a subcommand's actions, by name."""
+    """Return the parsers of a subcommand's actions by name."""
     return [one.choices for one in parser._actions if isinstance(one, argparse._SubParsersAction)]

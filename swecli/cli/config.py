@@ -1,4 +1,4 @@
-"""`swecli config`: the settings, shown and changed."""
+"""`swecli config`: show and change settings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from swecli.repl.actions.settings import change_setting, show_settings, write_to
 
 
 def config(parser: Parser) -> None:
-    """The settings: what each is, which layer it comes from, and how to change them."""
+    """Show and change the settings, and where each value comes from."""
     get = parser.action("get", _get, "print one setting, or all of them")
     get.add_argument("name", nargs="?", metavar="NAME")
     get.add_argument("--origin", action="store_true", help="also show where each value comes from")
@@ -31,7 +31,7 @@ def config(parser: Parser) -> None:
 
 
 def _settings_file(args: argparse.Namespace) -> Path:
-    """The user's settings file; unlike `configuration_of` this does not read it, so that a broken one can be mended."""
+    """Return the path of the user's settings file, without reading it, so that an invalid one can be repaired."""
     return Path(args.config).absolute() if args.config else find_paths(os.environ).config_file
 
 
@@ -51,7 +51,7 @@ def _set(args: argparse.Namespace) -> ActionResult:
 
 
 def _edit(args: argparse.Namespace) -> ActionResult:
-    # late: the prompt's keys, for the editor that they would open
+    # late: imports prompt_toolkit
     from swecli.repl.input.keys import editor_command  # noqa: PLC0415
 
     path, command = _settings_file(args), editor_command(os.environ)
@@ -63,5 +63,5 @@ def _edit(args: argparse.Namespace) -> ActionResult:
         raise BadInput(f"The editor {command[0]!r} cannot be started: {error.strerror}.", "Set EDITOR.") from error
     if done.returncode:
         raise SwecliError(f"The editor exited with code {done.returncode}.", f"The file is {path}.")
-    load_settings(user_file=path, project_file=None, environ={}, flags={})  # raises what is wrong with it now
+    load_settings(user_file=path, project_file=None, environ={}, flags={})  # raises if it is invalid
     return ActionResult({"path": str(path)}, (f"{path}: ok",))

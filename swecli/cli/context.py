@@ -1,4 +1,4 @@
-"""`swecli context`: what the next request of a session holds, and what other ways of keeping it would cost."""
+"""`swecli context`: show and change the context of a session, and compare policies by replaying it."""
 
 from __future__ import annotations
 
@@ -34,15 +34,14 @@ _WORDS = {
 
 
 def context(parser: Parser) -> None:
-    """What a session's next request holds and what left it; a replay of what other ways of keeping it would have
-    cost."""
+    """Show and change what a session's next request contains; replay the session with other context policies."""
     for name, (_, about) in _ALL.items():
         action = parser.action(name, _run, about)
         if name in _WORDS:
             count, metavar, text = _WORDS[name]
             action.add_argument("words", nargs=count, metavar=metavar, help=text)
         if name == "window":
-            action.add_argument("--preview", action="store_true", help="only show what would leave, in tokens")
+            action.add_argument("--preview", action="store_true", help="only show what would be removed, in tokens")
         action.add_argument("--session", metavar="ID", help="another session than this directory's last")
         action.add_argument("--model", metavar="PROVIDER/NAME", help="measure for this model's window")
     add_replay(parser)
@@ -60,8 +59,8 @@ def _run(args: argparse.Namespace) -> ActionResult:
 
 
 def _open(args: argparse.Namespace) -> Runtime:
-    """The program as a run would have it, on that session; none of its tools runs."""
-    # late: --help and a wrong argument need none of it
+    """Build the runtime of a run for that session; no tool is run."""
+    # late: --help and usage errors need no runtime
     from swecli.app import build_runtime  # noqa: PLC0415
     from swecli.headless.runner import refuse  # noqa: PLC0415
 
@@ -72,9 +71,9 @@ def _open(args: argparse.Namespace) -> Runtime:
         start = replace(configured, settings=settings, resume=args.session or "")
         runtime = build_runtime(start, refuse, make_model_to_measure(name, settings, start.environ), to_read=True)
     session = runtime.sessions.current_session
-    if session is not None and not name:  # what is measured is measured for the model that the session is with
+    if session is not None and not name:  # measure for the session's model
         runtime.agent.use_model(make_model_to_measure(session.model, settings, start.environ))
-        runtime.agent.begin_epoch("")  # it was with that model before
+        runtime.agent.begin_epoch("")  # not a model change
     return runtime
 
 

@@ -1,16 +1,15 @@
-"""`swecli findings`: what reviews found, settled and exported."""
+"""`swecli findings`: list, settle and export the findings of reviews."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
 import sys
-from contextlib import closing
 from pathlib import Path
 
 from swecli.cli.flags import Parser
 from swecli.cli.playbook import session_of
-from swecli.cli.subcommands import open_sessions
+from swecli.cli.subcommands import open_runtime, open_sessions
 from swecli.headless.plain import dumps, one_line
 from swecli.playbook.action import ActionResult
 from swecli.repl.actions.findings import ACTIONS, open_store, perform_action
@@ -19,7 +18,7 @@ from swecli.repl.actions.findings import ACTIONS, open_store, perform_action
 def findings(parser: Parser) -> None:
     """List, show, dismiss, mark as fixed, reopen, recheck and export what reviews found in this project."""
     for name, (usage, about) in ACTIONS.items():
-        if name in ("walk", "apply"):  # these need a screen
+        if name in ("walk", "apply"):  # these need a terminal
             continue
         more = "; without --yes: only the estimated price" if name == "check" else ""
         added = parser.action(name, {"check": _check, "export": _export}.get(name, _perform), about + more)
@@ -38,14 +37,11 @@ def _perform(args: argparse.Namespace) -> ActionResult:
 
 
 def _check(args: argparse.Namespace) -> ActionResult:
-    # late: --help and a wrong argument need no database
-    from swecli.app import build_runtime  # noqa: PLC0415
-    from swecli.cli.startup import make_start  # noqa: PLC0415
-    from swecli.headless.runner import refuse  # noqa: PLC0415
+    # late: --help and usage errors need no database
     from swecli.review.judge.verify import check_findings  # noqa: PLC0415
     from swecli.review.read.job import prepare_check  # noqa: PLC0415
 
-    with closing(build_runtime(make_start(args), refuse)) as runtime:
+    with open_runtime(args) as runtime:
         store = open_store(runtime.sessions, Path.cwd())
         verifier, claims, price = prepare_check(runtime.agent, store, args.words)
         sys.stderr.write(f"{price}\n")
@@ -57,7 +53,7 @@ def _check(args: argparse.Namespace) -> ActionResult:
 
 
 def _export(args: argparse.Namespace) -> ActionResult:
-    # late: --help and a wrong argument need no database
+    # late: --help and usage errors need no database
     from swecli.review.publish.exports import as_json, as_markdown, as_sarif  # noqa: PLC0415
     from swecli.review.publish.view import filter_findings  # noqa: PLC0415
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 
 from swecli.headless.formats import format_names
 from swecli.models.errors import UsageError
@@ -63,21 +62,6 @@ _FLAGS_OF_OTHERS = {  # flags of other assistants -> ours
 }
 
 
-class _HelpFormatter(argparse.HelpFormatter):
-    """Wraps at the terminal's width, without importing shutil and its compressors."""
-
-    def __init__(self, prog: str) -> None:
-        try:
-            columns = int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size().columns
-        except (ValueError, OSError):
-            columns = 80
-        super().__init__(prog, width=columns - 2)
-
-
-class _RawHelpFormatter(_HelpFormatter, argparse.RawDescriptionHelpFormatter):
-    pass
-
-
 class Parser(argparse.ArgumentParser):
     """An ArgumentParser that raises UsageError and accepts no abbreviated flags. With `leading` set, the arguments
     after the first `leading` positional ones are free text that may contain words like flags; our own flags are
@@ -87,8 +71,7 @@ class Parser(argparse.ArgumentParser):
     _by_name: Any = None
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
-        defaults: dict[str, Any] = {"allow_abbrev": False, "formatter_class": _HelpFormatter}
-        super().__init__(*args, **defaults | keywords)
+        super().__init__(*args, **{"allow_abbrev": False} | keywords)
 
     def action(self, name: str, run: Callable[[argparse.Namespace], ActionResult], about: str) -> Parser:
         """Add an action of a subcommand, `swecli NAME ACTION`, run by `run`. Returns its parser."""
@@ -176,7 +159,9 @@ class Parser(argparse.ArgumentParser):
 
 def build_parser() -> Parser:
     """Return the parser of a run; subcommands have their own."""
-    parser = Parser(prog="swecli", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=_RawHelpFormatter)
+    parser = Parser(
+        prog="swecli", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     add = parser.add_argument
     add("prompt", nargs="?", default="", help="becomes the first message")
     add("-c", "--continue", action="store_true", dest="go_on", help="continue this directory's last session")

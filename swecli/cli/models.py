@@ -1,4 +1,4 @@
-"""`swecli models`: those that can be used, and what is known of each."""
+"""`swecli models`: list, show and test models."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from swecli.models.errors import BadInput, ModelNotFound
 from swecli.models.message import ModelReply, ModelRequest, ToolSpec
 from swecli.playbook.action import ActionResult
 
-_TEST_TOKENS = 2_000  # of an answer: some models think before they call
+_TEST_TOKENS = 2_000  # of the answer: some models reason before they call
 
 
 def models(parser: Parser) -> None:
-    """Which models can be used here, and what each needs."""
+    """List the models that can be used here, and what each needs."""
     add = parser.add_argument
     add("word", nargs="?", help="list the known models with this in their name; or show, test, forget")
     add("name", nargs="?", help="show what is known about this model, ask it once, or forget what was learned")
@@ -75,7 +75,7 @@ def _test(args: argparse.Namespace) -> ActionResult:
 
 
 async def _ask_once(model: ChatModel, notices: list[str]) -> tuple[ModelReply, float]:
-    """The answer to a small request with one tool, and its seconds."""
+    """Send a small request with one tool. Return the reply and its duration in seconds."""
     ping = ToolSpec("ping", "Answers pong.", {"type": "object", "properties": {}})
     messages = [
         {"role": "system", "content": "You are being tried out."},
@@ -115,7 +115,7 @@ def _usable(args: argparse.Namespace) -> ActionResult:
             rows.append(_row(load_entry_point(entry).service))
         except ModelNotFound as error:
             rows.append((entry.name, "", error.message, ""))
-    for name, port in live_models(os.environ):  # what the servers on this machine offer
+    for name, port in live_models(os.environ):  # models of local servers
         known = make_model(name, settings, os.environ).profile
         takes = f"{_shown(known.window)} tokens, {'tools' if known.tools else 'no tools'}"
         rows.append((name, "", takes, f"port {port}"))

@@ -48,12 +48,12 @@ def playbook(parser: Parser) -> None:
                 added.add_argument(flag, dest=flag, action="store_true")
         added.add_argument("--session", metavar="ID", help="a session (default: this directory's last)")
         if action.name == "reflect":
-            _add_reflecting(added)
+            _add_reflection_flags(added)
     parser.set_defaults(default_action="list")
 
 
 def _run(args: argparse.Namespace) -> ActionResult:
-    with open_sessions(args, make=args.action == "add") as sessions:  # `add` may create the database
+    with open_sessions(args, create=args.action == "add") as sessions:  # `add` may create the database
         sessions.current_session = session_of(sessions, args.session)
         learning = _open_learning(sessions, configuration_of(args).settings, None)
         return learning.perform(args.action, _words(args), "swecli playbook")
@@ -64,7 +64,7 @@ def _on_turn(args: argparse.Namespace) -> ActionResult:
     settings, reflecting = configuration_of(args).settings, args.action == "reflect"
     if reflecting and not settings.learn:
         raise BadInput("Learning is off.", "Set learn = true in the configuration.")
-    model = _reflecting_model(settings, args.model) if reflecting and not args.rules_only else None
+    model = _choose_reflector(settings, args.model) if reflecting and not args.rules_only else None
     with open_sessions(args) as sessions:
         session = session_of(sessions, args.session)
         number = resolve_turn(" ".join(args.words) if reflecting else "", session.interactions)
@@ -77,7 +77,7 @@ def _on_turn(args: argparse.Namespace) -> ActionResult:
             events = asyncio.run(learning.mark(args.action == "good", " ".join(args.words)))
             lines = [f"marked {args.action}"]
     failed = [event.reason for event in events if isinstance(event, ReflectionFailed)]
-    learned = [line for event in events for line in _lines_of(event)]
+    learned = [line for event in events for line in _format_lines(event)]
     value = {"session": session.id, "turn": number, "what": args.action, "lines": learned, "failed": failed}
     shown = tuple(f"{session.id[:13]} T{number}: {line}" for line in lines + learned)
     return ActionResult(value, shown, code=1 if failed else 0)
@@ -102,21 +102,21 @@ def session_of(sessions: SessionManager, ref: str | None) -> Session:
     except BadInput:
         if ref:
             raise
-    blank = Session(id="", working_directory=directory, project=str(project_root(Path.cwd())))
-    blank.update_playbook(sessions.playbook.load(blank))
-    return blank
+    empty = Session(id="", working_directory=directory, project=str(project_root(Path.cwd())))
+    empty.update_playbook(sessions.playbook.load(empty))
+    return empty
 
 
-def _add_reflecting(parser: argparse.ArgumentParser) -> None:
+def _add_reflection_flags(parser: argparse.ArgumentParser) -> None:
     """Add the flags of commands that reflect."""
     add = parser.add_argument
     add("--rules-only", action="store_true", help="ask no model")
-    add("-m", "--model", metavar="PROVIDER/NAME", help="the reflecting model (default: from the settings)")
+    add("-m", "--model", metavar="PROVIDER/NAME", help="model for reflection (default: from the settings)")
 
 
 def _open_learning(sessions: SessionManager, settings: Settings, model: ChatModel | None) -> LearningService:
     """Open learning, even if the settings disable it, with the instructions of each session's own directory."""
-    # late: --help and a wrong argument need neither database nor tools
+    # late: --help and usage errors need no database
     from swecli.playbook.learning.service import LearningService  # noqa: PLC0415
 
     own = load_prompt("system")
@@ -140,7 +140,7 @@ def instructions_in(directory: str) -> str:
     return load_instructions(folder, trusted=trusted).text
 
 
-def _reflecting_model(settings: Settings, named: str | None) -> ChatModel | None:
+def _choose_reflector(settings: Settings, named: str | None) -> ChatModel | None:
     """Make the named model, or the settings' reflecting model if they enable one. Raises SwecliError."""
     if not (named or settings.reflect_with_model):
         return None
@@ -148,7 +148,7 @@ def _reflecting_model(settings: Settings, named: str | None) -> ChatModel | None
     return make_model(name, settings, os.environ)
 
 
-def _lines_of(event: LearningEvent) -> list[str]:
+def _format_lines(event: LearningEvent) -> list[str]:
     """Format an event of a reflection."""
     if isinstance(event, PlaybookUpdated):
         return [*event.lines, *(f"not applied: {line}" for line in event.refused)]
@@ -164,7 +164,7 @@ def learn(parser: Parser) -> None:
         "--from", nargs="+", required=True, dest="sessions", metavar="SESSION", help="ids, titles, `here` or `all`"
     )
     parser.add_argument("--epochs", type=positive, default=1, metavar="K", help="how many passes (default 1)")
-    _add_reflecting(parser)
+    _add_reflection_flags(parser)
     parser.set_defaults(run=_learn)
 
 
@@ -172,7 +172,7 @@ def _learn(args: argparse.Namespace) -> ActionResult:
     """Reflect on stored sessions; exits with 1 if every reflection failed. Raises BadInput for an unknown session,
     SwecliError for a model that cannot be used."""
     settings = configuration_of(args).settings
-    model = None if args.rules_only else _reflecting_model(settings, args.model)
+    model = None if args.rules_only else _choose_reflector(settings, args.model)
     with open_sessions(args) as sessions:
         learning = _open_learning(sessions, settings, model)
         ids, skipped = _resolve_sessions(sessions, args.sessions)
@@ -186,7 +186,7 @@ def _learn(args: argparse.Namespace) -> ActionResult:
             async for name, number, found in learning.backfill(ids, args.epochs):
                 turns.append((name, number))
                 events.extend((name, number, event) for event in found)
-                for line in () if args.json else (line for event in found for line in _lines_of(event)):
+                for line in () if args.json else (line for event in found for line in _format_lines(event)):
                     print_line(f"{name[:13]} T{number}: {line}")
 
         asyncio.run(backfill())

@@ -1,5 +1,5 @@
-"""A stored session once more: what each policy would have sent and cost (`swecli context replay`), and today's turns
-with where their requests would differ (`swecli sessions replay`)."""
+"""Replay a stored session: compare the cost of context policies (`swecli context replay`), or run its turns with
+today's code and compare the requests (`swecli sessions replay`)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _Change = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def _load(args: argparse.Namespace, directory: str) -> tuple[Session, list[Reduction]]:
-    """The session with all of its turns, and its reductions."""
+    """Load a session with all its turns, and its reductions."""
     with open_sessions(args) as sessions:
         session = sessions.resume(args.session, directory, window_hint=1)
         sessions.load_back_to(1)
@@ -56,7 +56,7 @@ def _load(args: argparse.Namespace, directory: str) -> tuple[Session, list[Reduc
 
 
 def add_replay(parser: Parser) -> None:
-    """The action `swecli context replay`."""
+    """Add the action `swecli context replay`."""
     about = "compare what each policy would have sent and cost; nothing is sent"
     add = parser.action("replay", _replay_policies, about).add_argument
     add("session", nargs="?", metavar="SESSION", help="id, prefix of one, or title (default: the last one here)")
@@ -88,7 +88,7 @@ def _seconds(text: str) -> float:
 
 
 def _replay_policies(args: argparse.Namespace) -> ActionResult:
-    # late: the agent and the tools are loaded after all that can be wrong with the arguments
+    # late: usage errors need neither agent nor tools
     from swecli.agent.replay import read_past, replay_turns  # noqa: PLC0415
 
     session, _ = _load(args, str(Path.cwd()))
@@ -130,7 +130,7 @@ def _turn_lines(replays: list[PolicyUsage], assumed: Assumptions) -> list[str]:
 
 
 def _notes(history: History, first: PolicyUsage, totals: dict[str, TurnUsage], assumed: Assumptions) -> list[str]:
-    """How ours compares with each of the others, and what was assumed, a line each."""
+    """Compare our policy with the others and list the assumptions, one line each."""
     counter, cold = history.counter, sum(turn.cold for turn in first.turns[1:])
     how = f"counted with {counter.encoding}" if not counter.estimated else "estimated from characters"
     over = ", ".join(f"{name} {total.over:,}" for name, total in totals.items() if total.over)
@@ -158,7 +158,7 @@ def _priced(assumed: Assumptions) -> str:
 
 
 def _savings(costs: dict[str, float]) -> list[str]:
-    """How ours compares with the others, and which part of the layout saves what against compacting."""
+    """Compare our cost with the others, and split the difference to compact90 into its causes."""
     own, others = costs.get(OURS), [(name, cost) for name, cost in costs.items() if name != OURS and cost]
     if own is None or not others:
         return []
@@ -197,9 +197,9 @@ def _to_json(history: History, replays: list[PolicyUsage], assumed: Assumptions,
 
 
 def replay_session(args: argparse.Namespace) -> ActionResult:
-    """The session as it happens today, or with `args.diff` how its requests differ, and then as exit code 1. Raises
-    BadInput: there is no such session, or nothing to compare."""
-    # late: the agent and the tools are loaded after all that can be wrong with the arguments
+    """Replay the session with today's code; with `args.diff`, print the differences between the requests and return
+    exit code 1 if there are any. Raises BadInput."""
+    # late: usage errors need neither agent nor tools
     from swecli.agent.replay import read_past, replay_turns  # noqa: PLC0415
 
     session, log = _load(args, "")
@@ -235,7 +235,7 @@ def replay_session(args: argparse.Namespace) -> ActionResult:
 
 
 def _lines(past: PastTurn, events: Sequence[Event], sizes: Sequence[int]) -> Iterator[str]:
-    """What happened in a turn, a line each; an answer as it is."""
+    """Describe the events of a turn, one line each; the answer is unchanged."""
     text = ""
     for event in events:
         if isinstance(event, TextDelta):
@@ -247,7 +247,7 @@ def _lines(past: PastTurn, events: Sequence[Event], sizes: Sequence[int]) -> Ite
         match event:
             case TurnStarted():
                 yield f"T{past.number} {past.query}"
-            case StepStarted() if event.n <= len(sizes):  # else the turn ended before it was sent
+            case StepStarted() if event.n <= len(sizes):  # otherwise the turn ended before it was sent
                 yield f"  request {event.n}: {sizes[event.n - 1]:,} tokens"
             case WindowApplied():
                 yield f"  window: {event.removed} turns left, {event.kept} are kept"
@@ -265,7 +265,7 @@ def _lines(past: PastTurn, events: Sequence[Event], sizes: Sequence[int]) -> Ite
 
 
 def _changes(stored: Sequence[ApiMessage], today: Sequence[ApiMessage]) -> Iterator[_Change]:
-    """Where the messages of a turn's first request differ, none where they are not stored."""
+    """Yield the differences between the stored and today's first request; none if it is not stored."""
     then, now = [_text(message) for message in stored], [_text(message) for message in today]
     for kind, a, b, c, d in SequenceMatcher(None, then, now, autojunk=False).get_opcodes() if stored else ():
         if kind != "equal":
@@ -278,7 +278,7 @@ def _text(message: ApiMessage) -> str:
 
 
 def _report(past: PastTurn, names: tuple[str, str], changes: Sequence[_Change], seen: set[_Change]) -> Iterator[str]:
-    """The changes that no earlier turn had; a line for the others."""
+    """Yield diffs of the changes not seen in earlier turns, and a line that counts the others."""
     for change in changes:
         if change not in seen:
             yield from _diff(names, change)

@@ -1,4 +1,4 @@
-"""`swecli review`: a review without a screen, as CI runs it."""
+"""`swecli review`: a review without a screen, for example in CI."""
 
 from __future__ import annotations
 
@@ -7,31 +7,28 @@ import asyncio
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import aclosing, closing
+from contextlib import aclosing
 from pathlib import Path
 
-from swecli.app import Runtime, build_runtime
 from swecli.cli.flags import Parser
-from swecli.cli.startup import internal_error, make_start, need_workspace
-from swecli.cli.subcommands import positive, print_line, write_file
-from swecli.config.paths import project_root
+from swecli.cli.startup import internal_error
+from swecli.cli.subcommands import open_runtime, positive, print_line, write_file
 from swecli.headless.plain import dumps, one_line
-from swecli.headless.runner import refuse, until_signal
+from swecli.headless.runner import until_signal
 from swecli.models.errors import SwecliError, UsageError
 from swecli.models.events import Event, to_json
 from swecli.models.finding import SEVERITIES, pluralize
-from swecli.models.learning_events import describe_event
-from swecli.models.review_events import FindingsAccumulated, ReviewEvent, ReviewFinished
+from swecli.models.review_events import FindingsAccumulated, ReviewFinished
 from swecli.repl.actions.findings import open_store
 from swecli.review.publish.exports import as_markdown, as_sarif, as_seed
 from swecli.review.publish.posting import plan_push, require_token
-from swecli.review.publish.view import format_event, format_plan, row_view
+from swecli.review.publish.view import format_event, row_view
 from swecli.review.read.job import ReviewOptions, begin_job, plan_review, planned_event
 from swecli.review.read.run import Review
 
 
 def write_event(event: Event, *, stream: bool = False) -> None:
-    """A review's event as lines for people on stderr, with `stream` as one JSON object on stdout, too."""
+    """Write an event as text to stderr, and with `stream` also as a JSON object to stdout."""
     if stream:
         sys.stdout.write(dumps(to_json(event)) + "\n")
         sys.stdout.flush()
@@ -43,10 +40,8 @@ def write_event(event: Event, *, stream: bool = False) -> None:
             lines += [] if event.complete else ["the review is incomplete: what was not read may hold more"]
         case FindingsAccumulated():
             lines = [f"found: {row_view(finding).line}" for finding in event.findings]
-        case ReviewEvent():
-            lines = format_event(event)
         case _:
-            lines = [line] if (line := describe_event(event)) else []
+            lines = format_event(event)
     for line in lines:
         _note(line)
 
@@ -59,8 +54,8 @@ def _note(text: str) -> None:
 def _result_text(
     end: ReviewFinished, style: str, code: int, least: str = "any", posted: tuple[int, int] = (0, 0)
 ) -> str:
-    """The result in that format; "" where it was streamed. `code` is what the program will exit with, `least` the
-    verdict that a result of SARIF needs, `posted` how many findings were posted and how many could not be."""
+    """Render the result in a format; "" for stream-json. `code` is the exit code, `least` the verdict a finding needs
+    to be in SARIF, `posted` the numbers of findings posted and not posted."""
     if style == "seed":
         return dumps(as_seed(end, *posted), indent=2)
     if style == "json":
@@ -75,7 +70,7 @@ def _result_text(
 
 
 async def _run_review(review: Review, *, stream: bool) -> tuple[ReviewFinished, int]:
-    """Run it to its end; a signal ends it with what it has. Returns the sum, and 0 or 128 and the signal's number."""
+    """Run a review until it ends or a signal stops it. Return the result and 0, or 128 plus the signal's number."""
 
     async def whole() -> ReviewFinished:
         async with aclosing(review.run()) as events:
@@ -91,7 +86,7 @@ async def _run_review(review: Review, *, stream: bool) -> tuple[ReviewFinished, 
 
 
 _FORMATS = ("text", "json", "markdown", "sarif", "seed", "stream-json")
-_SEVERE, _INCOMPLETE, _FAILED = 1, 3, 4  # exit codes: a severe finding, not all was read or verified, it broke
+_SEVERE, _INCOMPLETE, _FAILED = 1, 3, 4  # exit codes: severe finding, incomplete, error
 
 
 def review(parser: Parser) -> None:
@@ -119,18 +114,13 @@ def review(parser: Parser) -> None:
     add("-m", "--model", metavar="PROVIDER/NAME", help="for example openai/gpt-4o, demo")
     add("--max-budget-usd", metavar="X", help="stop when it has cost this much")
     add("--allow-home", action="store_true", help="review also where the repository is your home folder, or above it")
-    parser.set_defaults(run=_run)
+    parser.set_defaults(run=_run, whole_project=True)
 
 
 def _run(args: argparse.Namespace) -> int:
-    """Review. Raises SwecliError for what keeps it from beginning, or broke it off; findings are kept."""
+    """Run the review. Raises SwecliError if it cannot begin or fails; findings are stored."""
     try:
-        spec = None if args.unfinished else _spec(args)
-        need_workspace(project_root(Path.cwd().resolve()), allow_home=args.allow_home)
-        if args.post and args.yes:
-            require_token(os.environ)  # before anything is paid for
-        with closing(build_runtime(make_start(args), refuse)) as runtime:
-            return asyncio.run(_review(runtime, args, spec))
+        return asyncio.run(_review(args, None if args.unfinished else _spec(args)))
     except BrokenPipeError:
         raise
     except Exception as error:
@@ -152,24 +142,36 @@ def _spec(args: argparse.Namespace) -> tuple[str, ...]:
     return named[0] if named else ()
 
 
-async def _review(runtime: Runtime, args: argparse.Namespace, spec: Sequence[str] | None) -> int:
-    store = open_store(runtime.sessions, Path.cwd())
+async def _review(args: argparse.Namespace, spec: Sequence[str] | None) -> int:
     style = args.format or ("json" if args.json else "text")
-    for line in runtime.opening_lines():
-        _note(f"swecli: {line}")
-    options = ReviewOptions(
-        args.review_loops or 0, tuple(args.include), not args.no_verify, args.fail_on or "high", runtime.start.trusted
-    )
-    if args.dry_run:
-        plan = await plan_review(runtime.agent, store, spec or (), options)  # no request is made
-        head = [f"{plan.target.label}: {pluralize(len(plan.target.files), 'file')}", *plan.target.notes]
-        event = planned_event(plan)
-        lines = "\n".join(map(one_line, [*head, *format_plan(event)]))
-        print_line(dumps(to_json(event), indent=2) if style in ("json", "stream-json") else lines)
-        return 0
-    review = Review(await begin_job(runtime.agent, store, spec, options))
-    end, stopped = await _run_review(review, stream=style == "stream-json")
-    code = stopped or _code(end, args)
+    if args.post and args.yes:
+        require_token(os.environ)  # before any cost
+    with open_runtime(args) as runtime:
+        agent, store = runtime.agent, open_store(runtime.sessions, Path.cwd())
+        for line in runtime.opening_lines():
+            _note(f"swecli: {line}")
+        options = ReviewOptions(
+            args.review_loops or 0,
+            tuple(args.include),
+            not args.no_verify,
+            args.fail_on or "high",
+            runtime.start.trusted,
+        )
+        if args.dry_run:
+            plan = await plan_review(agent, store, spec or (), options)  # no request is made
+            event, count = planned_event(plan), len(plan.target.files)
+            lines = [f"{plan.target.label}: {pluralize(count, 'file')}", *plan.target.notes, *format_event(event)]
+            as_json = style in ("json", "stream-json")
+            print_line(dumps(to_json(event), indent=2) if as_json else "\n".join(map(one_line, lines)))
+            return 0
+        review = Review(await begin_job(agent, store, spec, options))
+        end, stopped = await _run_review(review, stream=style == "stream-json")
+        return _finish(review, end, stopped, args, style)
+
+
+def _finish(review: Review, end: ReviewFinished, stopped: int, args: argparse.Namespace, style: str) -> int:
+    """Post the findings, write the result and return the exit code."""
+    code = stopped or _exit_code(end, args)
     posted, problem = (0, 0), None
     if args.post and stopped:
         _note("swecli: The review was interrupted, so nothing was posted.")
@@ -178,7 +180,7 @@ async def _review(runtime: Runtime, args: argparse.Namespace, spec: Sequence[str
             posted = _post(review, end, args)
         except SwecliError as error:  # the result is written first
             posted, problem = (0, sum(finding.is_open for finding in end.findings)), error
-    text = _result_text(end, style, code, _least(args), posted)
+    text = _result_text(end, style, code, _min_verdict(args), posted)
     if args.output and text:
         write_file(Path(args.output), text, "The findings are kept: swecli findings export")
     elif text:
@@ -191,22 +193,22 @@ async def _review(runtime: Runtime, args: argparse.Namespace, spec: Sequence[str
 
 
 def _post(review: Review, end: ReviewFinished, args: argparse.Namespace) -> tuple[int, int]:
-    """Put findings on the pull request, or report what would be put there; how many were posted, how many not. Raises
-    GitHubError, BadInput."""
-    push = plan_push(review.job.plan.target, end, review.record.seen, _least(args), args.post_min)
+    """Post findings on the pull request, or without --yes report what would be posted. Return how many were posted and
+    how many were not. Raises GitHubError, BadInput."""
+    push = plan_push(review.job.plan.target, end, review.record.seen, _min_verdict(args), args.post_min)
     for line in push.post() if args.yes else [*push.lines, "nothing was posted: add --yes"]:
         _note(line)
     fresh = len(push.inline) + len(push.rest)
     return (fresh, 0) if args.yes else (0, fresh)
 
 
-def _least(args: argparse.Namespace) -> str:
+def _min_verdict(args: argparse.Namespace) -> str:
     return "any" if args.no_verify else str(args.min_verdict)
 
 
-def _code(end: ReviewFinished, args: argparse.Namespace) -> int:
-    """0 complete and nothing as severe as --fail-on, 1 such a finding, 3 incomplete; 1 wins."""
-    failing = [finding for finding in end.findings if finding.is_open and finding.has_verdict(_least(args))]
+def _exit_code(end: ReviewFinished, args: argparse.Namespace) -> int:
+    """Return 1 for a finding as severe as --fail-on, else 3 if the review is incomplete, else 0."""
+    failing = [finding for finding in end.findings if finding.is_open and finding.has_verdict(_min_verdict(args))]
     if args.fail_on and any(finding.at_least(args.fail_on) for finding in failing):
         return _SEVERE
     return 0 if end.complete or args.allow_incomplete else _INCOMPLETE

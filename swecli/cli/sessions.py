@@ -1,4 +1,4 @@
-"""`swecli sessions`: the stored conversations."""
+"""`swecli sessions`: list, show, search, change, export, import and replay stored sessions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from swecli.models.session import title_by_rule
 from swecli.playbook.action import ActionResult
 from swecli.redact import redact_value
 
-_NAMED = 5  # lines of an import that were skipped and are named
+_MAX_NAMED = 5  # skipped lines of an import that are listed
 
 
 def sessions(parser: Parser) -> None:
@@ -100,8 +100,8 @@ def _fork(args: argparse.Namespace) -> ActionResult:
 
 def _delete(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args) as sessions:
-        gone = sessions.delete(args.session)
-    return ActionResult({"deleted": gone}, (f"{gone} deleted.",))
+        deleted = sessions.delete(args.session)
+    return ActionResult({"deleted": deleted}, (f"{deleted} deleted.",))
 
 
 def _export(args: argparse.Namespace) -> ActionResult:
@@ -110,7 +110,7 @@ def _export(args: argparse.Namespace) -> ActionResult:
     whole = whole if args.with_secrets else redact_value(whole)
     if args.format == "json":
         return ActionResult(whole, (dumps(whole, indent=2),))
-    # late: templates and Markdown are loaded for these formats alone
+    # late: only these formats need templates and Markdown
     from swecli.pages.page import format_session  # noqa: PLC0415
 
     text = format_session(args.format, whole)
@@ -125,10 +125,10 @@ def _replay(args: argparse.Namespace) -> ActionResult:
 
 
 def _import(args: argparse.Namespace) -> ActionResult:
-    # late: the other actions do not need it
+    # late: the other actions need no importers
     from swecli.store.session_files.importing import import_file  # noqa: PLC0415
 
-    with open_sessions(args, make=True) as sessions:
+    with open_sessions(args, create=True) as sessions:
         brought = import_file(sessions.database, Path(args.file))
     of, name = f" from {brought.tool}" if brought.tool else "", brought.session_id
     turns = f"{brought.interactions} turn{'s' if brought.interactions != 1 else ''}"
@@ -136,6 +136,6 @@ def _import(args: argparse.Namespace) -> ActionResult:
     if brought.left_out:
         lines.append(f"{brought.left_out} strategies of its project were not imported.")
     if brought.skipped:
-        more = f", and {len(brought.skipped) - _NAMED} more" if len(brought.skipped) > _NAMED else ""
-        lines.append(f"Skipped {'; '.join(brought.skipped[:_NAMED])}{more}.")
+        more = f", and {len(brought.skipped) - _MAX_NAMED} more" if len(brought.skipped) > _MAX_NAMED else ""
+        lines.append(f"Skipped {'; '.join(brought.skipped[:_MAX_NAMED])}{more}.")
     return ActionResult(asdict(brought), tuple(lines))

@@ -1,4 +1,4 @@
-"""What a run starts from: directory, paths, trust, settings and model, read before anything heavy is imported."""
+"""Prepare a run: directory, configuration, model and log, before anything heavy is imported."""
 
 from __future__ import annotations
 
@@ -22,12 +22,22 @@ from swecli.redact import redact
 
 MAX_LOG_BYTES = 1_000_000
 
-_SETTINGS = ("model", "window", "mode", "max_turns", "max_budget_usd", "db", "review_loops", "reflect_at_end", "color")
+_SETTING_FLAGS = (
+    "model",
+    "window",
+    "mode",
+    "max_turns",
+    "max_budget_usd",
+    "db",
+    "review_loops",
+    "reflect_at_end",
+    "color",
+)
 
 
 def read_configuration(config: str | None, flags: Mapping[str, Any]) -> Start:
-    """Read the environment and the settings files for the working directory; `flags` are the layer on top. No model is
-    chosen. Raises ConfigError, BadInput."""
+    """Load the settings for the working directory, with `flags` as the last layer, but choose no model. Raises
+    ConfigError, BadInput."""
     paths, cwd = find_paths(os.environ), working_directory()
     root = project_root(cwd)
     project, trusted = root / PROJECT_FILE, is_trusted(paths, root)
@@ -38,15 +48,14 @@ def read_configuration(config: str | None, flags: Mapping[str, Any]) -> Start:
         flags=flags,
         must_exist=config is not None,
     )
-    if not trusted and os.path.exists(project):  # noqa: PTH110  Path.exists raises where it may not look
+    if not trusted and os.path.exists(project):  # noqa: PTH110  Path.exists raises PermissionError
         notices.append(f"{PROJECT_FILE} is not used: this folder is not trusted (run /trust to use it)")
-    own = Path(config) if config else None
-    return Start(settings, paths, cwd, dict(os.environ), trusted=trusted, notices=tuple(notices), config=own)
+    file = Path(config) if config else None
+    return Start(settings, paths, cwd, dict(os.environ), trusted=trusted, notices=tuple(notices), config=file)
 
 
 def enter_directory(args: argparse.Namespace) -> None:
-    """Work in the directory of `-C` from now on; what `--db` and `--config` name stays what it was from outside.
-    Raises BadInput."""
+    """Change to the directory of `-C`; `--db` and `--config` stay relative to the old one. Raises BadInput."""
     if args.cwd is None:
         return
     args.db = _absolute(args.db)
@@ -67,21 +76,20 @@ def _absolute(database: str | None) -> str | None:
 
 
 def working_directory() -> Path:
-    """Where this process is. Raises BadInput when that folder is gone."""
+    """Return the current directory. Raises BadInput if it was deleted."""
     try:
         return Path.cwd()
     except OSError as error:
         raise BadInput(f"The working directory is gone: {error.strerror}.", "Change to another one.") from error
 
 
-def need_workspace(folder: Path, *, allow_home: bool) -> None:
-    """Raises UsageError for `/`, the user's home and what lies above it, unless that is what was asked for: below
-    such a folder is everything the user has."""
+def require_workspace(folder: Path, *, allow_home: bool) -> None:
+    """Raise UsageError for `/`, the user's home and its parents unless allowed, because they contain all files."""
     try:
         account = pwd.getpwuid(os.getuid()).pw_dir
-    except KeyError:  # a container may run as a number that nobody has
+    except KeyError:  # in a container, the user may have no account
         account = ""
-    # the environment's home or the account's may be unset or made up
+    # both the environment's home and the account's may be unset or wrong
     homes = [Path(home).resolve() for home in (os.environ.get("HOME", ""), account, "/") if home.startswith("/")]
     place = folder.resolve()
     if allow_home or not any(home.is_relative_to(place) for home in homes):
@@ -94,18 +102,20 @@ def need_workspace(folder: Path, *, allow_home: bool) -> None:
 
 
 def make_start(args: argparse.Namespace) -> Start:
-    """Everything a face starts with; of the flags of a run a subcommand has only some. Raises ConfigError, UsageError,
-    BadInput, StoreError."""
+    """Return the configuration of a run or of a subcommand that runs turns. Raises ConfigError, UsageError, BadInput,
+    StoreError."""
     given = vars(args)
     prompt, resume = given.get("prompt", ""), given.get("resume")
-    try:  # arguments are bytes to the system; those that are no UTF-8 would be sent as something else
+    try:  # undecodable bytes of an argument would be sent as something else
         prompt.encode("utf-8")
     except UnicodeEncodeError as error:
         raise BadInput("The prompt is not UTF-8 text.", "Set the terminal to UTF-8, or pipe the text in.") from error
     enter_directory(args)
-    need_workspace(working_directory(), allow_home=given.get("allow_home", False))
+    folder = working_directory()
+    folder = project_root(folder) if given.get("whole_project") else folder
+    require_workspace(folder, allow_home=given.get("allow_home", False))
     prepare_environment(os.environ)
-    configured = read_configuration(args.config, {name: given.get(name) for name in _SETTINGS})
+    configured = read_configuration(args.config, {name: given.get(name) for name in _SETTING_FLAGS})
     make_folders(configured.paths)
     log_to(configured.paths.log)
     choice, go_on = choose_model(configured.settings, os.environ), "" if given.get("go_on") else (resume or None)
@@ -113,7 +123,7 @@ def make_start(args: argparse.Namespace) -> Start:
 
 
 def make_folders(paths: Paths) -> None:
-    """Make the program's own folders. Raises StoreError."""
+    """Create the program's directories. Raises StoreError."""
     try:
         paths.ensure()
     except OSError as error:
@@ -124,7 +134,7 @@ def make_folders(paths: Paths) -> None:
 
 
 def internal_error(error: Exception) -> SwecliError:
-    """The line for a fault of the program; the whole trace goes to the log."""
+    """Log an unexpected error with its traceback, and return the error to show."""
     problem = f"Internal error: {type(error).__name__}: {error}."
     try:
         log = find_paths(os.environ).log

@@ -1,4 +1,4 @@
-"""`swecli db`, `sql`, `stats`, `report` and `doctor`: what is stored, and whether this installation works."""
+"""`swecli db`, `sql`, `stats`, `report` and `doctor`: query and check the database and the installation."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from swecli.playbook.action import ActionResult
 
 
 def db(parser: Parser) -> None:
-    """Where the database is, whether it is sound, and a copy of it."""
+    """Show where the database is, check it for damage, and back it up."""
     parser.action("path", _path, "print where the database is")
     parser.action("check", _check, "check for damage; exit 1 if there is any")
-    backup = parser.action("backup", _backup, "make a sound copy, also while the database is in use")
+    backup = parser.action("backup", _backup, "make a consistent copy, also while the database is in use")
     backup.add_argument("to", nargs="?", default="", help="the copy's path (default: beside it, with the time)")
 
 
 def _path(args: argparse.Namespace) -> ActionResult:
-    # late: --help and a wrong argument need no database
+    # late: --help and usage errors need no database
     from swecli.store.sqlite.files import locate  # noqa: PLC0415
 
     location = configuration_of(args).database
@@ -48,7 +48,7 @@ def _backup(args: argparse.Namespace) -> ActionResult:
 
 
 def sql(parser: Parser) -> None:
-    """Ask the database of sessions by SQL: read-only, over views whose names and columns stay."""
+    """Query the database of sessions in SQL: read-only, through views whose names and columns are stable."""
     add = parser.add_argument
     add("query", nargs="?", default="", metavar="QUERY", help="one SELECT (without: list the views)")
     add("--limit", type=positive, default=1_000, metavar="N", help="print at most N rows (default 1000)")
@@ -57,7 +57,7 @@ def sql(parser: Parser) -> None:
 
 
 def _sql(args: argparse.Namespace) -> ActionResult:
-    # late: --help and a wrong argument need no database
+    # late: --help and usage errors need no database
     from swecli.store.views import copy_with_views, run_query  # noqa: PLC0415
 
     if args.copy and args.query:
@@ -74,13 +74,13 @@ def _sql(args: argparse.Namespace) -> ActionResult:
 
 
 def stats(parser: Parser) -> None:
-    """Show what all sessions took in the last days: tokens and cost by day, model, cause and tool."""
+    """Show tokens and cost of the last days by day, model, cause and tool."""
     parser.add_argument("days", nargs="?", type=positive, default=30, metavar="DAYS", help="how many (default 30)")
     parser.set_defaults(run=_stats)
 
 
 def _stats(args: argparse.Namespace) -> ActionResult:
-    # late: --help and a wrong argument need no database
+    # late: --help and usage errors need no database
     from swecli.repl.actions.insight import stats  # noqa: PLC0415
 
     with open_sessions(args) as sessions:
@@ -88,14 +88,14 @@ def _stats(args: argparse.Namespace) -> ActionResult:
 
 
 def report(parser: Parser) -> None:
-    """Write what `swecli stats` shows as one HTML page, to look at or to send on."""
+    """Write the statistics of `swecli stats` as one HTML page."""
     parser.add_argument("file", nargs="?", default="", metavar="FILE", help="default: swecli-report-DATE.html")
     parser.add_argument("--days", type=positive, default=30, metavar="N", help="how many (default 30)")
     parser.set_defaults(run=_report)
 
 
 def _report(args: argparse.Namespace) -> ActionResult:
-    # late: --help and a wrong argument need neither database nor templates
+    # late: --help and usage errors need neither database nor templates
     from swecli.pages.page import render_report, write_new_file  # noqa: PLC0415
     from swecli.store.views import daily_spending  # noqa: PLC0415
 
@@ -108,7 +108,7 @@ def _report(args: argparse.Namespace) -> ActionResult:
 
 
 def doctor(parser: Parser) -> None:
-    """What works on this machine: one line a thing, exit 1 when something needs attention."""
+    """Check this installation, one line a check; exit 1 if something needs attention."""
     parser.set_defaults(run=_doctor)
 
 

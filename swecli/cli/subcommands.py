@@ -1,4 +1,4 @@
-"""The subcommands, a module each: their flags, the store as they open it, and what they write on stdout."""
+"""Run subcommands: load their module, parse their arguments, open the store and print the result."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swecli.cli.flags import Parser
-from swecli.cli.startup import enter_directory, read_configuration
+from swecli.cli.startup import enter_directory, make_start, read_configuration
 from swecli.config.settings import Start
 from swecli.headless.plain import complaint, dumps, plain
 from swecli.llm.price_table import prepare_environment
 from swecli.models.errors import BadInput, SwecliError
 
 if TYPE_CHECKING:
+    from swecli.app import Runtime
     from swecli.playbook.action import ActionResult
     from swecli.store.session_manager import SessionManager
 
@@ -28,8 +29,7 @@ _MODULES = dict.fromkeys(("db", "sql", "stats", "report", "doctor"), "stored") |
 
 
 def run_subcommand(name: str, argv: list[str]) -> int:
-    """Run `swecli NAME ...` and print its answer; a review has printed its own and returns the exit code. Raises
-    SwecliError."""
+    """Run `swecli NAME ...`, print its result and return the exit code. Raises SwecliError."""
     prepare_environment(os.environ)
     parser = make_parser(name)
     default = parser.get_default("default_action")
@@ -37,31 +37,31 @@ def run_subcommand(name: str, argv: list[str]) -> int:
         argv = [default, *argv]
     args = parser.parse_args(argv)
     enter_directory(args)
-    done = args.run(args)
-    return done if isinstance(done, int) else _print_result(done, args.json)
+    result = args.run(args)  # a review prints its result itself
+    return result if isinstance(result, int) else _print_result(result, args.json)
 
 
 def make_parser(name: str) -> Parser:
-    """The parser of `swecli NAME`: the function of that name declares its actions or arguments, its docstring is what
-    --help begins with."""
+    """Return the parser of `swecli NAME`. The function NAME declares its actions or arguments; its docstring is the
+    description in --help."""
     declare = getattr(importlib.import_module(f"swecli.cli.{_MODULES.get(name, name)}"), name)
     parser = Parser(prog=f"swecli {name}", description=declare.__doc__)
     declare(parser)
-    if parser.get_default("run") is not None:  # else its actions have them
+    if parser.get_default("run") is not None:  # otherwise its actions have them
         parser.add_common_flags()
     return parser
 
 
 def configuration_of(args: argparse.Namespace) -> Start:
-    """Directory, paths and settings as a run in this directory would have them. Raises ConfigError, BadInput."""
+    """Return the configuration of a run in this directory. Raises ConfigError, BadInput."""
     return read_configuration(args.config, {"db": args.db})
 
 
 @contextmanager
 def existing_database(configured: Start) -> Iterator[str | Path]:
-    """Where the store is, to read from it: a missing one is not made, an empty one in memory stands in for it. Raises
-    BadInput where the user named a missing one."""
-    # late: a wrong argument needs no database
+    """Yield the database's location for reading; a missing database is not created but replaced by one in memory.
+    Raises BadInput if the user named a missing one."""
+    # late: a usage error needs no database
     from swecli.store.sqlite.files import locate  # noqa: PLC0415
 
     location, missing = configured.database, ""
@@ -80,22 +80,33 @@ def existing_database(configured: Start) -> Iterator[str | Path]:
 
 
 @contextmanager
-def open_sessions(args: argparse.Namespace, *, make: bool = False) -> Iterator[SessionManager]:
-    """The store, opened; with `make` a missing database is made. Raises SwecliError."""
+def open_sessions(args: argparse.Namespace, *, create: bool = False) -> Iterator[SessionManager]:
+    """Open the store for reading, or with `create` also for writing. Raises SwecliError."""
     configured = configuration_of(args)
-    with nullcontext(configured.database) if make else existing_database(configured) as location:
-        # late: a wrong argument, and a database that is not there, need none of it
+    with nullcontext(configured.database) if create else existing_database(configured) as location:
+        # late: a usage error and a missing database need no store
         from swecli.store.session_manager import SessionManager  # noqa: PLC0415
 
-        sessions = SessionManager.open(location, to_read=not make)
+        sessions = SessionManager.open(location, to_read=not create)
         with closing(sessions.database):
             for notice in sessions.database.notices:
                 sys.stderr.write(complaint(notice, "") + "\n")
             yield sessions
 
 
+@contextmanager
+def open_runtime(args: argparse.Namespace) -> Iterator[Runtime]:
+    """Build the runtime of a run without a user to ask. Raises SwecliError."""
+    # late: --help and usage errors need no database
+    from swecli.app import build_runtime  # noqa: PLC0415
+    from swecli.headless.runner import refuse  # noqa: PLC0415
+
+    with closing(build_runtime(make_start(args), refuse)) as runtime:
+        yield runtime
+
+
 def write_file(path: Path, text: str, hint: str) -> None:
-    """Write what was asked for. Raises BadInput with what else can be done."""
+    """Write a file requested by the user. Raises BadInput with this hint."""
     try:
         path.write_text(text, encoding="utf-8")
     except (OSError, ValueError) as error:
@@ -103,19 +114,19 @@ def write_file(path: Path, text: str, hint: str) -> None:
 
 
 def positive(text: str) -> int:
-    """A count from 1 on, for argparse."""
+    """Parse a count from 1, for argparse."""
     if not text.isdecimal() or len(text) > 9 or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
     return int(text)
 
 
 def print_line(text: str) -> None:
-    """A line on stdout. Raises SwecliError where it cannot be written."""
+    """Print a line. Raises SwecliError if stdout cannot be written."""
     _write([plain(text)])
 
 
 def _print_result(result: ActionResult, json: bool) -> int:
-    """Print an answer, for programs or for people. Returns its exit code."""
+    """Print a result as JSON or text. Return its exit code."""
     if json:
         _write([dumps(result.value, indent=2)])
     elif result.exact is not None and not sys.stdout.isatty():
@@ -127,7 +138,7 @@ def _print_result(result: ActionResult, json: bool) -> int:
 
 
 def _write(lines: Iterable[str], exact: str = "") -> None:
-    """Lines, then a text for another program: no letter of it is left out or put differently."""
+    """Write lines, then `exact` unchanged, for another program."""
     try:
         for line in lines:
             sys.stdout.write(f"{line}\n")
@@ -141,7 +152,7 @@ def _write(lines: Iterable[str], exact: str = "") -> None:
 
 
 def table_lines(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
-    """Aligned columns under their head, nothing without rows; the last one is as long as it is."""
+    """Format rows as aligned columns under a head, [] without rows; the last column is not padded."""
     if not rows:
         return []
     texts = [["" if cell is None else " ".join(plain(str(cell)).split()) for cell in row] for row in (head, *rows)]

@@ -53,7 +53,7 @@ def test_a_database_that_was_named_is_not_made_by_looking(capsys: pytest.Capture
     with pytest.raises(BadInput, match=r"There is no database .*none\.db"), open_sessions(arguments("--db", "none.db")):
         pass
     assert not Path("none.db").exists()
-    with open_sessions(arguments("--db", "made.db"), make=True):
+    with open_sessions(arguments("--db", "made.db"), create=True):
         assert Path("made.db").exists()
     with open_sessions(arguments()) as sessions:
         assert sessions.database.path is None  # nor is the usual one

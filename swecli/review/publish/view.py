@@ -9,11 +9,12 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from swecli.models.errors import BadInput
+from swecli.models.events import Event
 from swecli.models.finding import OPEN_STATES, SEVERITIES, STATES, Finding, StateChange, pluralize, worst_first
+from swecli.models.learning_events import describe_event
 from swecli.models.review_events import (
     FindingsJudged,
     LoopWindowApplied,
-    ReviewEvent,
     ReviewFinished,
     ReviewPlanned,
     ReviewProgressed,
@@ -114,7 +115,7 @@ def _matches(finding: Finding, word: str) -> bool:
 # Events
 
 
-def format_event(event: ReviewEvent) -> list[str]:
+def format_event(event: Event) -> list[str]:
     """Return an event as lines for people; [] for findings, which each interface lays out."""
     match event:
         case ReviewStarted():
@@ -142,7 +143,7 @@ def format_event(event: ReviewEvent) -> list[str]:
             low, high = event.estimate.tokens if event.estimate else (0, 0)
             more = f" (expected {low:,} to {high:,} tokens)" if event.estimate else ""
             return [format_coverage(event), f"took {event.usage.total:,} tokens, {cost}{more}"]
-    return []
+    return [line] if (line := describe_event(event)) else []
 
 
 def format_plan(event: ReviewPlanned) -> list[str]:
