@@ -52,11 +52,14 @@ def _split_commands(command: str) -> list[list[str]]:
     return [words for part in _PARTS.split(command) if (words := _ASSIGNED.sub("", part).split())]
 
 
+Instructions = Callable[[], str]  # loads the text of the system prompt and of the instruction files
+
+
 @dataclass(frozen=True, slots=True)
 class Workspaces:
     """Access to workspaces. `instructions` returns the current system prompt with the project's instruction files."""
 
-    instructions: Callable[[], str] = lambda: ""
+    instructions: Instructions = lambda: ""
 
     def lookup(self, session: Session, *, deep: bool = True) -> WorkspaceLookup | None:
         """Create a lookup for a session's directory; None if it does not exist. See `WorkspaceLookup` for `deep`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from swecli.config.settings import Settings
@@ -15,7 +15,14 @@ from swecli.playbook.action import ActionContext, ActionResult
 from swecli.playbook.describe import report
 from swecli.playbook.learning import lessons, reflector_model
 from swecli.playbook.learning.reflector_model import REFLECTING, ReflectorCall, ReflectorModel
-from swecli.playbook.workspace import StaleStrategies, Workspaces, check_anchors, check_new_anchors, stale_lines
+from swecli.playbook.workspace import (
+    Instructions,
+    StaleStrategies,
+    Workspaces,
+    check_anchors,
+    check_new_anchors,
+    stale_lines,
+)
 from swecli.store.records import PendingReflection, TurnLessons
 from swecli.store.session_manager import SessionManager
 
@@ -47,10 +54,9 @@ class LearningService:
 
     @classmethod
     def open(
-        cls, sessions: SessionManager, settings: Settings, template: str, instructions: Callable[[], str]
+        cls, sessions: SessionManager, settings: Settings, template: str, instructions: Instructions
     ) -> LearningService:
-        """Create the service of the settings, without a model. `instructions` returns the text of the system prompt and
-        of the project's instruction files."""
+        """Create the service of the settings, without a model."""
         reflector = ReflectorModel(template, every_turn=settings.reflect_every_turn)
         return cls(sessions, reflector, Workspaces(instructions), settings.learn, settings.reflect_percent)
 
