@@ -1,4 +1,4 @@
-"""Work behind the prompt: started by whoever asks, waited for or cancelled in one place; learning is most of it."""
+"""Background work of the REPL: tasks (mostly learning) and daemon threads, started while the prompt stays usable."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ if TYPE_CHECKING:
     from swecli.playbook.learning.service import LearningService
 
 
-CLOSING = 0.5  # seconds that work is given to stop when the program ends
+CLOSE_TIMEOUT = 0.5  # seconds that tasks get to stop when the program ends
 
 
 class Background:
-    """Tasks of one running program, and the reflections among them, one at a time."""
+    """The background tasks of one program. Reflections run one at a time."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
         self._tasks: set[asyncio.Task[None]] = set()
-        self._one_by_one = asyncio.Lock()
-        self._held: list[Event] = []
+        self._reflecting = asyncio.Lock()
+        self._deferred: list[Event] = []
 
     @property
     def busy(self) -> bool:
-        """Whether anything goes on."""
+        """Return whether a task is running."""
         return bool(self._tasks)
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Begin; the prompt does not wait."""
+        """Start a task."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._task_done)
         self._program.background_changed()
 
     async def drain(self) -> None:
-        """Wait until all of it has ended. Cancelling the wait leaves the work alone."""
+        """Wait until all tasks are done. Cancelling the wait does not cancel the tasks."""
         while self._tasks:
             await asyncio.wait(set(self._tasks))
 
     async def cancel(self, timeout: float | None = None) -> int:
-        """Cancel what goes on, and wait until it has stopped, at most `timeout` seconds; how much it was."""
+        """Cancel the running tasks, wait at most `timeout` seconds for them to stop, and return their number."""
         tasks = set(self._tasks)
         for task in tasks:
             task.cancel()
@@ -56,14 +56,14 @@ class Background:
         return len(tasks)
 
     def learn(self, learning: LearningService, interaction: int) -> None:
-        """Learn from a turn that has ended: what the rules see at once, before the next prompt can be made."""
+        """Learn from a finished turn: by the rules now, before the next request is built, by the model in a task."""
         part = learning.after_turn(interaction)
         self.show(part.events)
         if part.needs_model:
             self.start(self._reflect(learning, interaction))
 
-    def name(self, agent: Agent) -> None:
-        """Let the small model, where there is one, name a session that has no title."""
+    def name_session(self, agent: Agent) -> None:
+        """Start naming an untitled session, if a small model is configured."""
         # late: behind the first turn
         from swecli.agent.turn import generate_title, needs_title  # noqa: PLC0415
 
@@ -71,37 +71,37 @@ class Background:
         if small is not None and needs_title(agent.sessions.current_session):
             self.start(generate_title(agent.sessions, small))
 
-    def catch_up(self, learning: LearningService) -> None:
-        """Reflect on turns that earlier runs left unlearned; a turn of now has to wait for one of them at most."""
-        self.start(self._catch_up(learning))
+    def reflect_pending(self, learning: LearningService) -> None:
+        """Start reflecting on pending turns of earlier runs; a new turn waits for one of them at most."""
+        self.start(self._reflect_pending(learning))
 
     def pop_deferred(self) -> list[Event]:
-        """The events that came while a turn was drawn; asking for them empties the list."""
-        events, self._held = self._held, []
+        """Return and clear the events that were deferred while a turn was running."""
+        events, self._deferred = self._deferred, []
         return events
 
     async def _reflect(self, learning: LearningService, interaction: int) -> None:
-        async with self._one_by_one:
+        async with self._reflecting:
             events = await learning.reflect(interaction)
         self.show(events)
 
-    async def _catch_up(self, learning: LearningService) -> None:
+    async def _reflect_pending(self, learning: LearningService) -> None:
         pending = learning.pending()
         self.show(await learning.check_anchors())
         for item in pending:
-            async with self._one_by_one:
+            async with self._reflecting:
                 events = await learning.resume(item)
             self.show(events)
 
     def show(self, events: Sequence[Event]) -> None:
-        """Draw events, after the turn where one is drawn."""
+        """Show events, or defer them until the running turn is done."""
         for event in events:
             if self._program.working:
-                self._held.append(event)
+                self._deferred.append(event)
             else:
                 self._program.show(event)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _task_done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         self._program.background_changed()
         if not task.cancelled() and (error := task.exception()) is not None:
@@ -114,9 +114,8 @@ _Result = TypeVar("_Result")
 
 
 def run_in_thread(work: Callable[[], _Result], name: str) -> asyncio.Future[_Result]:
-    """Start `work` in a daemon thread; the future, of the running loop, gets its result or its exception. Waiting for
-    the future through `asyncio.shield` leaves it whole when the waiter is cancelled; the thread itself cannot be
-    stopped."""
+    """Run `work` in a daemon thread and return a future of the running loop with its result or exception. Await it
+    through `asyncio.shield` to keep it when the waiter is cancelled; the thread itself cannot be stopped."""
     done: Future[_Result] = Future()
     done.set_running_or_notify_cancel()
     loop = asyncio.get_running_loop()
@@ -124,8 +123,8 @@ def run_in_thread(work: Callable[[], _Result], name: str) -> asyncio.Future[_Res
     def run() -> None:
         try:
             result = work()
-        except BaseException as error:  # noqa: BLE001 - it travels to whoever waits for the future
-            if not loop.is_closed():  # else the program is leaving, nobody waits
+        except BaseException as error:  # noqa: BLE001 - raised where the future is awaited
+            if not loop.is_closed():  # else the program has ended, and nobody waits
                 done.set_exception(error)
         else:
             if not loop.is_closed():
@@ -133,25 +132,25 @@ def run_in_thread(work: Callable[[], _Result], name: str) -> asyncio.Future[_Res
 
     threading.Thread(target=run, name=name, daemon=True).start()
     future = asyncio.wrap_future(done)
-    future.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # seen: one may leave before it ends
+    future.add_done_callback(lambda done: done.cancelled() or done.exception())  # retrieved, even if nobody waits
     return future
 
 
-_PAUSE, _TYPING = 0.002, 0.3
+_PAUSE, _TYPING_WINDOW = 0.002, 0.3  # seconds
 
 
 class ImportThrottle:
-    """Finds no module; makes threads beside the loop's pause before each while keys are coming in and nobody waits for
-    what they load, so that typing stays quick: before the tokeniser, whose table is made in one go, until they stop.
-    `last_key` by `time.monotonic`."""
+    """A meta-path finder that throttles imports in other threads while the user types, so that keys stay responsive: a
+    pause before each module, and before the tokenizer, whose table is built in one step, until typing stops. `last_key`
+    is a time of `time.monotonic`."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
         self.last_key = float("-inf")
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:
-        """Pause, if somebody types."""
-        beside = threading.current_thread() is not threading.main_thread()
-        while beside and not self._program.working and time.monotonic() - self.last_key < _TYPING:
+        """Pause while the user types; never find a module."""
+        wait = threading.current_thread() is not threading.main_thread()
+        while wait and not self._program.working and time.monotonic() - self.last_key < _TYPING_WINDOW:
             time.sleep(_PAUSE)
-            beside = fullname == "tiktoken"
+            wait = fullname == "tiktoken"

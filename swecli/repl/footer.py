@@ -1,4 +1,4 @@
-"""The line under the prompt, made shorter until it fits, and the figures it shows."""
+"""The status line under the prompt, shortened to the width of the terminal."""
 
 from __future__ import annotations
 
@@ -40,31 +40,31 @@ class Footer:
     _session: str = ""
 
     def loaded(self, runtime: Runtime) -> None:
-        """The runtime is there; a mode chosen before goes to it."""
+        """Read values from the runtime from now on, and set the mode that was chosen while it was loading."""
         self._runtime, self.busy = runtime, ""
         runtime.set_mode(self.mode)
         self.refresh()
 
     def cycle_mode(self) -> None:
-        """Go on to the next permission mode."""
+        """Switch to the next permission mode."""
         self.mode = MODES[(MODES.index(self.mode) + 1) % len(MODES)]
         if self._runtime is not None:
             self._runtime.set_mode(self.mode)
 
     def observe(self, event: Event) -> None:
-        """Take the size of the newest request out of a turn's events."""
-        if event.type == "context_measured":  # by its name: the events' module costs 10 ms before the first prompt
+        """Update the context share from an event."""
+        if event.type == "context_measured":  # by name: importing the events takes 10 ms before the first prompt
             measured = cast("ContextMeasured", event)
             self.context = percent(measured.tokens, measured.limit)
 
     def measure(self) -> None:
-        """Take the size of the next request in place of the last one's, once there was one: as `/context` shows it."""
+        """After the first request, update the context share to that of the next request, as `/context` shows it."""
         if self._runtime is not None and self.context is not None:
             found = self._runtime.context_control.meter()
             self.context = percent(found.total, found.limit)
 
     def refresh(self) -> None:
-        """Read the figures again; in another session, forget the size of the last one's request."""
+        """Update the values; in another session, reset the context share."""
         if self._runtime is None:
             return
         agent, session = self._runtime.agent, self._runtime.sessions.current_session
@@ -76,7 +76,7 @@ class Footer:
             self._session, self.context = session.id, None
 
     def line(self, width: int) -> _Fragments:
-        """The footer as styled pieces, at most `width` columns; what matters least goes first."""
+        """Return the footer as styled fragments of at most `width` columns; the least important are dropped first."""
         if self.hint:
             return [("class:footer.hint", truncate(self.hint, width))]
         app = get_app()
@@ -108,12 +108,12 @@ def _length(pieces: _Fragments) -> int:
 
 
 def truncate(text: str, width: int) -> str:
-    """The text in at most `width` columns, with an ellipsis where it was cut."""
+    """Truncate a text to `width` columns, with an ellipsis."""
     return text if len(text) <= width else text[: max(0, width - 1)] + "…"[:width]
 
 
 def count_sent_turns(session: Session | None) -> int:
-    """How many completed interactions the next request holds verbatim."""
+    """Return the number of completed interactions that the next request contains verbatim."""
     if session is None:
         return 0
     epoch = session.context.epoch

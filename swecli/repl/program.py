@@ -1,4 +1,4 @@
-"""What the parts of the REPL ask of it: keys, lines, commands, turns and the work behind the prompt; the line queue."""
+"""The interface of the REPL to its components, and the queue of submitted lines."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:  # the prompt is drawn before these are loaded
 
 
 class LineQueue:
-    """First in, first out. `held`: what was queued before an interrupt stays until `release`; new lines go first."""
+    """A FIFO queue of lines. After an interrupt it is `held`: queued lines wait for `release`, new lines go first."""
 
     def __init__(self, lines: Iterable[str] = ()) -> None:
         self._lines = list(lines)
-        self._fresh = 0  # how many, the first ones, were sent since the others are held
+        self._fresh = 0  # number of lines at the front that were sent while the rest is held
         self._changed = asyncio.Event()
-        self.idle = asyncio.Event()  # set while somebody waits for a line and there is none
+        self.idle = asyncio.Event()  # set while `get` waits
         self.held = False
 
     def __len__(self) -> int:
@@ -29,11 +29,11 @@ class LineQueue:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """What waits, oldest first."""
+        """Return the queued lines, oldest first."""
         return tuple(self._lines)
 
     def put(self, line: str) -> None:
-        """Append a line."""
+        """Append a line, before held lines if there are any."""
         if self.held:
             self._lines.insert(self._fresh, line)
             self._fresh += 1
@@ -43,28 +43,28 @@ class LineQueue:
         self._changed.set()
 
     def pop_newest(self) -> str | None:
-        """Remove the newest line that is not ahead of held ones, to be edited; None when there is none."""
+        """Remove and return the newest line to edit it; None if the queue is empty. Lines before held ones stay."""
         line = self._lines.pop() if len(self._lines) > self._fresh else None
         if len(self._lines) == self._fresh:
             self.release()
         return line
 
     def clear(self) -> None:
-        """Remove all."""
+        """Remove all lines."""
         self._lines.clear()
         self.release()
 
     def hold(self) -> None:
-        """Keep what waits until `release`; does nothing when nothing waits."""
+        """Hold the queued lines until `release`."""
         self.held, self._fresh = bool(self._lines), 0
 
     def release(self) -> None:
-        """Go on."""
+        """Release held lines."""
         self.held, self._fresh = False, 0
         self._changed.set()
 
     async def get(self) -> str:
-        """The oldest line, as soon as there is one that is not held."""
+        """Wait for a line that is not held, and remove and return the oldest one."""
         while not (self._fresh if self.held else self._lines):
             self._changed.clear()
             self.idle.set()
@@ -75,74 +75,74 @@ class LineQueue:
 
 
 class Program(Protocol):
-    """The running program. What only the loaded one has may be asked for once `start_loading` is done."""
+    """The running program. `session_manager`, `agent` and `renderer` are available once `start_loading` is done."""
 
     queue: LineQueue
-    """The lines that were sent and not begun."""
+    """The lines that were sent and are not yet running."""
     theme: Theme
     """The colours on the screen."""
 
     @property
     def session_manager(self) -> SessionManager:
-        """The store, once loaded."""
+        """Return the store."""
 
     @property
     def agent(self) -> Agent:
-        """What runs turns, once loaded."""
+        """Return the agent, which runs turns."""
 
     @property
     def renderer(self) -> Renderer:
-        """What draws events, once loaded."""
+        """Return the renderer, which draws events."""
 
     @property
     def working(self) -> bool:
-        """Whether something runs in the foreground, which Esc interrupts."""
+        """Return whether a line is running, which Esc interrupts."""
 
     def start_loading(self) -> asyncio.Future[None]:
-        """Load what is slow, once; what is waited for before a line can be done."""
+        """Load the slow components, once. The future is done when lines can run."""
 
     def key_pressed(self) -> None:
-        """Let keys go before loading."""
+        """Throttle loading while keys arrive."""
 
     def submit(self, typed: str) -> None:
-        """Take a line that was sent, its pastes not written out yet."""
+        """Accept a line that was sent, with its pastes still collapsed."""
 
     def line_done(self, seconds: float) -> None:
-        """A line was done: draw what had to wait for its end, and notify where it took long (0: not wanted)."""
+        """Show deferred events after a line, and notify the user if it took long (0: never)."""
 
     def interrupt(self) -> None:
-        """Stop what runs; the queue is held."""
+        """Interrupt the running line, and hold the queue."""
 
     def steer(self, text: str) -> None:
-        """Put a line into the running turn; without one it is the next line."""
+        """Send a line to the running turn, or queue it."""
 
     def quit(self, code: int = 0) -> None:
-        """End the program; what runs is stopped."""
+        """End the program, and cancel the running line."""
 
     def expand_last(self) -> None:
-        """Print the last tool's whole output."""
+        """Print the full output of the last tool."""
 
     def set_draft(self, text: str) -> None:
-        """Put a text into the input line."""
+        """Set the text of the input line."""
 
     def cycle_mode(self) -> None:
-        """Go on to the next permission mode."""
+        """Switch to the next permission mode."""
 
     @property
     def current_hint(self) -> str:
-        """The line that stands in place of the footer; "" for none."""
+        """Return the line shown instead of the footer, or ""."""
 
     def hint(self, text: str) -> None:
-        """Show a line in place of the footer; "" takes it away."""
+        """Show a line instead of the footer; "" removes it."""
 
     def report(self, error: BaseException | str) -> None:
-        """Print what went wrong in a line."""
+        """Print an error in one line."""
 
     def start_learning(self, interaction: int) -> None:
-        """Reflect on a finished turn behind the prompt."""
+        """Start learning from a finished turn in the background."""
 
     def show(self, event: Event) -> None:
-        """Draw an event above the prompt, and what of it the footer shows."""
+        """Draw an event above the prompt, and update the footer from it."""
 
     def background_changed(self) -> None:
-        """Work behind the prompt began or ended."""
+        """Update the footer after a background task started or ended."""

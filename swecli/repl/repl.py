@@ -1,4 +1,4 @@
-"""The REPL: draws the prompt first, loads the rest behind it, and takes one line after another to its place."""
+"""The REPL: show the prompt first, load the rest in the background, and run the submitted lines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from prompt_toolkit.input import Input
 from prompt_toolkit.output import Output
 
 from swecli.models.errors import SwecliError
-from swecli.repl.background import CLOSING, Background, ImportThrottle
+from swecli.repl.background import CLOSE_TIMEOUT, Background, ImportThrottle
 from swecli.repl.dispatch import Dispatcher
 from swecli.repl.footer import Footer
 from swecli.repl.input.dumb_prompt import DumbPrompt
@@ -32,19 +32,19 @@ if TYPE_CHECKING:
 
 
 class REPL(Program):
-    """One run at the terminal. `keyboard` and `output` take the place of the terminal, `build` of `build_runtime`. What
-    `Program` declares is documented there."""
+    """One interactive run. `keyboard` and `output` replace the terminal, `build` replaces `build_runtime`. See
+    `Program` for its interface."""
 
     def __init__(
         self, start: Start, keyboard: Input | None = None, output: Output | None = None, build: Build | None = None
     ) -> None:
         self.start = start
         self._code = 0
-        self._up: asyncio.Task[None] | None = None
-        self._watching: asyncio.Task[None] | None = None
+        self._loading: asyncio.Task[None] | None = None
+        self._job_watcher: asyncio.Task[None] | None = None
         settings = start.settings
         self._footer = Footer(start.choice.name, settings.mode, str(settings.window), busy="starting")
-        self._background, self._polite = Background(self), ImportThrottle(self)
+        self._background, self._throttle = Background(self), ImportThrottle(self)
         self._startup = Startup(start, build)
         self.queue = LineQueue((["/sessions"] if start.pick else []) + ([start.prompt] if start.prompt else []))
         self.prompt: PromptLine | DumbPrompt
@@ -56,9 +56,9 @@ class REPL(Program):
         self._dispatcher = Dispatcher(self, self.prompt, self._startup, self._background)
 
     async def run(self) -> int:
-        """Read and do lines until the user leaves. Returns the exit code."""
+        """Read and run lines until the user quits. Returns the exit code."""
         loop = asyncio.get_running_loop()
-        sys.meta_path.insert(0, self._polite)
+        sys.meta_path.insert(0, self._throttle)
         loop.set_exception_handler(lambda _, what: self.report(what.get("exception") or what["message"]))
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self.quit, 128 + number)
@@ -66,14 +66,14 @@ class REPL(Program):
         working = loop.create_task(self._dispatcher.run())
         try:
             await self.prompt.run()
-        except SwecliError as error:  # it could not be built: there is nothing to go on with
+        except SwecliError as error:  # loading failed
             self.report(error)
             self._code = error.exit_code
         except OSError:
-            if not self._code:  # else the terminal went away, and that is why it ends
+            if not self._code:  # else the terminal was closed, which ended the program
                 raise
         finally:
-            sys.meta_path.remove(self._polite)
+            sys.meta_path.remove(self._throttle)
             working.cancel()
             await asyncio.wait([working])
             await self._close()
@@ -81,33 +81,33 @@ class REPL(Program):
 
     async def _close(self) -> None:
         await self._dispatcher.close()
-        await self._background.cancel(timeout=CLOSING)
-        if self._watching is not None:
-            self._watching.cancel()
+        await self._background.cancel(timeout=CLOSE_TIMEOUT)
+        if self._job_watcher is not None:
+            self._job_watcher.cancel()
         if self._startup.components is not None:
             ended, session = await self.agent.ctx.jobs.close(), self.session_manager.current_session
             self._startup.components.runtime.close()
-            with suppress(OSError):  # the terminal may be gone
+            with suppress(OSError):  # the terminal may be closed
                 if ended:
                     self.prompt.write(f"{ended}\n")
                 if not self._code and session is not None and session.interactions:
                     self.prompt.write(f"to continue this session: swecli --resume {session.id}\n")
 
     def start_loading(self) -> asyncio.Task[None]:
-        if self._up is None:
-            self._up = asyncio.get_running_loop().create_task(self._come_up())
-            self._up.add_done_callback(lambda task: task.cancelled() or task.exception())
-        return self._up
+        if self._loading is None:
+            self._loading = asyncio.get_running_loop().create_task(self._load())
+            self._loading.add_done_callback(lambda task: task.cancelled() or task.exception())
+        return self._loading
 
-    async def _come_up(self) -> None:
-        """Load, and put the components together. When that fails, the reading ends with the line that says why."""
+    async def _load(self) -> None:
+        """Load and assemble the components. If that fails, end the prompt with the error."""
         try:
             components = await self._startup.assemble(self, self._background, self.prompt)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the user gets one line and an exit code
-            known = self._startup.to_user_error(error)
+        except Exception as error:  # noqa: BLE001 - reported in one line, with an exit code
+            problem = self._startup.to_user_error(error)
             self.prompt.history.append_string(self.prompt.draft)
-            self.prompt.end(known)
-            raise known from error
+            self.prompt.end(problem)
+            raise problem from error
         self._footer.loaded(components.runtime)
         for notice in components.runtime.notices:
             self.renderer.screen.warn(notice)
@@ -116,11 +116,11 @@ class REPL(Program):
             show_session(self.renderer.screen, session)
             self.renderer.screen.line()
         self.prompt.redraw()
-        self._background.catch_up(components.runtime.learning)
-        self._watching = asyncio.get_running_loop().create_task(self._watch())
+        self._background.reflect_pending(components.runtime.learning)
+        self._job_watcher = asyncio.get_running_loop().create_task(self._watch_jobs())
 
-    async def _watch(self) -> None:
-        # late: behind the prompt
+    async def _watch_jobs(self) -> None:
+        # late: loaded after the prompt is shown
         from swecli.models.events import Notice  # noqa: PLC0415
 
         while True:
@@ -129,7 +129,7 @@ class REPL(Program):
 
     @property
     def _components(self) -> Components:
-        assert self._startup.components is not None, "asked for before the loading was done"
+        assert self._startup.components is not None, "used before loading was done"
         return self._startup.components
 
     @property
@@ -146,14 +146,14 @@ class REPL(Program):
 
     def start_learning(self, interaction: int) -> None:
         self._background.learn(self._components.runtime.learning, interaction)
-        self._background.name(self.agent)
+        self._background.name_session(self.agent)
 
     @property
     def working(self) -> bool:
         return self._dispatcher.busy
 
     def key_pressed(self) -> None:
-        self._polite.last_key = time.monotonic()
+        self._throttle.last_key = time.monotonic()
 
     def submit(self, typed: str) -> None:
         self._dispatcher.submit(typed)
@@ -211,11 +211,11 @@ class REPL(Program):
         self._refresh()
 
     def report(self, error: BaseException | str) -> None:
-        known = self._startup.to_user_error(error)
-        if self._startup.components is None:  # the screen, which breaks lines between words, is not loaded yet
-            self.prompt.write(format_error(known, self.prompt.color))
+        problem = self._startup.to_user_error(error)
+        if self._startup.components is None:  # the screen, which wraps lines, is not loaded yet
+            self.prompt.write(format_error(problem, self.prompt.color))
         else:
-            self.renderer.screen.error(known.message, known.hint)
+            self.renderer.screen.error(problem.message, problem.hint)
 
     def _refresh(self) -> None:
         self._footer.refresh()

@@ -1,4 +1,4 @@
-"""Everything slow, behind the first prompt: commands, drawing, store, model and what its first request needs."""
+"""Load the slow components after the first prompt: commands, renderer, store, model and what a first request needs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Build = Callable[["Start", "Ask"], "Runtime"]
 
 @dataclass(frozen=True, slots=True)
 class Components:
-    """What draws, asks and acts, for one run."""
+    """The loaded components of one run."""
 
     runtime: Runtime
     table: CommandTable
@@ -40,37 +40,38 @@ class Components:
 
 
 class Startup:
-    """Loads in daemon threads. `build` makes the runtime."""
+    """Loads the components in daemon threads. `build` creates the runtime."""
 
     def __init__(self, start: Start, build: Build | None = None) -> None:
         self._start, self._build = start, build or _build
-        self.components: Components | None = None  # what was put together, once all is loaded
+        self.components: Components | None = None  # None until all is loaded
         self._table: asyncio.Future[CommandTable] | None = None
         self._runtime: Runtime | None = None
         self._warm: tuple[str, asyncio.Future[None]] | None = None  # by the model's name
 
     async def commands(self) -> Sequence[tuple[str, Sequence[str], str]]:
-        """Name, aliases and help of the commands, which are known a moment after the first prompt."""
+        """Return name, aliases and help of the commands, once they are loaded."""
         return [(one.name, one.aliases, one.help) for one in (await self._commands()).commands]
 
     async def values(self, name: str) -> Sequence[tuple[str, str]]:
-        """What may follow a command's name, with what it is; nothing until the runtime is there."""
+        """Return the values that may follow a command's name, with their descriptions; () until the runtime is
+        built."""
         command = (await self._commands()).find(name)
         if command is None or command.complete is None or self._runtime is None:
             return ()
         return command.complete(self._runtime)
 
     async def load(self) -> Runtime:
-        """Build the runtime. Raises what building it raises: SwecliError for what the user can put right."""
+        """Build the runtime. Raises SwecliError for problems that the user can fix."""
         await self._commands()
         runtime = self._runtime = await run_in_thread(lambda: self._build(self._start, self._ask), "swecli-load")
         self.warm(runtime.agent)
         return runtime
 
     async def assemble(self, program: Program, background: Background, prompt: PromptLine | DumbPrompt) -> Components:
-        """Wait for everything, and put together what acts and what draws above `prompt`. Raises as `load`."""
+        """Load and assemble all components; output goes above `prompt`. Raises like `load`."""
         table, runtime = await self._commands(), await self.load()
-        # late: loaded behind the prompt
+        # late: loaded after the prompt is shown
         from swecli.repl.chat.async_query_processor import Approver, AsyncQueryProcessor  # noqa: PLC0415
         from swecli.repl.render.renderer import Renderer  # noqa: PLC0415
         from swecli.repl.render.screen import Screen  # noqa: PLC0415
@@ -82,7 +83,7 @@ class Startup:
         return self.components
 
     def to_user_error(self, error: BaseException | str) -> SwecliError:
-        """The line for the user; for a fault of the program the log gets the trace."""
+        """Return the error to show. An unexpected exception is logged with its traceback."""
         if isinstance(error, SwecliError):
             return error
         _log.error("fault: %s", error, exc_info=error if isinstance(error, BaseException) else None)
@@ -90,13 +91,13 @@ class Startup:
         return SwecliError(f"Internal error: {what}", f"Details are in {self._start.paths.log}.")
 
     async def _ask(self, request: AskRequest) -> Decision:
-        """The one question that comes up from below: may this call run?"""
-        assert self.components is not None, "a call runs once all is there"
+        """Ask the user for approval of a call."""
+        assert self.components is not None, "a call runs after loading"
         return await self.components.approver(request)
 
     def warm(self, agent: Agent) -> asyncio.Future[None]:
-        """Load what the agent's model needs, once: token table, library. When that is done, a first request costs no
-        more than a second one."""
+        """Load the token table and library of the agent's model, once, so that a first request is as fast as later
+        ones."""
         name = agent.model.name
         if self._warm is None or self._warm[0] != name:
             self._warm = name, run_in_thread(lambda: _warm_up(agent), "swecli-warm")
@@ -112,13 +113,13 @@ def _warm_up(agent: Agent) -> None:
     if (warm := getattr(agent.model, "warm", None)) is not None:
         try:
             warm()
-        except Exception:  # noqa: BLE001  # only speed is lost; the first request will name what is wrong
+        except Exception:  # noqa: BLE001  # the first request will report the problem
             _log.warning("the model's library could not be loaded beforehand", exc_info=True)
     agent.warm()
 
 
 def _discover(start: Start) -> CommandTable:
-    # late: behind the prompt
+    # late: loaded after the prompt is shown
     from swecli.config.paths import project_root  # noqa: PLC0415
     from swecli.repl.commands.registry import discover  # noqa: PLC0415
 
@@ -126,7 +127,7 @@ def _discover(start: Start) -> CommandTable:
 
 
 def _build(start: Start, ask: Ask) -> Runtime:
-    # late, all of them: these cost most of a second, and the prompt must be there before
+    # late: these imports take most of a second, and the prompt is shown before
     import swecli.repl.chat.async_query_processor
     import swecli.repl.render.renderer  # noqa: F401, PLC0415
     from swecli.app import build_runtime  # noqa: PLC0415

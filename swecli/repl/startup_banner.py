@@ -1,4 +1,4 @@
-"""The first lines on the screen, and where a resumed session stands."""
+"""The banner at start-up, and the summary of a resumed session."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _dim(text: str, color: bool) -> str:
 
 
 def banner(start: Start, color: bool, width: int = 80) -> str:
-    """Name and version, the model and why it was chosen, the folder; how to get help; notices."""
+    """Render version, model, folder, help and notices."""
     facts = [f"swecli {__version__}", describe_model(start.choice.name, start.choice.why), short_path(start.cwd)]
     lines = wrap_parts([_one(fact) for fact in facts], width)
     if color:
@@ -35,7 +35,7 @@ def banner(start: Start, color: bool, width: int = 80) -> str:
 
 
 def wrap_parts(parts: Sequence[str], width: int) -> list[str]:
-    """The parts in as few lines as they take, broken only between parts."""
+    """Join parts into lines of at most `width` columns, without breaking a part."""
     lines = [parts[0]]
     for part in parts[1:]:
         longer = f"{lines[-1]} · {part}"
@@ -47,20 +47,20 @@ def wrap_parts(parts: Sequence[str], width: int) -> list[str]:
 
 
 def format_error(error: SwecliError, color: bool) -> str:
-    """A failure as one line, with what to do next."""
+    """Format an error with its hint as one line."""
     mark = "\x1b[31m✗\x1b[0m" if color else "✗"
     return f"{mark} {' · '.join(_one(part) for part in (error.message, error.hint) if part)}\n"
 
 
 def describe_model(name: str, why: str) -> str:
-    """A model as the first line names it."""
+    """Return a model's name with the reason why it was chosen."""
     if name.partition("/")[0] == "demo":
         return f"demo model (offline tour{f'; {why}' if why else ''})"
     return f"{name} ({why})" if why else name
 
 
 def short_path(path: Path) -> str:
-    """The path, with the home folder as `~`."""
+    """Return the path with the home folder as `~`."""
     try:
         inside = path.relative_to(Path.home())
     except (ValueError, RuntimeError):  # elsewhere, or there is no home folder
@@ -73,12 +73,12 @@ def _one(text: str) -> str:
 
 
 def session_name(session: Session) -> str:
-    """Its title, or the beginning of its id."""
+    """Return the session's title, or the beginning of its id."""
     return session.title or session.id[:13]
 
 
 def show_session(screen: Screen, session: Session) -> None:
-    """Print which session this is, the last question and the last answer."""
+    """Print the session's name, its last query and its last answer."""
     turns, last = pluralize(session.interactions, "turn"), format_age(session.updated_at)
     screen.note(f"session {session_name(session)} · {turns} · last used {last}")
     groups = session.group_by_interaction()

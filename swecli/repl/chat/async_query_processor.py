@@ -1,4 +1,4 @@
-"""What becomes of a line for the model: prepared, run, drawn as it happens; and the question before a call runs."""
+"""Run queries and shell lines and show their events, and ask for approval of calls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from swecli.repl.program import Program
 from swecli.repl.render.renderer import Renderer
 from swecli.tools.limits import HeadTail, strip_terminal_codes
 
-_SHARED = 4_000, 6_000  # characters of an output's head and of its tail, where errors stand
+_SHARED = 4_000, 6_000  # characters of the head and the tail of a shared output
 
 
 class AsyncQueryProcessor:
@@ -27,17 +27,17 @@ class AsyncQueryProcessor:
         self.repl = repl
 
     def _prepare_messages(self, query: str, enhanced_query: str) -> list[ApiMessage]:
-        """The messages for a query: system prompt with the playbook, the reflection window, the query."""
+        """Return the messages for a query: system prompt with the playbook, the window, the query."""
         session, prompt = self.repl.session_manager.current_session, self.repl.agent.system_prompt
         return strip_keys(prepare_messages(session, prompt, query, enhanced_query))
 
     async def process_query(self, query: str) -> None:
-        """Run one turn and draw it. Cancelling it is how the user interrupts: it prints so, and raises on. Raises
-        SwecliError: when the turn could not begin."""
+        """Run one turn and show its events. Cancelling interrupts the turn, with a note. Raises SwecliError if the turn
+        cannot start."""
         repl, interaction = self.repl, 0
         try:
             turn = repl.agent.prepare(query)
-        except BadInput:  # nothing was sent: it is the user's again
+        except BadInput:  # nothing was sent: put the query back into the input line
             repl.session_manager.drop_query()
             repl.set_draft(query)
             raise
@@ -60,23 +60,23 @@ class AsyncQueryProcessor:
                 repl.start_learning(interaction)
 
     async def run_shell(self, command: str, share: bool = True) -> None:
-        """Run the user's own command line and print its output; `share`: the model gets it with the next message.
-        Interrupted, it does both with the output until then."""
-        repl, kept, begun = self.repl, HeadTail(), time.monotonic()
+        """Run the user's command and print its output; with `share` add it to the next message. If interrupted, use the
+        output so far."""
+        repl, collected, started = self.repl, HeadTail(), time.monotonic()
         repl.renderer.begin(command)
         try:
-            text, exit_code = await repl.agent.kit.shell(command, kept)
+            text, exit_code = await repl.agent.kit.shell(command, collected)
         except asyncio.CancelledError:
             repl.renderer.end()
-            how = f"interrupted after {time.monotonic() - begun:.0f} s"
-            self._ran(command, strip_terminal_codes(kept.text()), how, how, share)
+            how = f"interrupted after {time.monotonic() - started:.0f} s"
+            self._report_shell(command, strip_terminal_codes(collected.text()), how, how, share)
             raise
         finally:
             repl.renderer.end()
         code = f"exit code {exit_code}"
-        self._ran(command, text, code, "" if exit_code == 0 else code, share)
+        self._report_shell(command, text, code, "" if exit_code == 0 else code, share)
 
-    def _ran(self, command: str, text: str, how: str, remark: str, share: bool) -> None:
+    def _report_shell(self, command: str, text: str, how: str, remark: str, share: bool) -> None:
         repl = self.repl
         if text.strip():
             repl.renderer.screen.line(text.rstrip("\n"))
@@ -93,15 +93,15 @@ Answer = Literal["once", "session", "project", "no", "instead"]
 
 
 class Approver:
-    """Shows a call on the renderer's screen and asks; one question at a time, however many calls wait."""
+    """Shows a call and asks for approval, one question at a time."""
 
     def __init__(self, renderer: Renderer, asker: Asker) -> None:
         self._renderer, self._asker = renderer, asker
-        self._one_at_a_time = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     async def __call__(self, request: AskRequest) -> Decision:
-        """The user's answer; none at all, as when the terminal is gone, is a no."""
-        async with self._one_at_a_time:
+        """Ask the user. No answer, as when the terminal is closed, is a no."""
+        async with self._lock:
             self._renderer.show_approval(request)
             decision = None
             try:
@@ -123,7 +123,7 @@ class Approver:
 
 
 def _answers(request: AskRequest) -> list[tuple[Answer, Option]]:
-    """The answers there are. A number means the same in every question: 3 is never anything but no."""
+    """Return the possible answers. A number means the same in every question: 3 is always no."""
     answers: list[tuple[Answer, Option]] = [("once", Option("yes", "1", "y"))]
     covered = request.session_label or request.session_rule
     if request.session_rule:
