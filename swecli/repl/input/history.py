@@ -1,13 +1,49 @@
-"""The line history, kept across sessions in a file that only its owner can read."""
+"""The line history, kept across sessions, and the placeholders of long pastes in its lines."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from prompt_toolkit.history import FileHistory
 
-from swecli.repl.input.pastes import Pastes
+_MAX_CHARS = 1000
+_MAX_LINES = 15
+_PLACEHOLDER = re.compile(r"\[(?:Pasted text #|image )[^\]\n]*\]")
+# C0 without tab and newline, DEL, C1: they would move the cursor or color the screen.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+class Pastes:
+    """The long texts and pictures pasted in this run, by their placeholders."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+
+    def add_text(self, pasted: str) -> str:
+        """Return the text to insert into the line: the pasted text without controls, or a placeholder if it is long."""
+        text = _CONTROL.sub("", pasted.replace("\r\n", "\n").replace("\r", "\n"))
+        if len(text) <= _MAX_CHARS and text.count("\n") < _MAX_LINES:
+            return text
+        placeholder = f"[Pasted text #{len(self._texts) + 1}]"
+        self._texts[placeholder] = text
+        return placeholder
+
+    def add_picture(self, path: Path) -> str:
+        """Return the placeholder of a picture, with its size in pixels. Raises BadInput if it cannot be sent."""
+        # late: the first prompt has no pictures
+        from swecli.context.pictures import read_picture  # noqa: PLC0415
+
+        placeholder, mention = str(read_picture(path, str(path))["label"]), f'@"{path}"'
+        if self._texts.get(placeholder, mention) != mention:
+            placeholder = f"{placeholder[:-1]} #{len(self._texts) + 1}]"
+        self._texts[placeholder] = mention
+        return placeholder
+
+    def expand(self, line: str) -> str:
+        """Replace every known placeholder by its text, not recursively."""
+        return _PLACEHOLDER.sub(lambda match: self._texts.get(match[0], match[0]), line)
 
 
 class LineHistory(FileHistory):

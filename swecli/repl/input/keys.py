@@ -1,12 +1,18 @@
-"""Key bindings of the prompt beyond those of prompt-toolkit; the user's editor."""
+"""Key bindings of the prompt beyond those of prompt-toolkit; the clipboard's picture and the user's editor."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import shlex
 import shutil
+import subprocess
+import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
 
 from prompt_toolkit.application import get_app
 from prompt_toolkit.document import Document
@@ -15,21 +21,32 @@ from prompt_toolkit.filters import Condition, Filter, completion_is_selected, ha
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
-from swecli.config.paths import find_paths
 from swecli.models.errors import BadInput
-from swecli.repl.input.pastes import Pastes, parse_picture_path, save_clipboard_picture
+from swecli.repl.input.history import Pastes
 from swecli.repl.program import Program
+
+if TYPE_CHECKING:
+    from swecli.config.settings import Start
 
 _QUIT_TIMEOUT = 2.0  # seconds for the second key press
 _TYPING, _EMPTY = has_focus(DEFAULT_BUFFER), Condition(lambda: not get_app().current_buffer.text)
 _EDITORS = ("editor", "nano", "pico", "vi", "emacs")
+_CLIPBOARD_TIMEOUT = 5  # seconds
+_CLIPBOARD_MAX_AGE = 86_400  # seconds that a saved picture is kept
+_PNG = b"\x89PNG"
+# Commands that print the clipboard's picture as PNG; osascript prints it in hexadecimal, as «data PNGf…».
+_CLIPBOARD_COMMANDS = (
+    ["wl-paste", "--type", "image/png"],
+    ["xclip", "-selection", "clipboard", "-target", "image/png", "-out"],
+    ["osascript", "-e", "get the clipboard as «class PNGf»"],
+)
 
 
-def make_keys(program: Program, pastes: Pastes, environ: Mapping[str, str]) -> KeyBindings:
+def make_keys(program: Program, pastes: Pastes, start: Start) -> KeyBindings:
     """Return the bindings; they override prompt-toolkit's own."""
     keys = KeyBindings()
     _add_enter_keys(keys)
-    _add_paste_keys(keys, program, pastes, environ)
+    _add_paste_keys(keys, program, pastes, start.paths.cache)
     _add_stop_keys(keys, program)
     is_working, has_queue = Condition(lambda: program.working), Condition(lambda: bool(program.queue))
     is_held, is_escape = Condition(lambda: program.queue.held), _TYPING & ~has_completions & ~vi_insert_mode
@@ -62,7 +79,7 @@ def make_keys(program: Program, pastes: Pastes, environ: Mapping[str, str]) -> K
     @keys.add("c-g", filter=_TYPING)
     async def edit(event: KeyPressEvent) -> None:
         buffer = event.app.current_buffer
-        if _find_editor(environ) is None:
+        if _find_editor(start.environ) is None:
             program.hint("No editor found: set $EDITOR")
             return
         buffer.text = pastes.expand(buffer.text)
@@ -127,7 +144,7 @@ def _add_enter_keys(keys: KeyBindings) -> None:
             buffer.insert_text(" ")
 
 
-def _add_paste_keys(keys: KeyBindings, program: Program, pastes: Pastes, environ: Mapping[str, str]) -> None:
+def _add_paste_keys(keys: KeyBindings, program: Program, pastes: Pastes, cache: Path) -> None:
     """Paste texts and pictures; the reason why a picture cannot be pasted is shown in the footer."""
 
     @keys.add(Keys.BracketedPaste, filter=_TYPING)
@@ -135,12 +152,61 @@ def _add_paste_keys(keys: KeyBindings, program: Program, pastes: Pastes, environ
     def paste(event: KeyPressEvent) -> None:
         text = event.data if event.key_sequence[0].key == Keys.BracketedPaste else ""
         try:
-            path = parse_picture_path(text) if text else save_clipboard_picture(find_paths(environ).cache / "pictures")
+            path = _parse_picture_path(text) if text else _save_clipboard_picture(cache / "pictures")
             inserted = pastes.add_picture(path) if path else pastes.add_text(text)
         except BadInput as error:
             inserted = pastes.add_text(text)
             program.hint(f"{error.message} {error.hint}".strip())
         event.app.current_buffer.insert_text(inserted)
+
+
+def _parse_picture_path(text: str) -> Path | None:
+    """Return the path of a picture dropped on the terminal, pasted quoted, escaped or as a file URL; else None."""
+    # late: the first prompt has no pictures
+    from swecli.context.pictures import is_picture  # noqa: PLC0415
+
+    try:
+        words = [text.strip()] if text.strip().startswith("file://") else shlex.split(text)
+        path = Path(unquote(urlsplit(words[0]).path) if words[0].startswith("file://") else words[0]).expanduser()
+        return path.absolute() if len(words) == 1 and is_picture(path) else None
+    except (ValueError, IndexError, OSError, RuntimeError):
+        return None
+
+
+def _save_clipboard_picture(folder: Path) -> Path:
+    """Save the clipboard's picture in `folder`, named by its hash. Raises BadInput if it cannot be read or written."""
+    commands = [command for command in _CLIPBOARD_COMMANDS if shutil.which(command[0])]
+    if not commands:
+        raise BadInput(
+            "No program was found that prints the clipboard's picture (wl-paste, xclip, osascript).",
+            "Paste the path of a file.",
+        )
+    data = next((png for command in commands if (png := _read_png(command)).startswith(_PNG)), b"")
+    if not data:
+        raise BadInput("There is no picture in the clipboard.", "Copy one, or paste the path of a file.")
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for old in folder.glob("*.png"):
+            if old.stat().st_mtime < time.time() - _CLIPBOARD_MAX_AGE:
+                old.unlink(missing_ok=True)
+        path = folder / f"clipboard-{hashlib.sha256(data).hexdigest()[:12]}.png"
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(data)
+    except OSError as error:
+        raise BadInput(f"The clipboard's picture cannot be saved: {error.strerror} ({folder}).") from error
+    return path
+
+
+def _read_png(command: list[str]) -> bytes:
+    try:
+        output = subprocess.run(command, capture_output=True, timeout=_CLIPBOARD_TIMEOUT, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return b""
+    digits = output.strip().removeprefix("«data PNGf".encode()).removesuffix("»".encode())
+    try:
+        return bytes.fromhex(digits.decode()) if digits != output.strip() else output
+    except ValueError:
+        return b""
 
 
 def editor_command(environ: Mapping[str, str]) -> list[str]:

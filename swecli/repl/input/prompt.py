@@ -86,7 +86,7 @@ class PromptLine:
         )
         self.app = InlineApplication(
             self._layout(),
-            key_bindings=merge_key_bindings([make_keys(program, self.history.pastes, environ), make_answer_keys(self)]),
+            key_bindings=merge_key_bindings([make_keys(program, self.history.pastes, start), make_answer_keys(self)]),
             style=make_style(self.color),
             color_depth=None if self.color else ColorDepth.DEPTH_1_BIT,
             editing_mode=EditingMode.VI if settings.editing_mode == "vi" else EditingMode.EMACS,
