@@ -107,7 +107,7 @@ class ContextControl:
         if limits.limit and tokens > room:
             if number not in before:
                 self._sessions.context.unpin(session, number)
-            line = f"T{number} has {tokens:,} tokens; {room:,} fit beside the tools and the system prompt."
+            line = f"T{number} has {tokens:,} tokens; {room:,} fit besides tools and system prompt."
             raise BadInput(line, "It was not pinned. Ask for the part of it that matters.")
         return tokens
 
@@ -144,7 +144,7 @@ class ContextControl:
         conditions = agent.builder.conditions(session, agent.model)
         spec = resolve_window(session.window, conditions=conditions)
         if spec.mode == "full":
-            when = "the window is full; old results go when the request reaches its threshold"
+            when = "the window is full; old results are cleared when the request reaches its threshold"
             return _ReductionPlan("window", when, (), tokens)
         full = max(epoch.first + max_held(spec, conditions), session.context.hold_turns)
         left = full - session.interactions
@@ -168,7 +168,7 @@ class ContextControl:
         request contains it (`sent`), `by` which reduction it was removed, and the command that brings it `back` ("":
         none)."""
         if not text.strip():
-            raise BadInput("/context why needs a text to look for.")
+            raise BadInput("Missing text: /context why TEXT.")
         session = self.session
         request, log, found = past_request(session), self._sessions.context.log(session)[::-1], []
         for place in self._sessions.find(text.strip()):

@@ -75,8 +75,8 @@ class ContextFitter:
             if fitting.deep and self.known.deep != at.interaction:
                 fixed = ladder.fixed_tokens(fitting.messages, fitting.limits, self.counter)
                 line = (
-                    f"the conversation had to be cut {budget.OFTEN + 1} times in {budget.STEPS} steps: tools and "
-                    f"system prompt take {fixed:,} of {fitting.limits.limit or 0:,} tokens; it is cut to half now, "
+                    f"the conversation was reduced {budget.OFTEN + 1} times in {budget.STEPS} steps: tools and "
+                    f"system prompt take {fixed:,} of {fitting.limits.limit or 0:,} tokens; it is now cut to half "
                     "without a summary"
                 )
                 fitting.effects.append(Notice(line, "warning"))
@@ -269,9 +269,9 @@ class ContextFitter:
         spent = (usage, reply.cost, step.duration_ms)
         fitting.effects.append(RequestRecord(model.name, "condense", fitting.at.interaction, 0, *spent))
         if reply.calls:
-            return "", "it answered with tool calls instead of a summary"
+            return "", "the model returned tool calls instead of a summary"
         text = reply.text.strip()
-        return text, "" if text else "it answered with nothing"
+        return text, "" if text else "the model returned an empty summary"
 
     def _truncate(self, fitting: _Fitting) -> None:
         """Truncate, then shrink until the request fits. The head retains the facts of removed messages if they fit."""

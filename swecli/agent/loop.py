@@ -136,7 +136,7 @@ class Loop:
                 if step.partial:
                     why = "the answer was made without all of the request"
                     yield events.StepRetried(_MAX_OVERFLOWS - left + 1, 0.0, why, True)
-                yield events.Notice(f"{error.reported or _TOO_LONG}: it is reduced and sent again", "warning")
+                yield events.Notice(f"{error.reported or _TOO_LONG}: retrying with a smaller request", "warning")
                 continue
             yield step, fitted, usage
             return

@@ -164,7 +164,7 @@ class RequestBuilder:
         return render_excerpts(unsent, window // 10 if window else None, counter)
 
     def conditions(self, session: Session, model: ChatModel) -> OpeningConditions:
-        """Return what the begin of the next turn depends on besides the session."""
+        """Return what the start of the next turn depends on besides the session."""
         state, settings = session.context, self.settings
         cached_since = self.clock() - timedelta(minutes=settings.cache_minutes)
         cold = state.asked_at is not None and (state.asked_at < cached_since or state.asked_model != model.name)

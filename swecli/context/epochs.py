@@ -170,7 +170,7 @@ def format_turns(messages: list[ApiMessage], running: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OpeningConditions:
-    """What the begin of a turn depends on besides the session. `cold`: the provider's cache has expired; `allowed`:
+    """What the start of a turn depends on besides the session. `cold`: the provider's cache has expired; `allowed`:
     maximum tokens of a request, None if unknown; `reopen`: why a new epoch must begin, or ""; `smallest` and `largest`
     bound an `auto` window."""
 

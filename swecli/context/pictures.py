@@ -53,7 +53,7 @@ def read_picture(path: Path, name: str) -> Image:
     except UnidentifiedImageError as error:
         raise _bad_picture(name, "is not a PNG, JPEG, GIF or WebP picture") from error
     except Exception as error:  # a decoder may raise anything for invalid data
-        raise _bad_picture(name, "is damaged or cut off") from error
+        raise _bad_picture(name, "is damaged or truncated") from error
 
 
 def _encode(picture: Any, data: bytes, name: str) -> Image:

@@ -87,7 +87,7 @@ def _read_within(path: Path, root: Path, limit: int) -> tuple[str, str]:
     if len(text) <= limit:
         return text.strip(), ""
     if limit <= 0:
-        return "", f"left out ({size:,} bytes): the instructions nearer to the working directory fill the room"
+        return "", f"left out ({size:,} bytes): instructions nearer to the working directory use up the limit"
     kept = text[:limit].rstrip()
     return f"{kept}\n[Cut here: the file is longer.]", f"only the first {limit:,} characters of {size:,} bytes are used"
 
@@ -148,8 +148,8 @@ def _parse_skill(file: Path, top: Path | None) -> tuple[str, str]:
         fields, _ = front_matter(opened.read(_MAX_READ))
     name, description = fields.get("name", ""), fields.get("description", "")
     if not fields or not name or not description:
-        raise ValueError("it does not begin with front matter (`---` lines around name: and description:)")
+        raise ValueError("missing front matter (`---` lines around name: and description:)")
     if not re.fullmatch(r"[\w-]{1,64}", name):
-        raise ValueError(f"its name {name[:80]!r} is more than letters, digits, - and _")
+        raise ValueError(f"its name {name[:80]!r} is invalid: use letters, digits, - and _")
     cut = description if len(description) <= _MAX_DESCRIPTION else f"{description[: _MAX_DESCRIPTION - 1]}…"
     return name, f"- {name}: {cut}"

@@ -80,7 +80,7 @@ def expand_mentions(query: str, root: Path, room: int = MAX_TOTAL, text_only: st
                 blocks.append(f"{images[-1]['label']} {found[1]}")
                 continue
             if room <= 0:
-                notes.append(f"@{found[1]}: the mentioned files are more than {most:,} characters; it is not sent.")
+                notes.append(f"@{found[1]}: the mentioned files exceed {most:,} characters; not sent.")
                 continue
             block, cut = _render_block(*found, min(MAX_FILE, room))
         except _SkippedMention as reason:
@@ -94,7 +94,7 @@ def expand_mentions(query: str, root: Path, room: int = MAX_TOTAL, text_only: st
         return Expansion(query, notes)
     text = "\n\n".join([query, "Contents of what is mentioned above:", *blocks])
     if sum(len(image["data"]) for image in images) > _MAX_IMAGES:
-        raise BadInput(f"The pictures have more than {_MAX_IMAGES / 1e6:.0f} MB: nothing was sent.", "Send fewer.")
+        raise BadInput(f"The pictures exceed {_MAX_IMAGES / 1e6:.0f} MB: nothing was sent.", "Send fewer.")
     return Expansion(text, notes, list(files), images)
 
 
@@ -116,7 +116,7 @@ def _resolve_mention(match: re.Match[str], root: Path) -> tuple[Path, str, int, 
     name = written.rstrip(_TRAILING)
     called = match.string[match.end() : match.end() + 1] == "("
     if quoted_name or (_PATH_LIKE.search(name) and not called):
-        raise _SkippedMention(f"@{name}: there is no such file here; it is sent as text.")
+        raise _SkippedMention(f"@{name}: no such file; sent as text.")
     return None
 
 
@@ -139,7 +139,7 @@ def _resolve_inside(name: str, root: Path) -> Path | None:
     except (OSError, ValueError, RuntimeError):  # too long, not encodable, circular links
         return None
     if exists and not path.is_relative_to(base) and not is_picture(path):
-        raise _SkippedMention(f"@{name}: outside the workspace, so it is not sent.")
+        raise _SkippedMention(f"@{name}: outside the workspace; not sent.")
     return path if exists else None
 
 
@@ -149,18 +149,18 @@ def _render_block(path: Path, name: str, start: int, end: int, room: int) -> tup
         if path.is_dir():
             return _quote(f"Directory {name}", _list_folder(path)), ""
         if not stat.S_ISREG(path.stat().st_mode):
-            raise _SkippedMention(f"@{name}: not a regular file, so it is not sent.")
+            raise _SkippedMention(f"@{name}: not a regular file; not sent.")
         with path.open("rb") as file:
             data = file.read(_MAX_READ)
     except OSError as failure:
         raise _SkippedMention(f"@{name}: cannot be read ({failure.strerror or failure}).") from failure
     if b"\x00" in data[:8192]:
-        raise _SkippedMention(f"@{name}: a binary file, so it is not sent.")
+        raise _SkippedMention(f"@{name}: binary file; not sent.")
     text, title = data.decode("utf-8", "replace"), f"File {name}"
     if start:
         lines = text.removesuffix("\n").split("\n")
         if start > len(lines) or start > end:
-            raise _SkippedMention(f"@{name}: lines {start}-{end} are not in it: it has {len(lines):,}.")
+            raise _SkippedMention(f"@{name}: no lines {start}-{end}: the file has {len(lines):,}.")
         title += f", lines {start}-{min(end, len(lines))}"
         text = "\n".join(lines[start - 1 : end])
     if len(text) <= room:
@@ -168,7 +168,7 @@ def _render_block(path: Path, name: str, start: int, end: int, room: int) -> tup
     kept = text[:room].rpartition("\n")[0] or text[:room]
     next_line = max(1, start) + kept.count("\n") + 1
     block = _quote(f"{title}, cut before line {next_line}", kept)
-    return block, f"@{name}: {len(text):,} characters are too long; it is sent up to line {next_line - 1}."
+    return block, f"@{name}: {len(text):,} characters are too long; sent up to line {next_line - 1}."
 
 
 def _list_folder(folder: Path) -> str:

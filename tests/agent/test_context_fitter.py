@@ -173,9 +173,10 @@ def test_a_failed_summary_is_tried_again_as_the_conversation_grows_and_a_success
         climb.at = replace(climb.at, step=climb.at.step + 10)
         grow(climb, 16 if tries >= 4 else 6)
     assert said == [
-        "the conversation was not condensed: it answered with nothing",
-        "condensing failed 3 times in a row, and is tried again as the conversation grows: it answered with nothing",
-        "the conversation was not condensed: it answered with nothing",
+        "the conversation was not condensed: the model returned an empty summary",
+        "condensing failed 3 times in a row, and is tried again as the conversation grows: "
+        "the model returned an empty summary",
+        "the conversation was not condensed: the model returned an empty summary",
     ]
 
 
@@ -188,7 +189,7 @@ def test_more_than_two_reductions_in_four_steps_are_reported_and_then_it_is_cut_
         said += [line for line in notices(climb.fit()) if "steps" in line]
         sizes.append(climb.last.size.tokens)
         grow(climb, 20)
-    assert [line.split(":")[0] for line in said] == ["the conversation had to be cut 3 times in 4 steps"]
+    assert [line.split(":")[0] for line in said] == ["the conversation was reduced 3 times in 4 steps"]
     assert "tools and system prompt take 9 of" in said[0]
     assert sizes[2] <= 5_480 / 2 + 10 < sizes[1]
 

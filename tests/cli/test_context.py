@@ -181,7 +181,7 @@ def test_a_session_without_a_turn(run: Run) -> None:
     put(0)
     done = again(run)
     assert done.code == 42
-    assert "There is no turn in this session to replay." in done.complaint
+    assert "This session has no turns to replay." in done.complaint
 
 
 def test_a_file_that_cannot_be_written(run: Run) -> None:

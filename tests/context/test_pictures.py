@@ -63,8 +63,8 @@ def test_of_an_animation_the_first_frame_is_sent(tmp_path: Path) -> None:
     [
         (b"", "is empty (0 bytes)"),
         (b"just a text\n", "is not a PNG, JPEG, GIF or WebP picture"),
-        (picture()[:2000], "is damaged or cut off"),
-        (picture(kind="JPEG")[:600], "is damaged or cut off"),
+        (picture()[:2000], "is damaged or truncated"),
+        (picture(kind="JPEG")[:600], "is damaged or truncated"),
     ],
 )
 def test_what_is_no_picture_is_refused_in_a_line(tmp_path: Path, data: bytes, why: str) -> None:

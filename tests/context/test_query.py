@@ -125,7 +125,7 @@ def test_binary_and_irregular_files_are_not_sent(root: Path) -> None:
 def test_a_range_that_is_not_there_is_reported(root: Path) -> None:
     text, (note,) = expand("@src/app.py:40-50", root)
     assert text == "@src/app.py:40-50"
-    assert "it has 30" in note
+    assert "the file has 30" in note
 
 
 def test_a_long_file_is_cut_at_a_line_and_reported(root: Path) -> None:

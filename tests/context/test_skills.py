@@ -71,12 +71,12 @@ def test_front_matter_as_people_write_it(front: str, line: str) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("just text", "does not begin with front matter"),
-        ("---\nname: x\ndescription: never closed", "does not begin with front matter"),
-        ("---\nname: x\n---\nno description", "does not begin with front matter"),
-        ("---\ndescription: no name\n---\n", "does not begin with front matter"),
-        ("", "does not begin with front matter"),
-        ("---\nname: two words\ndescription: d\n---\n", "its name 'two words' is more than letters"),
+        ("just text", "missing front matter"),
+        ("---\nname: x\ndescription: never closed", "missing front matter"),
+        ("---\nname: x\n---\nno description", "missing front matter"),
+        ("---\ndescription: no name\n---\n", "missing front matter"),
+        ("", "missing front matter"),
+        ("---\nname: two words\ndescription: d\n---\n", "its name 'two words' is invalid"),
     ],
 )
 def test_a_broken_file_is_one_line_and_the_others_are_used(text: str, why: str) -> None:

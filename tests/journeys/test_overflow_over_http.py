@@ -218,7 +218,7 @@ async def test_the_turn_goes_on_and_the_next_is_whole_again(name: str) -> None:
     with StrictProvider(line, models=(OPENAI_MODEL, ANTHROPIC_MODEL, LOCAL)) as server:
         runtime = served(server, service)
         number, events = 0, list[Event]()
-        while not any("sent again" in text for text in texts(events)):
+        while not any("retrying with a smaller request" in text for text in texts(events)):
             number += 1
             events = await talk(runtime, number)
         assert number < 10, "it did happen"
@@ -233,7 +233,7 @@ async def test_the_turn_goes_on_and_the_next_is_whole_again(name: str) -> None:
         assert "short" in asked(line.sent[-1])
         assert f"question {number}" in json.dumps(line.sent[-1]), "the turn before is there"
         for later in range(number + 1, number + 4):
-            assert not any("sent again" in text for text in texts(await talk(runtime, later)))
+            assert not any("retrying with a smaller request" in text for text in texts(await talk(runtime, later)))
         session = runtime.sessions.current_session
         assert session is not None
         kept = json.dumps([message.content for message in session.messages])

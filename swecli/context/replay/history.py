@@ -99,7 +99,7 @@ def read_history(
         turns.append(_turn(group[0].interaction or number, group, now))
         now = max(turns[-1].steps[-1].at, _end(group[-1]))
     if not turns:
-        raise BadInput("There is no turn in this session to replay.", "See: swecli sessions list")
+        raise BadInput("This session has no turns to replay.", "See: swecli sessions list")
     live = sorted((b for b in session.playbook.bullets.values() if b.is_live), key=lambda b: (b.created_at, b.number))
     prompts = system_prompt(context_window), settings.custom_condensing_prompt or load_prompt("condense")
     return History(session, tuple(turns), tuple(live), TokenCounter(), *prompts, tools, instructions)

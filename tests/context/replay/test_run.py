@@ -182,7 +182,7 @@ def test_notes_of_another_day_are_not_sent_again() -> None:
 
 
 def test_a_session_without_a_turn_is_refused() -> None:
-    with pytest.raises(BadInput, match="no turn in this session"):
+    with pytest.raises(BadInput, match="has no turns to replay"):
         Talk().read()
 
 
