@@ -104,7 +104,10 @@ class Runtime:
 
     def resume(self, ref: str | None) -> None:
         """Resume a stored session by id, prefix of an id or title; None resumes the directory's last one."""
-        session = self.sessions.resume(ref, str(self.cwd))
+        self.restore_todos(self.sessions.resume(ref, str(self.cwd)))
+
+    def restore_todos(self, session: Session) -> None:
+        """Restore the to-do list of the session in use."""
         calls = (call for message in session.messages for call in message.tool_calls if call.name == "todo")
         made = [call.parameters["items"] for call in calls if call.result and not call.error]
         items = made[-1] if made else ()
@@ -129,8 +132,8 @@ def build_runtime(
     to_read: bool = False,
     begun: tuple[Session, ChatMessage] | None = None,
 ) -> Runtime:
-    """Build the runtime; `to_read` opens the database read-only if possible. `begun` is a new session with its stored
-    first message. Raises SwecliError for a problem with the database, model, key or session."""
+    """Build the runtime; `to_read` opens the database read-only if possible. `begun` is a session and its new message,
+    which is stored already. Raises SwecliError for a problem with the database, model, key or session."""
     settings = start.settings
     model = model or make_model(start.choice.name, settings, start.environ)
     sessions = SessionManager.open(start.database, to_read=to_read)
@@ -162,7 +165,7 @@ def build_runtime(
         notices.append(f"no model reflects now, only the rules do; turns are queued for one: {missing}")
         learning.mark_reported(missing)
     if begun is not None:
-        sessions.use(*begun)
+        runtime.restore_todos(sessions.use(*begun))
     elif start.resume is None:
         runtime.new_session()
     else:

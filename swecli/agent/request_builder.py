@@ -141,11 +141,7 @@ class RequestBuilder:
         paths = [fact.text for fact in session.context.facts.values() if fact.kind in ("read", "changed")]
         if not paths:
             return ""
-        # late: a first request is made before the store is loaded
-        from swecli.store.reviews import ReviewStore  # noqa: PLC0415
-
-        store = ReviewStore(self.sessions.database, session.project)
-        return render_open_findings(store.findings(("open", "regressed"), paths))
+        return render_open_findings(self.sessions.open_findings(paths))
 
     def _find_earlier(
         self, session: Session, query: str, opening: Opening | None, model: ChatModel, counter: TokenCounter

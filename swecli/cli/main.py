@@ -141,8 +141,7 @@ async def _run_headless(start: Start, prompt: Prompt, output_format: str, *, is_
 
     model = make_model(start.choice.name, start.settings, start.environ)
     async with AsyncExitStack() as stack:
-        sent = None if is_stream else await stack.enter_async_context(first_request(start, prompt, model))
-        turn, begun = sent or (None, None)
+        begun = None if is_stream else await stack.enter_async_context(first_request(start, prompt, model))
         # late: the first request is already on its way while the store and the tools are imported
         from swecli.app import build_runtime  # noqa: PLC0415
         from swecli.headless.formats import make_writer  # noqa: PLC0415
@@ -154,7 +153,7 @@ async def _run_headless(start: Start, prompt: Prompt, output_format: str, *, is_
         for line in runtime.opening_lines():
             writer.note(f"swecli: {line}")
         prompts = from_lines(0, start.prompt, check=_refuse_command) if is_stream else just(prompt)
-        return await run_prompts(runtime, prompts, writer, turn)
+        return await run_prompts(runtime, prompts, writer)
     finally:
         runtime.close()
 

@@ -17,6 +17,7 @@ from swecli.models.session import Session
 from swecli.models.window import DEFAULT_SLACK, WindowSpec
 
 SYSTEM_KEY = "s"
+HALF = "it takes half of what is allowed"
 CONDENSE = "condense"
 _LARGE_WORK, _LARGE_SIZE = ("refactor", "implement", "design"), 7
 _FEW_WORDS, _SMALL_SIZE = 5, 3
@@ -246,5 +247,5 @@ def next_opening(
             for first in (0, target)
         )
         if tokens * 2 > conditions.allowed and tokens >= kept * 2:  # the provider bills what stays in full again
-            return Opening(target, "it takes half of what is allowed")
+            return Opening(target, HALF)
     return None

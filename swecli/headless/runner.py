@@ -32,13 +32,11 @@ async def refuse(request: AskRequest) -> Decision:
     return Decision(False, reason=HEADLESS_REASON, by="headless")
 
 
-async def run_prompts(
-    runtime: Runtime, prompts: AsyncIterator[Prompt], writer: Writer, begun: Turn | None = None
-) -> int:
-    """Run a turn for each prompt and write it. A turn that fails does not keep the next from being tried. `begun` is
-    the turn of the first prompt, where that is stored and its request sent. Returns the exit code of the last turn that
-    did not end well, else 0. A signal ends the run with 128 and its number; what the running turn had is stored."""
-    code, stopped = await until_signal(_turns(runtime, prompts, writer, begun))
+async def run_prompts(runtime: Runtime, prompts: AsyncIterator[Prompt], writer: Writer) -> int:
+    """Run a turn for each prompt and write it. A turn that fails does not keep the next from being tried. Returns
+    the exit code of the last turn that did not end well, else 0. A signal ends the run with 128 and its number; what
+    the running turn had is stored."""
+    code, stopped = await until_signal(_turns(runtime, prompts, writer))
     if code is None:
         writer.close(stopped)
     return stopped or code or 0
@@ -63,20 +61,18 @@ async def until_signal(work: Coroutine[Any, Any, _Result]) -> tuple[_Result | No
         return None, 128 + (caught[0] if caught else signal.SIGINT)
 
 
-async def _turns(runtime: Runtime, prompts: AsyncIterator[Prompt], writer: Writer, begun: Turn | None) -> int:
+async def _turns(runtime: Runtime, prompts: AsyncIterator[Prompt], writer: Writer) -> int:
     code = 0
     writer.begin()
     looked = False
     try:
         async for prompt in prompts:
             writer.begin()
-            if begun is None:
-                runtime.sessions.store_query(prompt.text)  # before anything is waited for: it was sent
+            runtime.sessions.store_query(prompt.text)  # before anything is waited for: it was sent
             if not looked:
                 await _learn(runtime, writer, before=True)
                 looked = True
-            ended = await _turn(runtime, begun or runtime.agent.prepare(prompt.text, prompt.enclosed), writer)
-            begun = None
+            ended = await _turn(runtime, runtime.agent.prepare(prompt.text, prompt.enclosed), writer)
             writer.close(ended)
             writer.begin()  # what may go wrong while the next is awaited is not this turn's
             code = ended or code

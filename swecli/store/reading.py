@@ -35,6 +35,8 @@ REQUEST = _names(RequestRecord, "usage")
 REDUCTION = _names(Reduction, "epoch", "edits", "number", "undone", "created_at")
 BULLET = _names(Bullet, "id")
 PIN = "pin"
+_FIRST_QUERY = 200  # characters of the first question kept for lists
+NEWEST = 12  # interactions that are loaded of a session, if its epoch holds no more
 NEWEST_FIRST = "updated_at DESC, number DESC"
 # A bullet that may be seen and changed from a session; before there is a session nothing is its own.
 APPLIES = (
@@ -91,7 +93,7 @@ def find_session(db: sqlite3.Connection, ref: str | None, directory: str) -> str
     raise BadInput(f"There is no session {ref!r}.", "See: swecli sessions list")
 
 
-def read_session(db: sqlite3.Connection, session_id: str, newest: int) -> Session:
+def read_session(db: sqlite3.Connection, session_id: str, newest: int = NEWEST) -> Session:
     """A stored session with its `newest` interactions, or those of its window or epoch where they are more, and with
     its context, but without its playbook. Raises ValueError or TypeError for a row that cannot be read."""
     names = (*SESSION, "interactions", "cost", "directory", "window_spec")
@@ -112,6 +114,11 @@ def load_back_to(db: sqlite3.Connection, session: Session, interaction: int) -> 
     first = session.messages[0].interaction if session.messages else session.interactions + 1
     if interaction < first:
         session.messages[:0] = read_messages(db, session.id, interaction, first - 1)
+
+
+def first_query(content: str) -> str:
+    """What a list shows of a session without a title. A secret that reaches over the cut is seen whole."""
+    return redact(content[: 50 * _FIRST_QUERY])[:_FIRST_QUERY]
 
 
 def window_of(text: str) -> WindowSpec:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy
 import sqlmodel
@@ -20,7 +20,7 @@ from swecli.models.session import Session, SessionInfo, uuid7
 from swecli.models.window import WindowSpec
 from swecli.redact import redact
 from swecli.store.playbook.store import PlaybookStore
-from swecli.store.reading import NEWEST_FIRST, load_back_to
+from swecli.store.reading import NEWEST, NEWEST_FIRST, load_back_to
 from swecli.store.records import FoundInteraction, SearchHit, TextMatch, UsageTotals
 from swecli.store.session_files import archive
 from swecli.store.sessions.context import ContextStore
@@ -31,6 +31,9 @@ from swecli.store.sqlite.database import Database, driver, open_database
 from swecli.store.tables.columns import clean_text
 from swecli.store.tables.sessions import CallRow, FullResultRow, MessageRow, SessionRow
 from swecli.store.undo import UndoStore
+
+if TYPE_CHECKING:  # few sessions have findings
+    from swecli.models.finding import Finding
 
 _ENDING = 400  # characters of how a session ended
 
@@ -68,7 +71,7 @@ class SessionManager(SessionWriter):
         task.start("", session.model, title=f"task: {title}").parent_id = session.id
         return task
 
-    def resume(self, ref: str | None, directory: str, window_hint: int = 12) -> Session:
+    def resume(self, ref: str | None, directory: str, window_hint: int = NEWEST) -> Session:
         """Go on with a session: its newest `window_hint` interactions and its playbook are loaded. `ref` is an id, a
         title, or the unique beginning of an id; None or "" for the newest of the directory. Raises BadInput."""
         return self.use(load_session(self.database, ref, clean_text(directory), window_hint))
@@ -167,6 +170,13 @@ class SessionManager(SessionWriter):
     def search_earlier(self, query: str) -> list[FoundInteraction]:
         """The five best interactions before the newest that have any of the words."""
         return self.search_session(query, before=self.session.interactions, limit=5, floor=0)
+
+    def open_findings(self, paths: Iterable[str]) -> list[Finding]:
+        """What reviews found in these files of the session's project, and is still open."""
+        # late: few sessions have any
+        from swecli.store.reviews import ReviewStore  # noqa: PLC0415
+
+        return ReviewStore(self.database, self.session.project).findings(("open", "regressed"), paths)
 
     def fork(self, ref: str | None = None, *, upto: int | None = None) -> Session:
         """Go on in a copy of a session (None: this one): see `archive.fork`."""

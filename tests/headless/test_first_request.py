@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
+from swecli.models.playbook import Delta, Op
+from swecli.store.playbook.store import PlaybookStore
+from swecli.store.session_manager import SessionManager
+from swecli.store.sqlite.database import open_database
 from tests.support.shell import Done, environment, swecli
-from tests.support.strict_provider import Received, Refusal, Reply, StrictProvider
+from tests.support.strict_provider import Call, Received, Refusal, Reply, StrictProvider
 
 pytestmark = pytest.mark.slow
 
 MODEL = ("-m", "openai/gpt-4.1", "--no-reflect")
 HEAVY = {"litellm", "openai", "pydantic", "sqlmodel", "sqlalchemy", "tiktoken", "rich", "click", "prompt_toolkit", "h2"}
-MOST_OWN = 105
+MOST_OWN = 66
 AT_CONNECT = """
 import sys
 def look(event, arguments):
@@ -44,11 +53,71 @@ class Place:
         return swecli("-p", *arguments, *MODEL, stdin=stdin, environ=self.environ)
 
     def rows(self) -> list[tuple[str, str, str]]:
-        with sqlite3.connect(f"file:{self.home / 'swecli.db'}?mode=ro", uri=True) as db:
+        with closing(sqlite3.connect(f"file:{self.home / 'swecli.db'}?mode=ro", uri=True)) as db:
             return db.execute(
                 "SELECT m.role, m.content, i.status FROM message m JOIN interaction i "
                 "ON i.session_id = m.session_id AND i.number = m.interaction ORDER BY m.id"
             ).fetchall()
+
+    def teach(self, *words: str) -> None:
+        done = swecli(*words, environ=self.environ)
+        assert done.code == 0, done.err
+
+    def modules(self, *arguments: str) -> set[str]:
+        """Run, and return what was loaded when the request left."""
+        file = self.home / "modules"
+        command = [sys.executable, "-c", AT_CONNECT, str(file), "-p", *arguments, *MODEL]
+        done = subprocess.run(command, env=environment(self.environ), stdin=subprocess.DEVNULL, capture_output=True)
+        assert done.returncode == 0, done.stderr
+        loaded = set(file.read_text().split())
+        file.unlink()
+        assert "httpx" in loaded
+        return loaded
+
+    def everything(self) -> dict[str, list[dict[str, object]]]:
+        """All rows by table, without times, process ids and what is made up at random."""
+        with closing(sqlite3.connect(f"file:{self.home / 'swecli.db'}?mode=ro", uri=True)) as db:
+            db.row_factory = sqlite3.Row
+            tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            ids = {row["id"]: f"session {row['number']}" for row in db.execute("SELECT id, number FROM session")}
+            return {
+                table: [
+                    {name: ids.get(row[name], row[name]) for name in row.keys() if name not in CHANCE}  # noqa: SIM118
+                    for row in db.execute(f"SELECT * FROM {table}")
+                ]
+                for table in tables
+                if "_fts" not in table
+            }
+
+
+CHANCE = {"created_at", "updated_at", "started_at", "finished_at", "at", "pid", "duration_ms", "last_used"}
+CHANCE |= {"verified_at"}
+
+
+def both_ways(place: Place, *arguments: str) -> Done:
+    """Run a turn early, and the same in a copy of the home as a line of a pipe, which goes the full way: the requests
+    and the rows are equal."""
+    copied = Place(place.home.with_name(f"copied-{len(place.server.requests)}"), place.server)
+    shutil.copytree(place.home, copied.home)
+    began = len(place.server.requests)
+    done = place.run(*arguments)
+    early = place.server.requests[began:]
+    query, *flags = arguments
+    line = json.dumps({"type": "user", "text": query}) + "\n"
+    full = swecli("-p", "--input-format", "stream-json", *flags, *MODEL, stdin=line, environ=copied.environ)
+    assert (done.code, full.code, full.out) == (0, 0, done.out), (done.err, full.err)
+    assert [one.raw for one in early] == [one.raw for one in place.server.requests[began + len(early) :]]
+    assert place.everything() == copied.everything()
+    return done
+
+
+def reading(received: Received) -> Reply:
+    """Read notes.txt where the question is about them, else answer."""
+    asked = received.body["messages"][-1]
+    if asked["role"] == "user" and "notes" in str(asked["content"]):
+        made = f"call_{crc32(received.raw)}"
+        return Reply("I look.", calls=(Call("read_file", {"path": "notes.txt"}, id=made),))
+    return Reply("The milk [P-1].")
 
 
 @pytest.fixture
@@ -109,22 +178,34 @@ def test_the_message_is_stored_before_its_request_is_out(place: Place) -> None:
     assert seen == [[("user", "once", "done"), ("assistant", "Hello.", "done"), ("user", "keep this", "running")]]
 
 
-def test_only_what_the_request_needs_is_loaded_before_it(place: Place, tmp_path: Path) -> None:
+def test_only_what_the_request_needs_is_loaded_before_it(place: Place) -> None:
     place.run("once")
-    command = [sys.executable, "-c", AT_CONNECT, str(tmp_path / "modules"), "-p", "hello", *MODEL]
-    done = subprocess.run(command, env=environment(place.environ), stdin=subprocess.DEVNULL, capture_output=True)
-    assert done.returncode == 0, done.stderr
-    loaded = (tmp_path / "modules").read_text().split()
-    assert "httpx" in loaded
-    assert not HEAVY & set(loaded)
-    assert len([name for name in loaded if name.startswith("swecli")]) <= MOST_OWN
+    new = place.modules("hello")
+    place.teach("playbook", "add", "Always run the linter.")
+    for loaded in (new, place.modules("hello"), place.modules("hello", "-c")):
+        assert not HEAVY & loaded
+        assert len([name for name in loaded if name.startswith("swecli")]) <= MOST_OWN
+
+
+def test_a_session_goes_on_by_the_same_request_early(place: Place) -> None:
+    place.server.script = reading
+    place.run("what is in the notes?", "--window", "1")
+    both_ways(place, "what did the walrus server say on port 7411?", "-c")
+    place.teach("playbook", "add", "Always run the linter.")
+    both_ways(place, "and the notes?", "-c")
+    place.teach("context", "pin", "1")
+    place.teach("playbook", "add", "Never edit notes.txt.")
+    both_ways(place, "what else @notes.txt?", "-c")
+    both_ways(place, "walrus server port", "-r", place.everything()["session"][0]["title"] or session_id(place)[:20])
+    both_ways(place, "hello")
+    assert not HEAVY & place.modules("more", "-c")
 
 
 def test_a_run_in_a_folder_with_strategies_sends_them(place: Place) -> None:
     place.run("once")
-    taught = swecli("playbook", "add", "Always run the linter.", environ=place.environ)
-    assert taught.code == 0, taught.err
-    assert place.run("hello").code == 0
+    place.teach("playbook", "add", "Always run the linter.")
+    both_ways(place, "hello")
+    assert len(place.server.requests) == 3
     assert "Always run the linter." in json.dumps(place.server.requests[-1].body)
 
 
@@ -134,3 +215,71 @@ def test_a_failed_request_is_retried_like_any_other(place: Place) -> None:
     done = place.run("hello")
     assert (done.code, done.out) == (0, "Hello.\n"), done.err
     assert len(place.server.requests) == 3
+
+
+def session_id(place: Place) -> str:
+    with closing(sqlite3.connect(place.home / "swecli.db")) as db:
+        return str(db.execute("SELECT id FROM session").fetchone()[0])
+
+
+def kill_at_request(place: Place, *arguments: str) -> None:
+    """Start a run that is killed when its request has come."""
+
+    def answer(received: Received) -> Reply:
+        with closing(sqlite3.connect(place.home / "swecli.db")) as db:
+            os.kill(db.execute("SELECT pid FROM interaction ORDER BY id DESC LIMIT 1").fetchone()[0], signal.SIGKILL)
+        return Reply("Too late.")
+
+    place.server.script = answer
+    command = [sys.executable, "-m", "swecli", "-p", *arguments, *MODEL]
+    assert subprocess.run(command, env=environment(place.environ), stdin=subprocess.DEVNULL).returncode == -9
+
+
+def test_a_message_whose_run_was_killed_at_its_request_is_in_the_next(place: Place) -> None:
+    place.run("once")
+    kill_at_request(place, "remember me", "-c")
+    assert place.rows()[-1] == ("user", "remember me", "running")
+    place.server.script = lambda received: Reply("Hello.")
+    assert "sqlalchemy" in place.modules("go on", "-c")  # the full way settles what the dead process left
+    assert [row[1:] for row in place.rows()[2:]] == [
+        ("remember me", "interrupted"), ("go on", "done"), ("Hello.", "done")
+    ]  # fmt: skip
+    sent = [message["content"].split("\n")[0] for message in place.server.requests[-1].body["messages"]]
+    assert sent[-3:-2] == ["remember me"]
+
+
+def test_two_processes_go_on_with_one_session(place: Place) -> None:
+    place.run("once")
+    command = [sys.executable, "-m", "swecli", "-p", "again", "-c", *MODEL]
+    runs = [
+        subprocess.Popen(command, env=environment(place.environ), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    assert [(run.communicate()[0], run.returncode) for run in runs] == [(b"Hello.\n", 0)] * 2
+    turns = place.everything()["interaction"]
+    assert [(turn["number"], turn["status"]) for turn in turns] == [(1, "done"), (2, "done"), (3, "done")]
+
+
+def test_a_strategy_whose_file_is_gone_is_not_sent(place: Place) -> None:
+    (Path.cwd() / "src").mkdir()
+    (Path.cwd() / "src/prices.py").touch()
+    place.run("once")
+    place.teach("playbook", "add", "Prices are in src/prices.py.", "--scope", "project")
+    both_ways(place, "hello")
+    (Path.cwd() / "src/prices.py").unlink()
+    both_ways(place, "hello", "-c")
+    both_ways(place, "hello")
+    assert "src/prices.py" not in place.server.requests[-1].raw.decode()
+
+
+def test_strategies_that_hardly_fit_are_chosen_by_exact_counts(place: Place) -> None:
+    place.run("once")
+    database = open_database(place.home / "swecli.db")
+    session = SessionManager(database).resume(None, str(Path.cwd()))
+    adds = [
+        Op("ADD", fields={"content": f"Rule {n}: 漢字 for part-{n} of milk.", "scope": "project"}) for n in range(90)
+    ]
+    PlaybookStore(database).apply(Delta("many", tuple(adds), "import"), session)
+    database.close()
+    both_ways(place, "where is the milk of part-7?")
+    both_ways(place, "and part-8?", "-c")

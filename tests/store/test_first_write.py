@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swecli.models.message import ChatMessage, Role
+from swecli.models.context import Edits, Epoch, Reduction, RetainedFact
+from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
+from swecli.models.playbook import Delta, Op
 from swecli.models.session import Session, uuid7
 from swecli.models.window import WindowSpec
-from swecli.store.first_write import SHAPE, first_write
+from swecli.store.first_write import FAILURES, SHAPE, open_early
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
 from swecli.store.sqlite.migrations import STEPS
@@ -34,10 +37,20 @@ def rows(path: Path) -> dict[str, list[dict[str, Any]]]:
         found = {
             table: db.execute(f"SELECT * FROM {table}").fetchall() for table in ("session", "message", "interaction")
         }
+    apart = ("id", "session_id", "finished_at")
     return {
-        table: [{name: row[name] for name in row.keys() if name not in ("id", "session_id")} for row in these]  # noqa: SIM118
+        table: [{name: row[name] for name in row.keys() if name not in apart} for row in these]  # noqa: SIM118
         for table, these in found.items()
     }
+
+
+def begin(path: Path | str, session: Session | None, content: str, at: datetime = AT) -> tuple[Session, ChatMessage]:
+    """Store a message early: in a new session, or where `session` is None in the newest."""
+    message = ChatMessage(Role.USER, content, created_at=at)
+    with open_early(path) as store:
+        begun = store.resume(None, "/project/ü") if session is None else store.start(session)
+        store.store_query(message)
+    return begun, message
 
 
 @pytest.fixture
@@ -46,25 +59,37 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "swecli.db"
 
 
+TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1)
+
+
 @settings(max_examples=5)
-@given(
-    content=st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1),
-    window=st.sampled_from(["5+3", "full", "auto", "7"]),
-)
+@given(contents=st.tuples(TEXT, TEXT, TEXT), window=st.sampled_from(["5+3", "full", "auto", "7"]))
 @pytest.mark.slow
-def test_the_rows_are_those_of_the_store(tmp_path_factory: pytest.TempPathFactory, content: str, window: str) -> None:
-    folder, session = tmp_path_factory.mktemp("rows"), new_session(window)
-    databases = [folder / "plain.db", folder / "store.db"]
-    for one in databases:
-        open_database(one).close()
-    with first_write(databases[0], session, ChatMessage(Role.USER, content, created_at=AT)) as written:
-        assert written
-    database = open_database(databases[1])
-    sessions = SessionManager(database)
-    sessions.use(new_session(window))
-    sessions._commit(ChatMessage(Role.USER, content, created_at=AT), opens=True)
-    database.close()
-    assert rows(databases[0]) == rows(databases[1])
+def test_the_rows_are_those_of_the_store(
+    tmp_path_factory: pytest.TempPathFactory, contents: tuple[str, str, str], window: str
+) -> None:
+    """A message of a new session, and one of the same session as it goes on."""
+    folder, session, (first, answer, second) = tmp_path_factory.mktemp("rows"), new_session(window), contents
+    for early in (True, False):
+        path = folder / f"{early}.db"
+        open_database(path).close()
+        later = AT + timedelta(minutes=2)
+        if early:
+            begin(path, session, first)
+        database = open_database(path)
+        sessions = SessionManager(database)
+        if not early:
+            sessions.use(replace(session))
+            sessions._commit(ChatMessage(Role.USER, first, created_at=AT), opens=True)
+        sessions.resume(None, "/project/ü")
+        sessions.append(ChatMessage(Role.ASSISTANT, answer, created_at=AT + timedelta(minutes=1)))
+        sessions.finish_interaction("done")
+        if not early:
+            sessions._commit(ChatMessage(Role.USER, second, created_at=later), opens=True)
+        database.close()
+        if early:
+            begin(path, None, second, later)
+    assert rows(folder / "True.db") == rows(folder / "False.db")
 
 
 def test_it_knows_the_newest_shape() -> None:
@@ -72,12 +97,11 @@ def test_it_knows_the_newest_shape() -> None:
 
 
 def test_the_store_goes_on_with_it(path: Path) -> None:
-    session, message = new_session(), ChatMessage(Role.USER, "remember this")
-    with first_write(path, session, message) as written:
-        assert written
-        database = open_database(path)
-        sessions = SessionManager(database)
-        sessions.use(session, message)
+    begun = begin(path, new_session(), "remember this")
+    database = open_database(path)
+    sessions = SessionManager(database)
+    sessions.use(*begun)
+    sessions.store_query("remember this")  # it is there already
     asked = sessions.begin_interaction("remember this", "remember this, please")
     assert (asked.id, asked.interaction) == (1, 1)
     sessions.append(ChatMessage(Role.ASSISTANT, "I shall."))
@@ -107,9 +131,54 @@ def test_an_unusual_file_is_left_alone(path: Path, fault: str) -> None:
             other = sqlite3.connect(path, isolation_level=None)
             other.execute("BEGIN IMMEDIATE")
     text = "no \0 text" if fault == "no text" else "hello"
-    with first_write(location, new_session(), ChatMessage(Role.USER, text)) as written:
-        assert not written
+    with pytest.raises(FAILURES):
+        begin(location, new_session(), text)
     if other is not None:
         other.close()
     if fault in ("foreign", "old", "no text", "locked"):
         assert rows(path)["message"] == []
+
+
+@pytest.mark.parametrize("change", ["a turn runs", "a turn was stored", "it was deleted"])
+def test_a_session_that_another_process_goes_on_with_is_left_alone(path: Path, change: str) -> None:
+    database = open_database(path)
+    sessions = SessionManager(database)
+    sessions.use(new_session())
+    sessions.begin_interaction("first")
+    sessions.finish_interaction("done")
+    with pytest.raises(FAILURES), open_early(path) as store:  # noqa: PT012
+        store.resume(None, "/project/ü")
+        if change == "it was deleted":
+            SessionManager(database).delete(sessions.session.id)
+        else:
+            sessions.begin_interaction("second")
+        if change == "a turn was stored":
+            sessions.finish_interaction("done")
+        store.store_query(ChatMessage(Role.USER, "mine"))
+    assert "mine" not in [row["content"] for row in rows(path)["message"]]
+    sessions.database.close()
+
+
+def test_a_session_is_read_as_the_store_reads_it(path: Path) -> None:
+    database = open_database(path)
+    sessions = SessionManager(database)
+    session = sessions.use(new_session("2"))
+    for number in range(1, 16):
+        sessions.begin_interaction(f"question {number}")
+        made = [ToolCall(f"call_{number}", "read_file", {"path": "a"}, result="text", approved=True)]
+        sessions.append(ChatMessage(Role.ASSISTANT, "answer", made, blocks={"origin": "x", "content": [{"n": number}]}))
+        sessions.finish_interaction("done")
+        if number in (1, 4):
+            opened = Epoch(number, "system", {"P-1": "x"}, pins=(1,)) if number == 4 else Epoch(1, "system")
+            sessions.context.add(session, Reduction("window", number, epoch=opened))
+    sessions.context.pin(session, 1)
+    sessions.context.add(session, Reduction("clear", 9, edits=Edits(("9.1",))))
+    sessions.context.keep(session, [RetainedFact("read", "a", "a", 2)])
+    usage = RequestRecord("openai/gpt-4.1", "turn", 15, 1, Usage(10), 0.5, 7, {"counted": 12})
+    sessions.record_request(usage)
+    sessions.playbook.apply(Delta("d", (Op("ADD", fields={"content": "Run the linter."}),), "user"), session)
+    read = sessions.resume(None, "/project/ü")
+    database.close()
+    with open_early(path) as store:
+        assert store.resume(None, "/project/ü") == read
+    assert [message.interaction for message in read.messages][::2] == list(range(4, 16))

@@ -18,8 +18,7 @@ from swecli.models.ids import parse_short_id
 from swecli.models.message import ChatMessage, Image, RequestRecord, Role, ToolCall
 from swecli.models.session import Session
 from swecli.redact import redact
-from swecli.store.first_write import first_query
-from swecli.store.reading import CALL, MESSAGE, REQUEST, SESSION, USAGE
+from swecli.store.reading import CALL, MESSAGE, REQUEST, SESSION, USAGE, first_query
 from swecli.store.records import InteractionInfo, UnfinishedTurn
 from swecli.store.sessions import mapping
 from swecli.store.sessions.mapping import INTERRUPTED, RUNNING, find_turn
@@ -53,6 +52,8 @@ class SessionWriter:
 
         `begin_interaction` of the same text goes on with it, `drop_query` takes it back.
         """
+        if self._waiting is not None and self._waiting.content == clean_text(query):
+            return  # it was stored before this store was opened
         self._leave_waiting()
         message = ChatMessage(Role.USER, query)
         self._commit(message, opens=True)
