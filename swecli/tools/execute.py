@@ -116,8 +116,8 @@ async def _check_permission(
     if verdict.outcome == "deny":
         call.approved, call.decision, call.reason = False, verdict.by, verdict.why
         return _error_result(f"Not permitted: {verdict.why} Do not try to reach the same in another way.", denied=True)
-    rule, label = suggest_rule(tool, plan, ctx, narrow=verdict.narrow)
-    file = permissions.saved.writable_file() if permissions.saved and rule and not verdict.narrow else ""
+    rule, label = suggest_rule(tool, plan, ctx, exact_only=verdict.exact_only)
+    file = permissions.saved.writable_file() if permissions.saved and rule and not verdict.exact_only else ""
     shown = (tool.kind.question, one_line(plan.summary), plan.preview, label, rule)
     request = AskRequest(call, *shown, why=verdict.why, project_file=file)
     try:

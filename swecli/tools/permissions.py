@@ -90,19 +90,19 @@ def _translate(kind: str, pattern: str | None) -> tuple[str, str | None]:
 
 
 class PermissionVerdict(NamedTuple):
-    """The decision on a call. `why` is for user and model; `narrow`: a lasting yes may cover only this exact
+    """The decision on a call. `why` is for user and model; `exact_only`: a lasting yes may cover only this exact
     subject."""
 
     outcome: Literal["allow", "ask", "deny"]
     by: Literal["rule", "mode", "session"]
     why: str = ""
-    narrow: bool = False
+    exact_only: bool = False
 
 
 class Permissions:
     """The active permission rules: deny wins, then ask, then allow, then the mode, which may be set at any time.
-    `project` are the rules that the user saved for this folder, `session` those of this session. `broken` has (list,
-    text, hint) of each invalid rule; while an ask or deny rule is broken, every mode asks. `last` describes the
+    `project` are the rules that the user saved for this folder, `session` those of this session. `invalid` has (list,
+    text, hint) of each invalid rule; while an ask or deny rule is invalid, every mode asks. `last` describes the
     decision on the last call that was not a plain read."""
 
     def __init__(
@@ -114,7 +114,7 @@ class Permissions:
         project: ProjectRules | None = None,
     ) -> None:
         self.mode: Mode = mode
-        self.broken: list[tuple[str, str, str]] = []
+        self.invalid: list[tuple[str, str, str]] = []
         self.allow, self.ask, self.deny = (
             self._parse(name, texts) for name, texts in (("allow", allow), ("ask", ask), ("deny", deny))
         )
@@ -129,7 +129,7 @@ class Permissions:
             try:
                 rules.append(PermissionRule.parse(text))
             except ConfigError as error:
-                self.broken.append((name, text, error.hint))
+                self.invalid.append((name, text, error.hint))
         return rules
 
     def allow_for_session(self, rule: str) -> PermissionRule:
@@ -171,17 +171,19 @@ class Permissions:
         if rule := next((rule for rule in (*self.session, *self.project) if rule.is_exact(tool, plan)), None):
             return PermissionVerdict("allow", "session", f"by {one_line(rule.text)}")
         if asking:
-            return PermissionVerdict("ask", "rule", f"The rule {one_line(asking.text)} asks for approval.", narrow=True)
+            return PermissionVerdict(
+                "ask", "rule", f"The rule {one_line(asking.text)} asks for approval.", exact_only=True
+            )
         if plan.guard:
             if rule := next((rule for rule in self.allow if rule.is_exact(tool, plan)), None):
                 return PermissionVerdict("allow", "rule", f"by {one_line(rule.text)}")
-            return PermissionVerdict("ask", "rule", plan.guard, narrow=True)
+            return PermissionVerdict("ask", "rule", plan.guard, exact_only=True)
         return self._decide_by_mode(tool, plan, ctx)
 
     def _decide_by_mode(self, tool: Tool, plan: ToolPlan, ctx: ToolContext) -> PermissionVerdict:
         """Return the decision of mode and allow rules for a call that no rule denies or asks for."""
         kind = tool.kind
-        broken = [text for name, text, _ in self.broken if name != "allow"]
+        broken = [text for name, text, _ in self.invalid if name != "allow"]
         mode: Mode = "ask" if broken and self.mode != "plan" else self.mode
         if mode in kind.unasked_in:
             return PermissionVerdict("allow", "mode", f"mode {mode}")
@@ -215,7 +217,7 @@ def load_permissions(start: Start, root: Path, tools: Iterable[Tool]) -> tuple[P
     except ConfigError as error:
         saved, notices = None, [f"rules saved for this folder are ignored: {error}"]
     permissions = Permissions(settings.mode, settings.allow, settings.ask, settings.deny, saved)
-    for name, text, hint in permissions.broken:
+    for name, text, hint in permissions.invalid:
         source = str(saved.file) if saved and text in saved.rules else "settings"
         layer = settings.origins.get(f"{name}: {text}", source)
         line = f"{layer}: invalid {name} rule {text!r} is IGNORED. {hint}"
@@ -224,12 +226,12 @@ def load_permissions(start: Start, root: Path, tools: Iterable[Tool]) -> tuple[P
     return permissions, [*notices, *idle]
 
 
-def suggest_rule(tool: Tool, plan: ToolPlan, ctx: ToolContext, *, narrow: bool) -> tuple[str, str]:
-    """Return the rule that a lasting yes adds, and its label for the question; ("", "") if there is none. `narrow`: the
-    rule covers only this exact subject."""
-    if not narrow and plan.session_rule:
+def suggest_rule(tool: Tool, plan: ToolPlan, ctx: ToolContext, *, exact_only: bool) -> tuple[str, str]:
+    """Return the rule that a lasting yes adds, and its label for the question; ("", "") if there is none. `exact_only`:
+    the rule covers only this exact subject."""
+    if not exact_only and plan.session_rule:
         return plan.session_rule, plan.session_label
     if not plan.subject:
         return "", ""
-    pattern = "" if narrow else tool.kind.suggest(plan.subject, ctx)
+    pattern = "" if exact_only else tool.kind.suggest(plan.subject, ctx)
     return f"{tool.kind.name}({pattern or tool.kind.escape(plan.subject)})", one_line(pattern or plan.subject, 60)

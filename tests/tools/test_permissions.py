@@ -33,7 +33,7 @@ def exact(name: str, subject: str) -> str:
     """The rule that covers this alone."""
     tool = TOOLS.get(name)
     assert tool is not None
-    return suggest_rule(tool, ToolPlan("x", subject=subject), CTX, narrow=True)[0]
+    return suggest_rule(tool, ToolPlan("x", subject=subject), CTX, exact_only=True)[0]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_guarded_things_are_asked_in_every_mode_and_opened_only_by_name(mode: Mo
 
 def test_a_yes_for_the_session_outlasts_an_ask_rule_for_that_very_thing() -> None:
     permissions = Permissions(ask=["run(make*)"])
-    assert decide(permissions, "run_command", "make *.o").narrow
+    assert decide(permissions, "run_command", "make *.o").exact_only
     permissions.allow_for_session(exact("run_command", "make *.o"))
     assert decide(permissions, "run_command", "make *.o")[:2] == ("allow", "session")
     assert decide(permissions, "run_command", "make a.o").outcome == "ask"
@@ -122,7 +122,7 @@ def test_what_is_no_rule_is_named_and_not_in_force(text: str) -> None:
     with pytest.raises(ConfigError, match="Invalid permission rule"):
         PermissionRule.parse(text)
     permissions = Permissions(allow=[text, "run(make)"])
-    assert [(name, broken) for name, broken, _ in permissions.broken] == [("allow", text)]
+    assert [(name, broken) for name, broken, _ in permissions.invalid] == [("allow", text)]
     assert decide(permissions, "run_command", "make").outcome == "allow"
     assert decide(permissions, "run_command", f"sudo {text}").outcome == "ask"
 

@@ -28,27 +28,27 @@ def check_read_only(part: SimpleCommand, scope: CommandScope) -> None:
     _Check(program, name, part.words[1:], scope).run()
 
 
-def check_covered(part: SimpleCommand, literal: int, scope: CommandScope) -> None:
-    """Raise ToolError if a rule's wildcard covers words that are not known to be harmless. The first `literal` words
-    are named by the rule itself and not checked."""
+def check_covered(part: SimpleCommand, named: int, scope: CommandScope) -> None:
+    """Raise ToolError if a rule's wildcard covers words that are not known to be harmless. The first `named` words are
+    named by the rule itself and not checked."""
     name = part.words[0].text.rsplit("/", 1)[-1]
-    program = (rule_programs() if literal else read_only_programs()).get(name)
+    program = (rule_programs() if named else read_only_programs()).get(name)
     if program is None and name in rule_programs():
         raise ToolError(f"no rule can allow {shorten(name)}")
     if program is not None:
-        _Check(program, name, part.words[1:], scope, literal - 1).run()
+        _Check(program, name, part.words[1:], scope, named - 1).run()
 
 
 @dataclass(slots=True)
 class _Check:
-    """A pass over a program's words, of which the first `literal` are not checked. `seen` maps options to their values.
+    """A pass over a program's words, of which the first `named` are not checked. `seen` maps options to their values.
     `has_unknown`: a rule names an unknown option."""
 
     program: Program
     name: str
     words: Sequence[Word]
     scope: CommandScope
-    literal: int = 0
+    named: int = 0
     operands: list[tuple[Word, bool]] = field(default_factory=list)  # the word, and whether it is checked
     seen: dict[str, list[str]] = field(default_factory=dict)
     index: int = 0
@@ -62,7 +62,7 @@ class _Check:
         while self.index < len(self.words):
             word = self.words[self.index]
             self.index += 1
-            self._check_glob(word, strict=program.strict)
+            self._check_wildcard(word, strict=program.strict)
             option = not ended and word.text != "-" and (word.text.startswith("-") or word.text in program.options)
             may_be_sub = program.subs and not self.operands and (not option or word.text in program.subs)
             if may_be_sub and self._check_subcommand(word):
@@ -80,10 +80,10 @@ class _Check:
 
     @property
     def _is_checked(self) -> bool:
-        return self.index > self.literal
+        return self.index > self.named
 
-    def _check_glob(self, word: Word, *, strict: bool) -> None:
-        if word.glob and self._is_checked:
+    def _check_wildcard(self, word: Word, *, strict: bool) -> None:
+        if word.has_wildcard and self._is_checked:
             self.scope.check_expansion(word, strict=strict)
 
     def _check_subcommand(self, word: Word) -> bool:
@@ -98,7 +98,7 @@ class _Check:
         scope = self.scope
         for folder in self.seen.get("-C", []):
             scope = replace(scope, base=scope.resolve(folder))
-        _Check(program, name, self.words[self.index :], scope, self.literal - self.index).run()
+        _Check(program, name, self.words[self.index :], scope, self.named - self.index).run()
         return True
 
     def _check_option(self, text: str) -> bool:
@@ -133,7 +133,7 @@ class _Check:
             word = self.words[self.index]
             self.index += 1
             value = word.text
-            self._check_glob(word, strict=True)
+            self._check_wildcard(word, strict=True)
             if value.startswith("-") and not _NUMBER.fullmatch(value):
                 raise ToolError(f"{shorten(value)} behind {name} may be an option")
         values.append(value)
@@ -157,7 +157,7 @@ class _Check:
         if why := program.refused.get(""):
             raise ToolError(f"{shorten(self.name)} {why}")
         if program.max_operands is not None and (
-            count > program.max_operands or any(word.glob for word, _ in self.operands)
+            count > program.max_operands or any(word.has_wildcard for word, _ in self.operands)
         ):
             raise ToolError(f"{shorten(self.name)} may write to its last operand")
         paths = []
@@ -196,7 +196,7 @@ class _Check:
         elif kind != "text":
             matches = self.program.text and self.program.text.fullmatch(text)
             odd = branch and ("--" in self.seen or not _BRANCH.fullmatch(text))
-            if word.glob or odd or (kind == "match" and not matches):
+            if word.has_wildcard or odd or (kind == "match" and not matches):
                 raise ToolError(f"{shorten(text)} {_UNKNOWN}")
             if branch and scope.resolve(text).exists():
                 raise ToolError(f"{shorten(text)} is a file: it would be overwritten")

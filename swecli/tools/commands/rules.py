@@ -84,7 +84,7 @@ def objection(command: str, root: Path, environ: Mapping[str, str], patterns: Se
 def _change_folder(scope: CommandScope, part: SimpleCommand, operator: str) -> CommandScope:
     """Return the scope of the rest of `cd FOLDER && ...`. Raises ToolError."""
     folder = part.words[-1].text
-    plain = len(part.words) == 2 and not part.words[1].glob and not folder.startswith("-") and folder
+    plain = len(part.words) == 2 and not part.words[1].has_wildcard and not folder.startswith("-") and folder
     if not plain or operator != "&&" or ".." in folder.split("/"):
         raise ToolError("cd is only checked in the form `cd FOLDER && ...`")
     base = scope.resolve(folder)

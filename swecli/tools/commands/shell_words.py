@@ -46,11 +46,11 @@ _EXPANDS = re.compile(r",|\.\.")
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word: `text` as the program gets it, `raw` as written. `glob`: it has a wildcard that the shell expands."""
+    """A word: `text` as the program gets it, `raw` as written; `has_wildcard` if the shell expands it."""
 
     text: str
     raw: str
-    glob: bool = False
+    has_wildcard: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class _Reader:
             word = _parse_word(child.children[0] if child.type == "command_name" and child.children else child)
             words.append(word)
             self.tokens.append(word.text)
-        if not words or words[0].raw != words[0].text or words[0].glob or "=" in words[0].text:
+        if not words or words[0].raw != words[0].text or words[0].has_wildcard or "=" in words[0].text:
             raise ToolError("its program is not a plain word")
         if len(self.parts) == _MAX_PARTS:
             raise ToolError(f"it has more than {_MAX_PARTS} commands")
@@ -152,8 +152,8 @@ def _parse_word(node: Node) -> Word:
     bare = "".join(_text(piece) if piece.type in ("word", "number") else "," for piece in pieces)
     if _EXPANDS.search(bare.partition("{")[2]):
         raise ToolError("it contains a {…} that expands")
-    glob = any(p.type == "word" and _WILDCARD.search(_text(p)) for p in pieces)
-    return Word("".join(_unquote(p, first=p.start_byte == node.start_byte) for p in pieces), raw, glob)
+    has_wildcard = any(p.type == "word" and _WILDCARD.search(_text(p)) for p in pieces)
+    return Word("".join(_unquote(p, first=p.start_byte == node.start_byte) for p in pieces), raw, has_wildcard)
 
 
 def _unquote(node: Node, *, first: bool) -> str:

@@ -37,7 +37,7 @@ def test_joints_part_simple_commands() -> None:
     ("word", "glob"), [("*.py", True), ("a?", True), ("[ab]", True), ("'*'", False), ("\\*", False)]
 )
 def test_only_what_the_shell_expands_is_a_wildcard(word: str, glob: bool) -> None:
-    assert parse_command(f"ls {word}")[0].words[1].glob is glob
+    assert parse_command(f"ls {word}")[0].words[1].has_wildcard is glob
 
 
 @pytest.mark.parametrize(

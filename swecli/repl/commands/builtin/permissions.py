@@ -57,7 +57,7 @@ def _show(ctx: CommandContext) -> None:
     ]
     if rows:
         ctx.screen.table(("#", "list", "rule", "from"), rows)
-    for name, text, hint in rules.broken:
+    for name, text, hint in rules.invalid:
         ctx.screen.warn(f"{name}: {text!r} is not a valid permission rule and is NOT enforced. {hint}")
     ctx.screen.note(
         f"mode {rules.mode} · calls that only read in this folder run without asking · deny beats ask, ask beats allow"

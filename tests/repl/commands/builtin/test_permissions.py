@@ -45,7 +45,7 @@ async def test_what_cannot_be_removed_is_named(ctx: ScriptedContext, args: str) 
 
 
 async def test_a_rule_that_cannot_be_read_is_shown_as_not_in_force(runtime: Runtime, ctx: ScriptedContext) -> None:
-    runtime.agent.permissions.broken.append(("deny", "rm *", "Write it like run(rm *)."))
+    runtime.agent.permissions.invalid.append(("deny", "rm *", "Write it like run(rm *)."))
     assert "'rm *' is not a valid permission rule and is NOT enforced. Write it like" in await ctx.type("/permissions")
 
 
