@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from swecli.models.errors import BadInput
-from swecli.repl.input.completer import list_paths
+from swecli.repl.input.completer import _list_paths
 from swecli.review.target.github import connect
 from swecli.review.target.targets import resolve_target
 from swecli.tools import git as of_git
@@ -199,7 +199,7 @@ def test_a_submodules_own_configuration_starts_nothing(program: str, mark: Path)
     git(root, "config", "diff.submodule", "diff")
     mark.unlink(missing_ok=True)
     assert "README.md" in resolve_target(root, ()).files
-    assert "README.md" in list_paths(root)
+    assert "README.md" in _list_paths(root)
     assert not mark.exists(), mark.read_text()
 
 
@@ -300,7 +300,7 @@ def test_worktrees_are_read_as_ever() -> None:
     root = bare.parent / "second"
     (root / "README.md").write_text("changed\n")
     assert resolve_target(root / "shop", ()).files == ("README.md",)
-    assert "shop/prices.py" in list_paths(root)
+    assert "shop/prices.py" in _list_paths(root)
 
 
 def test_a_users_settings_cannot_make_a_diff_unreadable(own_home: Path) -> None:
@@ -334,7 +334,7 @@ def test_a_repository_of_another_user_is_named_as_that() -> None:
         os.chown(path, 12345, 12345)
     with pytest.raises(BadInput, match=r"dubious ownership .* safe\.directory"):
         resolve_target(root, ())
-    assert "README.md" in list_paths(root)
+    assert "README.md" in _list_paths(root)
 
 
 def test_an_answer_has_an_end_in_time_and_bytes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,10 +32,11 @@ class CommandSource(Protocol):
 
 
 class LineCompleter(Completer):
-    """Completes a line asynchronously, so that slow sources never block a key press."""
+    """Completes a line asynchronously, so that slow sources never block a key press; caches the paths below `root`."""
 
-    def __init__(self, source: CommandSource, files: FileIndex) -> None:
-        self._source, self._files = source, files
+    def __init__(self, source: CommandSource, root: Path) -> None:
+        self._source, self._root = source, root
+        self._paths: asyncio.Future[list[str]] | None = None
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         """Return nothing: see `get_completions_async`."""
@@ -58,8 +59,19 @@ class LineCompleter(Completer):
                 if value.lower().startswith(match[2].lower())
             ]
         if match := _MENTION.search(text):
-            return [Completion(path, -len(match[1])) for path in match_paths(match[1], await self._files.paths())]
+            return [Completion(path, -len(match[1])) for path in _match_paths(match[1], await self.paths())]
         return []
+
+    async def paths(self) -> Sequence[str]:
+        """Return paths relative to the root; those of folders end with a slash."""
+        if self._paths is None:
+            self._paths = run_in_thread(lambda: _list_paths(self._root), "swecli-files")
+        return await asyncio.shield(self._paths)
+
+    def invalidate_paths(self) -> None:
+        """List the files again at the next use; a listing that runs is kept."""
+        if self._paths is not None and self._paths.done():
+            self._paths = None
 
 
 def _match_commands(word: str, commands: Sequence[_Command]) -> list[Completion]:
@@ -77,7 +89,7 @@ def _match_commands(word: str, commands: Sequence[_Command]) -> list[Completion]
     ]
 
 
-def match_paths(typed: str, paths: Sequence[str]) -> list[str]:
+def _match_paths(typed: str, paths: Sequence[str]) -> list[str]:
     """Fuzzy-match paths, best first: by prefix, prefix of the file name, part of the file name, part of the path."""
     pattern = typed.lower()
 
@@ -96,26 +108,7 @@ def _fuzzy_match(pattern: str, text: str) -> bool:
     return all(letter in letters for letter in pattern)
 
 
-class FileIndex:
-    """A cache of the paths below `root`."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self._paths: asyncio.Future[list[str]] | None = None
-
-    def invalidate(self) -> None:
-        """List the files again at the next use; a listing that runs is kept."""
-        if self._paths is not None and self._paths.done():
-            self._paths = None
-
-    async def paths(self) -> Sequence[str]:
-        """Return paths relative to the root; those of folders end with a slash."""
-        if self._paths is None:
-            self._paths = run_in_thread(lambda: list_paths(self._root), "swecli-files")
-        return await asyncio.shield(self._paths)
-
-
-def list_paths(root: Path) -> list[str]:
+def _list_paths(root: Path) -> list[str]:
     """List files, as the tools do, and their folders; [] if they cannot be listed."""
     # late: loaded after the first prompt
     from swecli.tools.base import ToolError  # noqa: PLC0415

@@ -26,22 +26,14 @@ from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.utils import get_cwidth
 from prompt_toolkit.widgets import SearchToolbar
 
-from swecli.repl.input.completer import CommandSource, FileIndex, LineCompleter
+from swecli.repl.input.completer import CommandSource, LineCompleter
 from swecli.repl.input.history import LineHistory
 from swecli.repl.input.keys import make_keys
 from swecli.repl.input.question import Option, Picker, Question, make_answer_keys
 from swecli.repl.input.terminal import BufferedOutput, InlineApplication, PasteInput, make_rows, make_style
 from swecli.repl.program import LineQueue, Program
 from swecli.repl.render.formatting import sanitize
-from swecli.repl.render.terminal_features import (
-    OUTPUT_END,
-    OUTPUT_START,
-    PROMPT_END,
-    PROMPT_START,
-    Theme,
-    format_notification,
-    notification_kind,
-)
+from swecli.repl.render.terminal_features import OUTPUT_END, Theme, format_notification, mark_prompt, notification_kind
 
 if TYPE_CHECKING:
     from swecli.config.settings import Start
@@ -66,7 +58,7 @@ class PromptLine:
     ) -> None:
         environ, settings = start.environ, start.settings
         self._footer, self._program, self._start = footer, program, start
-        self._files = FileIndex(start.cwd)
+        self._completer = LineCompleter(source, start.cwd)
         self.history, self.theme = LineHistory(start.paths.history), Theme(settings.theme, environ)
         self.color = settings.color and "NO_COLOR" not in environ
         self._has_marks = self.color and bool(notification_kind(environ))
@@ -76,7 +68,7 @@ class PromptLine:
         self._question_lock = asyncio.Lock()
         self._open_timer: asyncio.TimerHandle | None = None
         self.buffer = Buffer(
-            completer=LineCompleter(source, self._files),
+            completer=self._completer,
             history=self.history,
             complete_while_typing=True,
             multiline=True,
@@ -143,11 +135,11 @@ class PromptLine:
         """Print a sent line with its prompt."""
         mark = "\x1b[1;36m>\x1b[0m " if self.app.color_depth is not ColorDepth.DEPTH_1_BIT else _MARK
         text = sanitize(line).replace("\n", "\n" + " " * len(_MARK)) + "\n"
-        self.write(f"{PROMPT_START}{mark}{PROMPT_END}{text}{OUTPUT_START}" if self._has_marks else f"{mark}{text}")
+        self.write(mark_prompt(mark, text) if self._has_marks else f"{mark}{text}")
 
     def close_output(self) -> None:
         """Print an empty line after the output of a line, which may have created files."""
-        self._files.invalidate()
+        self._completer.invalidate_paths()
         self.write(f"{OUTPUT_END if self._has_marks else ''}\n")
 
     def notify(self, message: str) -> None:

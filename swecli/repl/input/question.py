@@ -16,7 +16,7 @@ from prompt_toolkit.keys import Keys
 
 from swecli.repl.render.formatting import one_line, sanitize
 
-QUIET_SECONDS = 0.7  # without a key press after a guarded question was drawn, before it accepts an answer
+_QUIET_SECONDS = 0.7  # without a key press after a guarded question was drawn, before it accepts an answer
 _CONFIRM_DELAY = 0.5  # seconds in which a second key turns a lone letter or digit into text
 _PREVIEW_ROWS = 6
 _MIN_ROWS_FOR_PREVIEW = 7
@@ -54,7 +54,7 @@ class Asker(Protocol):
 class Question:
     """A question. `result` is an option's index, the typed text if there are no options, or None for no answer.
 
-    A `guarded` question ignores keys until it was on the screen for `QUIET_SECONDS` without any, so that keys typed
+    A `guarded` question ignores keys until it was on the screen for `_QUIET_SECONDS` without any, so that keys typed
     before it could be read never answer it, and none of its options is selected for Enter.
     """
 
@@ -79,7 +79,7 @@ class Question:
         """Start the quiet time; return when it ends, in the loop's seconds, or None if the question is open."""
         if self._quiet_since is None:
             self._quiet_since = self._loop.time()
-        return None if self.is_open else self._quiet_since + QUIET_SECONDS
+        return None if self.is_open else self._quiet_since + _QUIET_SECONDS
 
     def key_pressed(self) -> None:
         """Restart the quiet time unless the question is open."""
@@ -94,7 +94,7 @@ class Question:
     def is_open(self) -> bool:
         """Return True if keys may answer."""
         if not self._open:
-            self._open = self._quiet_since is not None and self._loop.time() - self._quiet_since >= QUIET_SECONDS
+            self._open = self._quiet_since is not None and self._loop.time() - self._quiet_since >= _QUIET_SECONDS
         return self._open
 
     @property

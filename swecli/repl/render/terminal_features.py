@@ -19,8 +19,8 @@ _NOTIFICATION_KINDS = (
     ("VTE_VERSION", "", "bell"),
 )
 _NOTIFICATIONS = {"osc9": "\x1b]9;swecli: {}\x07", "osc777": "\x1b]777;notify;swecli;{}\x07", "bell": "\x07"}
-PROMPT_START, PROMPT_END, OUTPUT_START, OUTPUT_END = (f"\x1b]133;{letter}\x07" for letter in "ABCD")
-"""Semantic prompt marks (OSC 133): terminals jump between them."""
+# Semantic prompt marks (OSC 133): terminals jump between them.
+_PROMPT_START, _PROMPT_END, _OUTPUT_START, OUTPUT_END = (f"\x1b]133;{letter}\x07" for letter in "ABCD")
 
 
 def is_dumb(environ: Mapping[str, str]) -> bool:
@@ -36,6 +36,11 @@ def notification_kind(environ: Mapping[str, str]) -> str:
         kind for name, prefix, kind in _NOTIFICATION_KINDS if name in environ and environ[name].startswith(prefix)
     )
     return next(matches, "")
+
+
+def mark_prompt(prompt: str, text: str) -> str:
+    """Add semantic marks to a prompt and the text that was typed at it; `OUTPUT_END` ends the output that follows."""
+    return f"{_PROMPT_START}{prompt}{_PROMPT_END}{text}{_OUTPUT_START}"
 
 
 def format_notification(setting: str, environ: Mapping[str, str], message: str) -> str:

@@ -12,7 +12,7 @@ from prompt_toolkit.document import Document
 
 from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.commands.registry import CommandTable, discover
-from swecli.repl.input.completer import FileIndex, LineCompleter, match_paths
+from swecli.repl.input.completer import LineCompleter, _match_paths
 
 PATHS = ["src/app.py", "src/main.py", "tests/test_app.py", "docs/", "README.md"]
 
@@ -45,7 +45,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def offered(text: str, table: CommandTable = TABLE) -> list[str]:
-    completer = LineCompleter(Source(table), FileIndex(Path.cwd()))
+    completer = LineCompleter(Source(table), Path.cwd())
     document = Document(text, len(text))
     assert list(completer.get_completions(document, CompleteEvent())) == []
     return [c.text async for c in completer.get_completions_async(document, CompleteEvent())]
@@ -91,14 +91,14 @@ async def test_elsewhere_nothing_is_offered(text: str) -> None:
 
 
 def test_the_beginning_wins_over_the_middle_and_that_over_mere_letters() -> None:
-    assert match_paths("app", PATHS) == ["src/app.py", "tests/test_app.py"]
-    assert match_paths("src/", PATHS) == ["src/app.py", "src/main.py"]
-    assert match_paths("sapp", PATHS) == ["src/app.py", "tests/test_app.py"]
-    assert match_paths("readme", PATHS) == ["README.md"]
+    assert _match_paths("app", PATHS) == ["src/app.py", "tests/test_app.py"]
+    assert _match_paths("src/", PATHS) == ["src/app.py", "src/main.py"]
+    assert _match_paths("sapp", PATHS) == ["src/app.py", "tests/test_app.py"]
+    assert _match_paths("readme", PATHS) == ["README.md"]
 
 
 @given(st.text("abc/.", max_size=8), st.lists(st.text("abc/.", min_size=1), max_size=80))
 def test_only_known_paths_are_offered_and_not_too_many(typed: str, paths: list[str]) -> None:
-    found = match_paths(typed, paths)
+    found = _match_paths(typed, paths)
     assert set(found) <= set(paths)
     assert len(found) <= 50

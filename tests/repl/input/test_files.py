@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.repl.input.completer import FileIndex, list_paths
+from swecli.repl.input.completer import LineCompleter, _list_paths
 
 
 def git(*arguments: str) -> None:
@@ -29,14 +29,14 @@ def repository() -> Path:
 
 
 def test_what_git_ignores_is_left_out(repository: Path) -> None:
-    assert list_paths(repository) == [".gitignore", "src/new.py", "zz.py", "src/"]
+    assert _list_paths(repository) == [".gitignore", "src/new.py", "zz.py", "src/"]
 
 
 def test_without_git_all_but_the_clutter_is_listed() -> None:
     for name in ("a.py", "sub/b.py", "node_modules/c.js", ".git/d"):
         Path(name).parent.mkdir(exist_ok=True)
         Path(name).write_text("")
-    assert list_paths(Path.cwd()) == ["a.py", "sub/b.py", "sub/"]
+    assert _list_paths(Path.cwd()) == ["a.py", "sub/b.py", "sub/"]
 
 
 def test_a_repository_cannot_start_a_program_by_being_listed(repository: Path) -> None:
@@ -44,20 +44,28 @@ def test_a_repository_cannot_start_a_program_by_being_listed(repository: Path) -
     hook.write_text("#!/bin/sh\ntouch started\n")
     hook.chmod(0o755)
     git("config", "core.fsmonitor", str(hook))
-    list_paths(repository)
+    _list_paths(repository)
     assert not (repository / "started").exists()
 
 
 def test_names_that_would_draw_on_the_screen_are_left_out() -> None:
     Path("bad\x1b[31m.py").write_text("")
     Path("good.py").write_text("")
-    assert list_paths(Path.cwd()) == ["good.py"]
+    assert _list_paths(Path.cwd()) == ["good.py"]
 
 
-async def test_an_index_looks_once_until_asked_to_look_again(repository: Path) -> None:
-    index = FileIndex(repository)
-    before = await index.paths()
+class NoCommands:
+    async def commands(self) -> list[tuple[str, tuple[str, ...], str]]:
+        return []
+
+    async def values(self, name: str) -> list[tuple[str, str]]:
+        return []
+
+
+async def test_the_files_are_listed_once_until_they_are_invalidated(repository: Path) -> None:
+    completer = LineCompleter(NoCommands(), repository)
+    before = await completer.paths()
     Path("later.py").write_text("")
-    assert await index.paths() == before
-    index.invalidate()
-    assert "later.py" in await index.paths()
+    assert await completer.paths() == before
+    completer.invalidate_paths()
+    assert "later.py" in await completer.paths()

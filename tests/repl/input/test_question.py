@@ -12,7 +12,7 @@ from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput, Output
 
 from swecli.repl.input.prompt import PromptLine
-from swecli.repl.input.question import QUIET_SECONDS, Option, Question
+from swecli.repl.input.question import _QUIET_SECONDS, Option, Question
 from swecli.repl.program import LineQueue
 from tests.support.runtime import make_start
 from tests.support.virtual_time import run_virtually
@@ -106,7 +106,7 @@ class Typist:
     async def answer(self, *keys: str, gap: float = 0.1) -> int | None:
         """What these keys answer to a question that has been looked at; None where nothing came of them."""
         asked = asyncio.ensure_future(self.prompt.choose("Run this?", OPTIONS, guarded=True))
-        await asyncio.sleep(QUIET_SECONDS + 0.1)
+        await asyncio.sleep(_QUIET_SECONDS + 0.1)
         await self.type(*keys, gap=gap)
         await asyncio.sleep(1.0)
         answered = asked.done()
@@ -306,7 +306,7 @@ def human(chance: random.Random) -> Iterator[tuple[str, float]]:
         pace = chance.uniform(0.03, 0.3)
         if kind == "words":
             for letter in " ".join(chance.choices(WORDS, k=chance.randint(1, 5))):
-                yield letter, min(QUIET_SECONDS - 0.05, chance.expovariate(1 / pace))
+                yield letter, min(_QUIET_SECONDS - 0.05, chance.expovariate(1 / pace))
         elif kind == "digit":
             yield chance.choice("1234"), pace
         elif kind == "paste":
@@ -365,7 +365,7 @@ def test_a_question_is_drawn_again_once_the_width_has_settled_and_from_where_it_
             typist = Typist(pipe, terminal)
             running = asyncio.ensure_future(typist.prompt.run())
             asked = asyncio.ensure_future(typist.prompt.choose("Run this?", [Option("yes " * 22, "1")], guarded=True))
-            await asyncio.sleep(QUIET_SECONDS + 0.5)
+            await asyncio.sleep(_QUIET_SECONDS + 0.5)
             drawn = typist.prompt.app.renderer.last_rendered_screen
             above = drawn.get_cursor_position(typist.prompt.app.layout.current_window).y if drawn else 0
             terminal.columns, terminal.up, terminal.written = 60, [0], ""
