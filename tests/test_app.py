@@ -8,7 +8,7 @@ import pytest
 
 from swecli.agent.turn import TurnRecord
 from swecli.app import Runtime
-from swecli.context.budget import LEAN_WINDOW
+from swecli.context.budget import _LEAN_WINDOW
 from swecli.models.errors import BadInput
 from swecli.models.window import WindowSpec
 from swecli.store.sqlite.dialect import OneDialect
@@ -117,7 +117,7 @@ def test_a_small_window_has_no_skills() -> None:
     file = Path.home() / ".agents/skills/poems/SKILL.md"
     file.parent.mkdir(parents=True)
     file.write_text("---\nname: poems\ndescription: For poems.\n---\nRhyme.\n")
-    small = make_runtime(ScriptedModel(context_window=LEAN_WINDOW))
+    small = make_runtime(ScriptedModel(context_window=_LEAN_WINDOW))
     assert "poems" not in instructed(small)
     assert "poems" in instructed(make_runtime(ScriptedModel()))
 

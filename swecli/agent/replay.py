@@ -50,7 +50,7 @@ def replay_turns(history: History, assumed: Assumptions, settings: Settings) -> 
 
     async def replay() -> list[tuple[ReplayedTurn, list[Event]]]:
         with closing(open_database(":memory:")) as database:
-            return [one async for one in ReplayAgent(history, assumed, settings, SessionManager(database)).replay()]
+            return [one async for one in _ReplayAgent(history, assumed, settings, SessionManager(database)).replay()]
 
     return asyncio.run(replay())
 
@@ -98,7 +98,7 @@ class _PastModel:
 class _StoredCalls(CallRunner):
     """Returns the stored result of each call, then sends the lines that the user added to the turn."""
 
-    def __init__(self, agent: ReplayAgent, limit: int) -> None:
+    def __init__(self, agent: _ReplayAgent, limit: int) -> None:
         super().__init__(agent.kit, agent.sessions, limit, agent.counter)
         self._agent = agent
 
@@ -116,7 +116,7 @@ class _StoredCalls(CallRunner):
             self._agent.steer(line)
 
 
-class ReplayAgent(Agent):
+class _ReplayAgent(Agent):
     """An agent that replays a stored session into `sessions`, an empty store. No tool runs, nothing is sent."""
 
     def __init__(self, history: History, assumed: Assumptions, settings: Settings, sessions: SessionManager) -> None:

@@ -99,7 +99,8 @@ class RequestBuilder:
         opening = next_opening(session, sent, conditions, past, counter)
         if opening is not None and not conditions.reopen and past:  # it was selected to extend the current epoch
             selection = self._select(session, query.text, counter)
-        head = self._head(session, selection, opens=opening is not None)
+        instructions = self.instructions() if opening is not None else ""
+        head = HeadParts(self.system_prompt, instructions, selection.bullets, self._open_findings(session))
         quoted, interactions = self._find_earlier(session, query.text, opening, model, counter)
         notes = (*environment_notes(self.root, self.clock().astimezone().date()), *quoted)
         inputs = RequestInput(session, sent, head, notes, opening, tuple(mentioned.images))
@@ -111,30 +112,23 @@ class RequestBuilder:
         """Return the head's parts for an epoch that begins within a turn; strategy notes do not count as known."""
         session = self.sessions.current_session
         assert session is not None, "a head belongs to a session"
-        return self._head(session, self._select_once(session, query, counter), opens=True)
-
-    def _head(self, session: Session, selection: Selection, *, opens: bool) -> HeadParts:
-        instructions = self.instructions() if opens else ""
-        return HeadParts(self.system_prompt, instructions, selection.bullets, self._open_findings(session))
+        selection, findings = self._select(session, query, counter), self._open_findings(session)
+        return HeadParts(self.system_prompt, self.instructions(), selection.bullets, findings)
 
     def _select(
         self, session: Session, query: str, counter: TokenCounter, past: list[ApiMessage] | None = None
     ) -> Selection:
         """Select strategies for a query: for a new head, or to extend the request `past`."""
+        tags = self.sessions.playbook.turns.reflectors().values() if session.get_playbook().bullets else ()
         while True:
             held = HeldBullets(*held_strategies(session, past, counter), new_strategy_line) if past else None
-            selection = self._select_once(session, query, counter, held)
+            request = request_for(session, query, counter.count, self.index, self.settings, tags)
+            selection = select(request, held)
             stale = self.stale.find(session, selection.bullets) if self.stale else None
             if not stale:
                 return selection
             bullets = session.get_playbook().bullets
             bullets |= {name: replace(bullets[name], stale=why) for name, why in stale.items()}
-
-    def _select_once(
-        self, session: Session, query: str, counter: TokenCounter, held: HeldBullets | None = None
-    ) -> Selection:
-        tags = self.sessions.playbook.turns.reflectors().values() if session.get_playbook().bullets else ()
-        return select(request_for(session, query, counter.count, self.index, self.settings, tags), held)
 
     def _open_findings(self, session: Session) -> str:
         """Render the open review findings in the files that this session has read or changed."""

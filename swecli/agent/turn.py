@@ -167,7 +167,8 @@ class TurnRecord:
         query = [api | {KEY: f"{number}.0"} for api in message.to_api()]
         state = TurnState(turn.query, number, [*request.keyed[:-1], *query])
         if request.removed:
-            return state, [WindowApplied(request.removed, request.kept)]
+            first, last = request.window
+            return state, [WindowApplied(request.removed, last - first + 1)]
         return state, [_reduced_event(opened)] if opened is not None and opened.how != BEGIN else []
 
     def store(self, effect: Effect) -> Event | None:
@@ -212,7 +213,7 @@ class TurnRecord:
     def finish(self, outcome: str, turn: Turn, text: str) -> None:
         """Store a turn's outcome; its reflection is pending from now on."""
         shown, choice = turn.request.shown, turn.selection.to_json()
-        self.sessions.finish_interaction(outcome, shown=shown, cited=find_cited(text, shown), choice=choice)
+        self.sessions.finish_interaction(outcome, shown=shown, cited=_find_cited(text, shown), choice=choice)
 
     @property
     def session(self) -> Session:
@@ -226,7 +227,7 @@ def _reduced_event(row: Reduction) -> Event:
     return ContextReduced(row.how, row.before, row.after, row.detail)
 
 
-def find_cited(text: str, shown: Sequence[str]) -> list[str]:
+def _find_cited(text: str, shown: Sequence[str]) -> list[str]:
     """Return the ids in `shown` that an answer cites as `[P-7]`."""
     return [bullet for bullet in shown if f"[{bullet}]" in text]
 

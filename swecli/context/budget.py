@@ -16,7 +16,7 @@ MIN_CONDENSE_THRESHOLD = 50
 MAX_CONDENSE_THRESHOLD = 100
 DEFAULT_MAX_TOKENS = 8192
 _INHERIT = -1
-LEAN_WINDOW = 16_384  # tokens: up to this window a model gets few tools and a short system prompt
+_LEAN_WINDOW = 16_384  # tokens: up to this window a model gets few tools and a short system prompt
 SMALL_WINDOW = 32_768
 
 # The limit when the model's window is unknown; an upper cap when it is known.
@@ -68,7 +68,7 @@ def request_limit(context_window: int | None, max_output: int | None = None) -> 
 
 def is_lean(window: int | None) -> bool:
     """Return whether a window of that many tokens is too small for all tools."""
-    return window is not None and window <= LEAN_WINDOW
+    return window is not None and window <= _LEAN_WINDOW
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +119,13 @@ class RequestSize:
 def measure(messages: list[ApiMessage], limits: RequestLimits, counter: TokenCounter) -> RequestSize:
     """Measure a request against its limits."""
     tokens = ceil((counter.count_messages(messages) + limits.tools_tokens) * limits.scale)
-    length, limit, start = count_characters(messages), limits.limit, limits.start
+    length, limit, start = _count_characters(messages), limits.limit, limits.start
     fits = length <= MAX_CHARACTERS and (limit is None or tokens <= limit)
     over = not fits or (start is not None and tokens >= start)
     return RequestSize(tokens, limit, over, fits, counter.estimated, length)
 
 
-def count_characters(messages: list[ApiMessage]) -> int:
+def _count_characters(messages: list[ApiMessage]) -> int:
     """Count the characters of all messages, calls included, images excluded."""
     return sum(len(text) for message in messages for text in _texts(message))
 
@@ -206,7 +206,7 @@ class ModelLimits:
 
     def record_usage(
         self, model: str, usage: Usage, ours: int, tools: int = 0, window: int | None = None
-    ) -> CountCheck:
+    ) -> _CountCheck:
         """Record the provider's count of a request of `ours` tokens, `tools` of them for the tools.
 
         `window` is what the server reports to serve. Truncation is suspected when the count is less than half of ours
@@ -214,13 +214,13 @@ class ModelLimits:
         truncation. A count that matches the request without tools means that the server hides them from the model."""
         read, few = usage.prompt, usage.prompt < ours * _CUT
         if read <= 0 or ours <= 0:
-            return CountCheck(self)
+            return _CountCheck(self)
         if few and tools and read >= (ours - tools) * _BARE:
             line = f"the server of {model} does not seem to pass on the tools: it can answer, not act"
             known = replace(self, toolless=self.toolless | {model})
-            return CountCheck(known, notice="" if model in self.toolless else line)
+            return _CountCheck(known, notice="" if model in self.toolless else line)
         if few and read < _SMALLEST:
-            return CountCheck(self)
+            return _CountCheck(self)
         first = self.same.get(model, (read, ours))
         first = first if abs(read - first[0]) <= first[0] * _SAME and ours >= first[1] else (read, ours)
         known = replace(self, same={**self.same, model: first})
@@ -229,15 +229,15 @@ class ModelLimits:
             full = {**self.full, model: max(read, self.full.get(model, 0))}
             known = replace(known, full=full, scales={**self.scales, model: read / ours})
         if grown >= (1 + 2 * _SAME if few else _GROWN**2) or (few and window is not None and window < ours):
-            return CountCheck(known, tokens_read=max(read, known.full.get(model, 0)))
+            return _CountCheck(known, tokens_read=max(read, known.full.get(model, 0)))
         if (not few and grown < _GROWN) or model in self.suspected:
-            return CountCheck(known)
+            return _CountCheck(known)
         line = f"{model} counted {read:,} of about {ours:,} tokens of the request: it may have been truncated"
-        return CountCheck(replace(known, suspected=self.suspected | {model}), notice=line)
+        return _CountCheck(replace(known, suspected=self.suspected | {model}), notice=line)
 
 
 @dataclass(frozen=True, slots=True)
-class CountCheck:
+class _CountCheck:
     """Result of comparing the provider's count with ours. `tokens_read` is set if the request was provably truncated;
     `notice` is a line for the user."""
 

@@ -151,10 +151,8 @@ def _versions(messages: list[ApiMessage], rung: str, limits: RequestLimits) -> _
     """Yield ever smaller versions of the messages, each with a line for the user; pinned messages stay in place."""
     free = [message for message in messages if interaction_of(message) not in limits.pins]
     for smaller, detail in _unpinned_versions(free, rung, limits):
-        if len(free) < len(messages):
-            yield normalize_keyed(_merge_pinned(messages, smaller, limits.pins)), detail
-        else:
-            yield smaller, detail
+        has_pins = len(free) < len(messages)
+        yield normalize_keyed(_merge_pinned(messages, smaller, limits.pins)) if has_pins else smaller, detail
 
 
 def _merge_pinned(messages: list[ApiMessage], smaller: list[ApiMessage], pins: tuple[int, ...]) -> list[ApiMessage]:

@@ -75,11 +75,6 @@ class PreparedRequest:
         """The messages as they are sent."""
         return strip_keys(self.keyed)
 
-    @property
-    def kept(self) -> int:
-        """Number of completed interactions in the request."""
-        return self.window[1] - self.window[0] + 1
-
 
 def prepare_messages(
     session: Session | None,

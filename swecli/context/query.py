@@ -20,7 +20,7 @@ from swecli.models.playbook import Bullet, quote_content
 if TYPE_CHECKING:  # counting tokens must not load the store
     from swecli.store.records import FoundInteraction
 
-MAX_FILE = 40_000  # characters
+_MAX_FILE = 40_000  # characters
 MAX_TOTAL = 120_000
 _MAX_ENTRIES = 200
 _MAX_IMAGES = 20_000_000  # characters of base64 data: services accept no larger request
@@ -65,24 +65,25 @@ def expand_mentions(query: str, root: Path, room: int = MAX_TOTAL, text_only: st
     files: dict[Path, None] = {}
     images: list[Image] = []
     most = room = min(MAX_TOTAL, room)
-    seen: set[str] = set()
+    mentions: dict[str, re.Match[str]] = {}
     for match in _MENTION.finditer(query):
-        if match[0] in seen:
-            continue
-        seen.add(match[0])
+        mentions.setdefault(match[0], match)
+    for match in mentions.values():
         try:
-            found = _resolve_mention(match, root)
-            if found is None:
+            if (found := _resolve_mention(match, root)) is None:
                 continue
             if is_picture(found[0]):
-                _require_images(text_only)
+                if text_only:
+                    own = f'set images = true in [models."{text_only}"]'
+                    hint = f"Choose a model that takes them (/model, swecli models), or {own}."
+                    raise BadInput(f"{text_only} does not accept pictures: nothing was sent.", hint)
                 images.append(read_picture(*found[:2]))
                 blocks.append(f"{images[-1]['label']} {found[1]}")
                 continue
             if room <= 0:
                 notes.append(f"@{found[1]}: the mentioned files exceed {most:,} characters; not sent.")
                 continue
-            block, cut = _render_block(*found, min(MAX_FILE, room))
+            block, cut = _render_block(*found, min(_MAX_FILE, room))
         except _SkippedMention as reason:
             notes.append(str(reason))
             continue
@@ -96,13 +97,6 @@ def expand_mentions(query: str, root: Path, room: int = MAX_TOTAL, text_only: st
     if sum(len(image["data"]) for image in images) > _MAX_IMAGES:
         raise BadInput(f"The pictures exceed {_MAX_IMAGES / 1e6:.0f} MB: nothing was sent.", "Send fewer.")
     return Expansion(text, notes, list(files), images)
-
-
-def _require_images(text_only: str) -> None:
-    if text_only:
-        own = f'set images = true in [models."{text_only}"]'
-        hint = f"Choose a model that takes them (/model, swecli models), or {own}."
-        raise BadInput(f"{text_only} does not accept pictures: nothing was sent.", hint)
 
 
 def _resolve_mention(match: re.Match[str], root: Path) -> tuple[Path, str, int, int] | None:

@@ -17,7 +17,7 @@ from swecli.models.session import Session
 if TYPE_CHECKING:
     from swecli.models.finding import Finding
 
-PromptName = Literal["system", "system_small", "reflect", "condense"]
+_PromptName = Literal["system", "system_small", "reflect", "condense"]
 _AnyFinding = TypeVar("_AnyFinding", "Finding", dict[str, Any])
 
 _PROMPTS = Path(__file__).parent / "prompts"
@@ -128,7 +128,7 @@ def render_open_findings(findings: Iterable[Finding], most: int = 20) -> str:
     return "Open review findings in these files:\n" + "\n".join([*rows[:most], *more]) if rows else ""
 
 
-def load_prompt(name: PromptName) -> str:
+def load_prompt(name: _PromptName) -> str:
     """Load a prompt: "system" opens every request of a turn, "system_small" those of a model with a small window;
     "reflect" is the reflector's system prompt, "condense" the user message that requests a summary."""
     return (_PROMPTS / f"{name}.md").read_text(encoding="utf-8").strip()

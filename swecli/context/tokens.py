@@ -21,7 +21,7 @@ MISSING_IMAGE_TOKENS = 450
 _PIECE = 4096
 # Tokens that a chat format adds to each message, to each call, and once before the answer.
 PER_MESSAGE = 4
-PER_CALL = 8
+_PER_CALL = 8
 PER_REQUEST = 3
 _MAX_CACHED = 20_000
 # Fields that are counted separately, part of the frame, or never sent.
@@ -97,12 +97,12 @@ class TokenCounter:
         parts = (message.get(BLOCKS) or {}).get("content", ())
         opaque = sum(_estimate(_as_json(part)) for part in parts if part.get("type") not in ("text", "tool_use"))
         total = PER_MESSAGE + opaque + estimate_token_count(message.get("content"), self.count)
-        total += sum(image_tokens(len(image["data"])) for image in message.get(IMAGES) or ())
+        total += sum(_image_tokens(len(image["data"])) for image in message.get(IMAGES) or ())
         for key, value in message.items():
             if key == "tool_calls":
                 made = [call.get("function") or {} for call in value or ()]
                 texts = (str(one.get(part) or "") for one in made for part in ("name", "arguments"))
-                total += PER_CALL * len(made) + sum(map(self.count, texts))
+                total += _PER_CALL * len(made) + sum(map(self.count, texts))
             elif key not in _FRAME and value:
                 total += self.count(value if isinstance(value, str) else _as_json(value))
         return total
@@ -144,7 +144,7 @@ def estimate_token_count(content: Any, count_tokens: Callable[[str], int]) -> in
     return sum(_block_tokens(block, count_tokens) for block in content)
 
 
-def image_tokens(data_length: int) -> int:
+def _image_tokens(data_length: int) -> int:
     """Return the tokens of an image with `n` characters of encoded data: `ceil(ceil(sqrt(n)) * 1.5)`."""
     root = isqrt(data_length - 1) + 1 if data_length > 0 else 0
     return (3 * root + 1) // 2
@@ -158,7 +158,7 @@ def _block_tokens(block: Any, count_tokens: Callable[[str], int]) -> int:
         return estimate_token_count(str(block.get("text") or ""), count_tokens)
     if kind in ("image", "image_url"):
         data = _image_data(block)
-        return MISSING_IMAGE_TOKENS if data is None else image_tokens(len(data))
+        return MISSING_IMAGE_TOKENS if data is None else _image_tokens(len(data))
     if kind == "tool_result":
         return estimate_token_count(block.get("content"), count_tokens)
     return count_tokens(_as_json(block))

@@ -15,7 +15,7 @@ from swecli.context.tokens import estimate_token_count
 from swecli.context.validate import SIGNED
 from swecli.models.message import IMAGES, ApiMessage
 
-LEFT_OUT = "(Messages between the first request and this point were left out to save room.)"
+_LEFT_OUT = "(Messages between the first request and this point were left out to save room.)"
 _TRUNCATE_FRACTION = 0.5
 
 
@@ -79,7 +79,7 @@ def truncate_safely(messages: list[ApiMessage], fraction: float = _TRUNCATE_FRAC
     first, last = users[0], users[-1]
     head, middle = messages[: first + 1], messages[first + 1 : last]
     turn, steps = ([messages[last]], messages[last + 1 :]) if last > first else ([], messages[first + 1 :])
-    if middle and middle[0].get("content") == LEFT_OUT:
+    if middle and middle[0].get("content") == _LEFT_OUT:
         middle = middle[1:]
     plain = [messages[first], *middle, *turn, *steps]
     share = len(plain) - len(truncate_conversation(plain, fraction))
@@ -88,7 +88,7 @@ def truncate_safely(messages: list[ApiMessage], fraction: float = _TRUNCATE_FRAC
     from_steps = min(_safe_boundary(steps, share - from_middle), newest) if share > from_middle else 0
     middle, steps = middle[from_middle:], steps[from_steps:]
     rest = [*middle, *turn]
-    stub = [{"role": "assistant", "content": LEFT_OUT}] if rest and rest[0]["role"] == "user" else []
+    stub = [{"role": "assistant", "content": _LEFT_OUT}] if rest and rest[0]["role"] == "user" else []
     shorter = [*head, *stub, *rest, *steps]
     return shorter if len(shorter) < len(messages) else list(messages)
 
@@ -223,13 +223,13 @@ def shrink_texts(messages: list[ApiMessage], role: str, cap: int) -> list[ApiMes
             continue
         if text := message.get("content"):
             call_id = _strip_signature(str(message.get("tool_call_id") or ""))
-            out[i] = message | {"content": cut_text(text, cap, call_id)}
+            out[i] = message | {"content": _cut_text(text, cap, call_id)}
         if calls := message.get("tool_calls"):
             out[i] = out[i] | {"tool_calls": [_cut_call(call, cap) for call in calls]}
     return out
 
 
-def cut_text(text: str, cap: int, name: str = "") -> str:
+def _cut_text(text: str, cap: int, name: str = "") -> str:
     """Return a notice, the head and the tail of a text in about `cap` characters (at least 200), never more than the
     text. The notice of an earlier cut is kept. `name` is the id of the call the text belongs to."""
     if len(text) <= cap:
@@ -263,7 +263,7 @@ def _cut_call(call: dict[str, Any], cap: int) -> dict[str, Any]:
 
 def _cut_value(value: Any, cap: int) -> Any:
     if isinstance(value, str):
-        return cut_text(value, cap)
+        return _cut_text(value, cap)
     if isinstance(value, dict):
         return {key: _cut_value(item, cap) for key, item in value.items()}
     if isinstance(value, list):

@@ -9,10 +9,10 @@ from typing import Any
 
 from swecli.models.message import INTERRUPTED_RESULT, ApiMessage
 
-INTERRUPTED_REPLY = "(This was interrupted before an answer was given.)"
-EARLIER_LEFT_OUT = "(The conversation before this point is not included.)"
-GO_ON = "(Go on.)"
-EMPTY_TEXT = "(no text)"
+_INTERRUPTED_REPLY = "(This was interrupted before an answer was given.)"
+_EARLIER_LEFT_OUT = "(The conversation before this point is not included.)"
+_GO_ON = "(Go on.)"
+_EMPTY_TEXT = "(no text)"
 _MALFORMED = "malformed_arguments"
 
 _BAD_TEXT = re.compile("[\x00\ud800-\udfff]")
@@ -69,9 +69,9 @@ class _History:
 
     def _add_user(self, message: ApiMessage) -> None:
         if _is_blank(message.get("content")):
-            message = message | {"content": EMPTY_TEXT}
+            message = message | {"content": _EMPTY_TEXT}
         if self._last_role() == "user":
-            self.messages.append({"role": "assistant", "content": INTERRUPTED_REPLY})
+            self.messages.append({"role": "assistant", "content": _INTERRUPTED_REPLY})
         self.messages.append(message)
 
     def _add_assistant(self, message: ApiMessage) -> None:
@@ -82,7 +82,7 @@ class _History:
                 return
             message = message | {"content": None}
         if self._last_role() in ("", "assistant"):
-            stub = GO_ON if self.messages else EARLIER_LEFT_OUT
+            stub = _GO_ON if self.messages else _EARLIER_LEFT_OUT
             self.messages.append({"role": "user", "content": stub})
         self.messages.append(message)
         stubs: dict[str, list[ApiMessage]] = {}

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from swecli.agent.replay import ReplayAgent
+from swecli.agent.replay import _ReplayAgent
 from swecli.config.settings import Settings
 from swecli.context.replay.history import History, as_sent, read_history
-from swecli.context.replay.run import RELATIVE, Assumptions, Prices, ReplayedTurn
+from swecli.context.replay.run import _RELATIVE, Assumptions, Prices, ReplayedTurn
 from swecli.llm.price_table import prepare_environment
 from swecli.models.message import ModelRequest
 from swecli.models.window import WindowSpec
@@ -56,9 +56,9 @@ async def replayed(past: SessionManager, **settings: Any) -> tuple[SessionManage
     past.load_back_to(1)
     specs = ToolRegistry.discover().specs()
     history = read_history(session, Settings(), WINDOW, specs)
-    assumed = Assumptions(Prices("m", "USD", RELATIVE, max_output=OUTPUT), session.window, WINDOW, summary_tokens=400)
+    assumed = Assumptions(Prices("m", "USD", _RELATIVE, max_output=OUTPUT), session.window, WINDOW, summary_tokens=400)
     again = SessionManager(open_database(":memory:"))
-    agent = ReplayAgent(history, assumed, make_start(learn=False, **settings).settings, again)
+    agent = _ReplayAgent(history, assumed, make_start(learn=False, **settings).settings, again)
     return again, [sent async for sent, _ in agent.replay()], history
 
 

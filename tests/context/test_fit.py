@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swecli.context import fit as ladder
-from swecli.context.budget import MAX_CHARACTERS, RequestLimits, count_characters, measure, request_limit
+from swecli.context.budget import MAX_CHARACTERS, RequestLimits, _count_characters, measure, request_limit
 from swecli.context.fit import RungResult
 from swecli.context.tokens import TokenCounter
 from swecli.models.errors import ContextFull
@@ -144,7 +144,7 @@ def test_where_the_window_is_unknown_characters_decide() -> None:
     assert fit(small, 0, COUNTER, None).reduced == []
     fitted = fit(large, 0, COUNTER, None)
     assert hows(fitted) == ["truncate"]
-    assert (fitted.limit, count_characters(fitted.messages) <= MAX_CHARACTERS) == (None, True)
+    assert (fitted.limit, _count_characters(fitted.messages) <= MAX_CHARACTERS) == (None, True)
     with pytest.raises(ContextFull, match="characters"):
         fit(turn(query="z" * 600_000), 0, COUNTER, None)
 

@@ -12,7 +12,7 @@ from PIL import Image as pillow
 
 from swecli.context.pictures import read_picture
 from swecli.context.query import expand_mentions
-from swecli.context.tokens import TokenCounter, image_tokens
+from swecli.context.tokens import TokenCounter, _image_tokens
 from swecli.context.truncate import clear_old_pictures
 from swecli.models.errors import BadInput
 
@@ -100,7 +100,7 @@ def test_a_picture_counts_by_the_length_of_its_data() -> None:
     message = {"role": "user", "content": "what is it?"}
     counter = TokenCounter()
     more = counter.count_message(message | {"images": [{"data": "x" * 1000}]}) - counter.count_message(message)
-    assert more == image_tokens(1000) == 48
+    assert more == _image_tokens(1000) == 48
 
 
 def test_old_pictures_leave_a_request_and_the_newest_stay() -> None:

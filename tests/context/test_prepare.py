@@ -12,7 +12,7 @@ from swecli.context.epochs import OpeningConditions, next_opening, strip_keys
 from swecli.context.prepare import PreparedRequest, RequestInput, build_request, past_request, prepare_messages
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
-from swecli.context.validate import INTERRUPTED_REPLY
+from swecli.context.validate import _INTERRUPTED_REPLY
 from swecli.models.context import RetainedFact
 from swecli.models.message import HEAD_OPENS, ChatMessage, Role, ToolCall
 from swecli.models.session import Session
@@ -62,6 +62,11 @@ def go_on(session: Session, ready: PreparedRequest, *answers: ChatMessage) -> No
         session.add_message(one)
 
 
+def count_kept(ready: PreparedRequest) -> int:
+    first, last = ready.window
+    return last - first + 1
+
+
 def queries(messages: list[dict[str, object]]) -> list[object]:
     return [m["content"] for m in messages if m["role"] == "user"]
 
@@ -102,7 +107,7 @@ def test_another_question_without_an_answer_is_an_interaction() -> None:
     session.add_message(user("Killed"))
     out = prepare_messages(session, "s", "Now", "Now")
     assert queries(out) == ["Query 2", "Query 3", "Query 4", "Query 5", "Killed", "Now"]
-    assert out[-2]["content"] == INTERRUPTED_REPLY
+    assert out[-2]["content"] == _INTERRUPTED_REPLY
 
 
 def test_a_query_repeated_after_its_answer_is_new() -> None:
@@ -140,7 +145,7 @@ def test_prepare_shows_what_the_request_is_made_of() -> None:
     assert ready.enhanced == "Now\n\n<turn_notes>\n- Date: today\n</turn_notes>"
     assert ready.messages[-1] == {"role": "user", "content": ready.enhanced}
     assert ready.messages[0]["content"].startswith(f"You help.\n\nBe kind.{HEAD_OPENS}\n\n## Playbook")
-    assert (ready.window, ready.removed, ready.kept) == ((3, 7), 2, 5)
+    assert (ready.window, ready.removed) == ((3, 7), 2)
     assert ready.tokens == COUNTER.count_messages(ready.messages)
     assert 0 <= ready.tokens - sum(s.tokens for s in ready.segments) < 20
     assert "Answer 3" in ready.segments[3].text
@@ -149,7 +154,7 @@ def test_prepare_shows_what_the_request_is_made_of() -> None:
 def test_the_first_request_is_system_and_query() -> None:
     ready = prepared(Session(id="s"))
     assert [m["role"] for m in ready.messages] == ["system", "user"]
-    assert (ready.window, ready.removed, ready.kept, ready.shown) == ((1, 0), 0, 0, ())
+    assert (ready.window, ready.removed, ready.shown) == ((1, 0), 0, ())
     assert [s.name for s in ready.segments] == ["system", "query"]
 
 
@@ -177,7 +182,7 @@ def test_without_slack_every_turn_holds_exactly_the_last_five() -> None:
     session = Session("s", window=WindowSpec(5))
     for n in range(12):
         ready = prepared(session, f"Query {n + 1}")
-        assert ready.kept == min(n, 5)
+        assert count_kept(ready) == min(n, 5)
         go_on(session, ready)
 
 
@@ -264,8 +269,8 @@ def test_a_window_larger_than_what_is_loaded_takes_what_there_is() -> None:
 
 def test_the_automatic_window_goes_by_the_query() -> None:
     session = session_of(10, window=WindowSpec(mode="auto"))
-    assert prepared(session, "implement it").kept == 7
-    assert prepared(session, "go").kept == 3
+    assert count_kept(prepared(session, "implement it")) == 7
+    assert count_kept(prepared(session, "go")) == 3
 
 
 def test_an_interrupted_interaction_makes_a_legal_request() -> None:
@@ -315,5 +320,5 @@ def test_any_window_is_legal_and_holds_the_newest(count: int, size: int, slack: 
     first, last = ready.window
     assert complaint(ready.messages) == ""
     assert last == count
-    assert min(size, count) <= ready.kept <= size + slack
+    assert min(size, count) <= count_kept(ready) <= size + slack
     assert queries(ready.messages)[:-1] == [f"Query {n}" for n in range(first, last + 1)]

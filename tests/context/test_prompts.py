@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from swecli.context.system_message import PromptName, load_prompt
+from swecli.context.system_message import _PromptName, load_prompt
 
 TOOLS = (
     "list_files",
@@ -23,8 +23,8 @@ TOOLS = (
 )
 
 
-@pytest.mark.parametrize("name", get_args(PromptName))
-def test_a_prompt_is_text_without_anything_left_to_fill_in(name: PromptName) -> None:
+@pytest.mark.parametrize("name", get_args(_PromptName))
+def test_a_prompt_is_text_without_anything_left_to_fill_in(name: _PromptName) -> None:
     text = load_prompt(name)
     assert text == text.strip() == load_prompt(name)
     assert len(text) > 1000

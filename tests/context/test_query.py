@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swecli.context.query import MAX_FILE, MAX_TOTAL, expand_mentions
+from swecli.context.query import _MAX_FILE, MAX_TOTAL, expand_mentions
 
 
 def expand(query: str, root: Path) -> tuple[str, list[str]]:
@@ -131,7 +131,7 @@ def test_a_range_that_is_not_there_is_reported(root: Path) -> None:
 def test_a_long_file_is_cut_at_a_line_and_reported(root: Path) -> None:
     (root / "long.txt").write_text("0123456789abcde\n" * 10_000)
     text, (note,) = expand("@long.txt", root)
-    assert len(text) <= MAX_FILE + 200
+    assert len(text) <= _MAX_FILE + 200
     assert "cut before line 2501" in text
     assert text.endswith("0123456789abcde\n```")
     assert "160,000 characters" in note

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swecli.context.budget import count_characters
-from swecli.context.truncate import clear_old_results, cut_text, shrink_texts
+from swecli.context.budget import _count_characters
+from swecli.context.truncate import _cut_text, clear_old_results, shrink_texts
 from swecli.context.validate import normalize
 from tests.support.histories import Message, call, complaint, legal_histories, result
 
@@ -41,7 +41,7 @@ def test_short_results_and_stubs_are_left_alone() -> None:
 
 
 def test_a_cut_text_states_how_to_read_on_and_keeps_head_and_tail() -> None:
-    short = cut_text(LONG, 500, "c7")
+    short = _cut_text(LONG, 500, "c7")
     assert len(short) <= 500
     assert "read_result c7" in short.splitlines()[0]
     assert f"{len(LONG)} characters" in short.splitlines()[0]
@@ -50,7 +50,7 @@ def test_a_cut_text_states_how_to_read_on_and_keeps_head_and_tail() -> None:
 
 
 def test_cutting_a_cut_text_does_not_stack_notices() -> None:
-    twice = cut_text(cut_text(LONG, 2000, "c7"), 500, "c7")
+    twice = _cut_text(_cut_text(LONG, 2000, "c7"), 500, "c7")
     assert len(twice) <= 500
     assert twice.count("Cut to save room") == 1
     assert f"{len(LONG)} characters" in twice
@@ -59,7 +59,7 @@ def test_cutting_a_cut_text_does_not_stack_notices() -> None:
 @given(st.text(max_size=3000), st.integers(0, 3000), st.sampled_from(["", "c7", "i" * 4000]))
 @settings(deadline=None)
 def test_a_cut_never_makes_a_text_longer(text: str, cap: int, name: str) -> None:
-    assert len(cut_text(text, cap, name)) <= len(text)
+    assert len(_cut_text(text, cap, name)) <= len(text)
 
 
 def test_only_results_over_the_cap_are_cut() -> None:
@@ -94,7 +94,7 @@ def test_texts_in_arguments_are_cut_and_stay_an_object() -> None:
 def test_shrinking_keeps_a_history_legal_and_makes_nothing_larger(history: list[Message], cap: int) -> None:
     out = shrink_texts(shrink_texts(history, "tool", cap), "assistant", cap)
     assert complaint(out) == ""
-    assert count_characters(out) <= count_characters(history)
+    assert _count_characters(out) <= _count_characters(history)
 
 
 def test_arguments_nested_without_end_are_left_alone() -> None:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swecli.context import estimate_token_count
-from swecli.context.tokens import MISSING_IMAGE_TOKENS, PER_CALL, PER_MESSAGE, TokenCounter, image_tokens
+from swecli.context.tokens import _PER_CALL, MISSING_IMAGE_TOKENS, PER_MESSAGE, TokenCounter, _image_tokens
 from swecli.models.message import ToolSpec
 from tests.support.histories import call
 
@@ -106,7 +106,7 @@ def test_a_message_counts_its_content_its_calls_and_the_rest(counter: TokenCount
     words = counter.count("hello world")
     assert counter.count_message({"role": "user", "content": "hello world"}) == PER_MESSAGE + words
     calling = {"role": "assistant", "content": None, "tool_calls": [call("c1", "hello", " world")]}
-    assert counter.count_message(calling) == PER_MESSAGE + PER_CALL + words
+    assert counter.count_message(calling) == PER_MESSAGE + _PER_CALL + words
     thinking = {"role": "assistant", "content": "hello", "reasoning_content": " world"}
     assert counter.count_message(thinking) == PER_MESSAGE + words
     assert counter.count_messages([]) == 3
@@ -121,7 +121,7 @@ def test_tools_count_by_their_schema(counter: TokenCounter) -> None:
 
 @pytest.mark.parametrize(("length", "tokens"), [(0, 0), (1, 2), (10, 6), (1000, 48), (1024, 48), (1025, 50)])
 def test_images_count_by_the_root_of_their_data(length: int, tokens: int) -> None:
-    assert image_tokens(length) == tokens
+    assert _image_tokens(length) == tokens
     block = {"type": "image", "source": {"data": "X" * length}}
     assert estimate_token_count([block], plain) == tokens
     assert isinstance(estimate_token_count([block], plain), int)

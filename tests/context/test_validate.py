@@ -8,7 +8,7 @@ import json
 import pytest
 from hypothesis import given, settings
 
-from swecli.context.validate import EARLIER_LEFT_OUT, EMPTY_TEXT, GO_ON, INTERRUPTED_REPLY, clean_text, normalize
+from swecli.context.validate import _EARLIER_LEFT_OUT, _EMPTY_TEXT, _GO_ON, _INTERRUPTED_REPLY, clean_text, normalize
 from swecli.models.message import INTERRUPTED_RESULT
 from tests.support.histories import Message, call, complaint, legal_histories, result, wild_histories
 from tests.support.strict_provider import openai_rules
@@ -109,19 +109,19 @@ def test_a_signed_id_stays_whole_and_others_fit_every_service() -> None:
 
 
 def test_two_questions_in_a_row_get_the_missing_answer() -> None:
-    stub = {"role": "assistant", "content": INTERRUPTED_REPLY}
+    stub = {"role": "assistant", "content": _INTERRUPTED_REPLY}
     assert normalize([ASK, ASK]) == [ASK, stub, ASK]
 
 
 def test_empty_answers_go_and_empty_questions_say_so() -> None:
     blank: list[Message] = [{"role": "assistant", "content": c} for c in ("", " \n", None)]
     assert normalize([ASK, *blank, SAY]) == [ASK, SAY]
-    assert normalize([{"role": "user", "content": ""}]) == [{"role": "user", "content": EMPTY_TEXT}]
+    assert normalize([{"role": "user", "content": ""}]) == [{"role": "user", "content": _EMPTY_TEXT}]
 
 
 def test_an_answer_without_its_question_gets_a_line_before_it() -> None:
-    assert normalize([SYSTEM, SAY]) == [SYSTEM, {"role": "user", "content": EARLIER_LEFT_OUT}, SAY]
-    assert normalize([ASK, SAY, SAY]) == [ASK, SAY, {"role": "user", "content": GO_ON}, SAY]
+    assert normalize([SYSTEM, SAY]) == [SYSTEM, {"role": "user", "content": _EARLIER_LEFT_OUT}, SAY]
+    assert normalize([ASK, SAY, SAY]) == [ASK, SAY, {"role": "user", "content": _GO_ON}, SAY]
 
 
 def test_system_messages_become_one_and_late_ones_a_users() -> None:

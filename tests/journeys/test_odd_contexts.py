@@ -110,7 +110,8 @@ async def test_a_window_too_small_for_any_call_is_named_at_the_start() -> None:
 async def test_fewer_turns_gather_in_a_small_window(context_window: int | None, most: int) -> None:
     runtime, held = make_runtime(ScriptedModel(lambda _: "yes", context_window=context_window), learn=False), []
     for number in range(12):
-        held.append(runtime.agent.prepare(f"question {number}").request.kept)
+        first, last = runtime.agent.prepare(f"question {number}").request.window
+        held.append(last - first + 1)
         if held[-1] == most:
             assert runtime.context_control.plan().when.startswith("after 1 more turn,")
         await run_turn(runtime, f"question {number}", learn=False)

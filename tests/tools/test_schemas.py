@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swecli.context.budget import LEAN_WINDOW
+from swecli.context.budget import _LEAN_WINDOW
 from swecli.context.system_message import system_prompt
 from swecli.context.tokens import TokenCounter
 from swecli.tools.execute import ToolRegistry
@@ -22,7 +22,7 @@ def test_a_small_window_gets_few_tools_and_a_short_text() -> None:
     specs = lean_specs(ToolRegistry.discover().specs())
     assert [spec.name for spec in specs] == FIVE
     assert counter.count_tools(specs) <= 900
-    assert counter.count(system_prompt(LEAN_WINDOW)) <= 350
+    assert counter.count(system_prompt(_LEAN_WINDOW)) <= 350
     assert all("." not in spec.description[:-1] for spec in specs), "a sentence each"
     whole = {spec.name: spec for spec in ToolRegistry.discover().specs()}
     for spec in specs:
@@ -32,7 +32,7 @@ def test_a_small_window_gets_few_tools_and_a_short_text() -> None:
 
 async def test_the_model_decides_and_a_change_of_model_begins_an_epoch() -> None:
     small, large = (
-        ScriptedModel(["one", "two"], context_window=LEAN_WINDOW),
+        ScriptedModel(["one", "two"], context_window=_LEAN_WINDOW),
         ScriptedModel(["three"], context_window=200_000),
     )
     runtime = make_runtime(small)

@@ -19,7 +19,7 @@ OURS = "ours"
 MINIMUM_PREFIX = 1_024  # tokens; a shorter one is not cached
 _COMPACT_AT = 90  # percent of the window
 # Price of each kind of token relative to an input token, typical of several providers.
-RELATIVE = {
+_RELATIVE = {
     "input_cost_per_token": 1.0,
     "cache_creation_input_token_cost": 1.25,
     "cache_read_input_token_cost": 0.1,
@@ -58,9 +58,9 @@ def prices_of(name: str) -> Prices:
     row = find_row(provider, model)
     sizes = (limit(row, "max_input_tokens", "max_tokens"), limit(row, "max_output_tokens", "max_tokens"))
     if cost_of(Usage(input=1, output=1), row) is None:
-        return Prices(name, "relative units", RELATIVE, *sizes)
+        return Prices(name, "relative units", _RELATIVE, *sizes)
     # only the keys needed: the row is read for each of many thousand requests
-    kept = tuple(RELATIVE)
+    kept = tuple(_RELATIVE)
     used = {key: value for key, value in (row or {}).items() if isinstance(value, int | float) and key.startswith(kept)}
     return Prices(name, "USD", used, *sizes)
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from swecli.config.settings import Settings
 from swecli.context.replay.history import History, read_history
-from swecli.context.replay.run import POLICIES, RELATIVE, Assumptions, PolicyUsage, Prices, account, prices_of
-from swecli.context.tokens import PER_CALL, PER_MESSAGE, PER_REQUEST, TokenCounter
+from swecli.context.replay.run import _RELATIVE, POLICIES, Assumptions, PolicyUsage, Prices, account, prices_of
+from swecli.context.tokens import _PER_CALL, PER_MESSAGE, PER_REQUEST, TokenCounter
 from swecli.models.errors import BadInput
 from swecli.models.message import STEER, ChatMessage, Role, ToolCall
 from swecli.models.playbook import Bullet
@@ -23,7 +23,7 @@ from swecli.models.window import WindowSpec
 BEGAN = datetime(2025, 1, 1, tzinfo=UTC)
 FIXED = 2_000  # tokens of the system message with its frames
 ANSWER, RESULT = 200, 1_000  # tokens of a reply and of a result, with their frames
-CALL = PER_MESSAGE + PER_CALL + 2  # an empty reply that calls `f` with {}
+CALL = PER_MESSAGE + _PER_CALL + 2  # an empty reply that calls `f` with {}
 
 
 def text(tokens: int, name: object = "") -> str:
@@ -102,7 +102,7 @@ def test_the_price_is_that_of_writing_reading_and_answering() -> None:
 
 
 def test_where_writing_has_no_price_it_is_input() -> None:
-    row = {key: value for key, value in RELATIVE.items() if "creation" not in key}
+    row = {key: value for key, value in _RELATIVE.items() if "creation" not in key}
     past = Talk().turns(0).read()
     figures = one(past, "full", Prices("m", "USD", row)).turns[0]
     assert figures.cost == pytest.approx(FIXED + query(past) + ANSWER * 5)
