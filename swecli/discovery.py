@@ -23,17 +23,11 @@ class NameClash(Exception):
 def find_declared(package: ModuleType, kind: type[_Declared], group: str = "") -> list[_Declared]:
     """Return all instances of `kind` in the package's modules, sorted by module name, then those of the entry-point
     `group`. An instance that a module imports from another one is returned once."""
-    found: dict[int, _Declared] = {}
-    for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda m: m.name):
-        module = importlib.import_module(f"{package.__name__}.{info.name}")
-        for value in vars(module).values():
-            if isinstance(value, kind):
-                found[id(value)] = value
-    for entry in installed_entry_points(group) if group else ():
-        value = entry.load()
-        if isinstance(value, kind):
-            found[id(value)] = value
-    return list(found.values())
+    names = sorted(info.name for info in pkgutil.iter_modules(package.__path__))
+    modules = [importlib.import_module(f"{package.__name__}.{name}") for name in names]
+    values = [value for module in modules for value in vars(module).values()]
+    values += [entry.load() for entry in installed_entry_points(group)] if group else []
+    return list({id(value): value for value in values if isinstance(value, kind)}.values())
 
 
 def installed_entry_points(group: str) -> EntryPoints:

@@ -163,7 +163,7 @@ class _ByPath(PermissionKind):
     """Subjects are workspace-relative paths, patterns those of .gitignore."""
 
     def touches(self, pattern: str, subject: str) -> bool:
-        if pattern in ("*", "**", subject, self.escape(subject)):
+        if self.exact(pattern, subject):
             return True
         try:
             return GitIgnoreSpec.from_lines([pattern]).match_file(subject)

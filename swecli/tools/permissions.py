@@ -60,8 +60,8 @@ class PermissionRule:
 
     def is_exact(self, tool: Tool, plan: ToolPlan) -> bool:
         """Return whether the rule matches this subject and no other."""
-        exact = self.pattern is not None and plan.subject and tool.kind.exact(self.pattern, plan.subject)
-        return bool(exact) and self.is_for(tool)
+        is_exact = self.pattern and plan.subject and tool.kind.exact(self.pattern, plan.subject)
+        return bool(is_exact and self.is_for(tool))
 
 
 _FOREIGN = {"Bash": "run", "Read": "read", "Edit": "edit", "Write": "edit", "MultiEdit": "edit", "WebFetch": "fetch"}

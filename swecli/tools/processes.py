@@ -58,14 +58,10 @@ def child_environment(environ: Mapping[str, str] | None) -> dict[str, str]:
 
 def find_program(name: str, environ: Mapping[str, str] | None, root: Path) -> str | None:
     """Return the path of a program on the PATH that is not in the workspace, where nothing runs without approval."""
-    given = os.environ if environ is None else environ
-    folders = [f for f in given.get("PATH", os.defpath).split(os.pathsep) if f.startswith("/")]
+    folders = (os.environ if environ is None else environ).get("PATH", os.defpath).split(os.pathsep)
+    found = (shutil.which(name, path=folder) for folder in folders if folder.startswith("/"))
     top = root.resolve()
-    for folder in folders:
-        found = shutil.which(name, path=folder)
-        if found is not None and not Path(found).resolve().is_relative_to(top):
-            return found
-    return None
+    return next((path for path in found if path and not Path(path).resolve().is_relative_to(top)), None)
 
 
 def find_ripgrep(environ: Mapping[str, str] | None, root: Path) -> str | None:
