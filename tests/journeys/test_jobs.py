@@ -56,7 +56,7 @@ async def test_one_that_ends_between_turns_goes_with_the_next_query() -> None:
 async def test_jobs_lists_shows_and_stops() -> None:
     runtime = make_runtime([calls(background("seq 1 300; sleep 300"), background("sleep 301")), "Done."], mode="auto")
     ctx = ScriptedContext(runtime)
-    assert "nothing was started" in await ctx.type("/jobs")
+    assert "no background jobs" in await ctx.type("/jobs")
     await run_turn(runtime, "go")
     listed = await ctx.type("/jobs")
     assert "seq 1 300; sleep 300" in listed

@@ -308,7 +308,7 @@ async def test_a_link_in_the_place_of_a_folder_is_not_written_through(tmp_path: 
         ("/undo x", "'x' is not a number of turns"),
         ("/undo 1 2", "'1 2' is more than one turn or part"),
         ("/rewind T9", "There is no turn T9 in this session"),
-        ("/redo 2", "/redo takes nothing"),
+        ("/redo 2", "/redo takes no arguments"),
         ("/redo", "nothing to redo"),
         ("/diff T99", "There is no turn T99 in this session"),
         ("/diff x", "'x' is not a turn"),

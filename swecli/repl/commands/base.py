@@ -1,4 +1,4 @@
-"""What a slash command is: an async function with a name, a line of help, and a context to work with."""
+"""Slash commands: an async function with a name and a line of help, which gets a `CommandContext`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from swecli.repl.background import Background
 from swecli.repl.input.question import Asker, Option
 from swecli.repl.program import Program
 
-if TYPE_CHECKING:  # commands are declared before these are loaded, so that the prompt can complete their names
+if TYPE_CHECKING:  # the prompt completes the names of commands before these are loaded
     from swecli.app import Runtime
     from swecli.playbook.action import ActionResult
     from swecli.repl.render.renderer import Renderer
@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # commands are declared before these are loaded, so that the 
 
 @dataclass
 class CommandContext:
-    """What a command works with."""
+    """The components that a command uses."""
 
     runtime: Runtime
     commands: Sequence[Command]
@@ -30,40 +30,40 @@ class CommandContext:
 
     @property
     def screen(self) -> Screen:
-        """Where a command prints."""
+        """Return the screen to print on."""
         return self.renderer.screen
 
     async def pick(
         self, title: str, options: Sequence[tuple[str, str]], details: Sequence[Sequence[str]] = ()
     ) -> str | None:
-        """Let the user choose among (value, label) pairs, by search where each has lines of detail; the value, or
-        None."""
-        marked = not details and len(options) <= 9
-        labelled = [Option(label, str(n) if marked else "") for n, (_, label) in enumerate(options, 1)]
-        index = await self.asker.choose(title, labelled, details)
+        """Let the user choose one of (value, label) pairs, by search if they have lines of `details`. Returns the
+        value, or None."""
+        has_keys = not details and len(options) <= 9
+        choices = [Option(label, str(n) if has_keys else "") for n, (_, label) in enumerate(options, 1)]
+        index = await self.asker.choose(title, choices, details)
         return None if index is None else options[index][0]
 
     def report(self, result: ActionResult) -> None:
-        """Print an answer: a table, then lines, the first of which stands out where there are more."""
+        """Print a result: the table, then the lines, the first of several as a heading, then the note."""
         if result.rows and _too_wide(result, self.screen.width):
             for row in result.rows:
                 self.screen.line(f"{row[0]}  {row[-1]}", "head")
-                self.screen.note(" · ".join(f"{result.head[at]} {row[at]}" for at in range(1, len(row) - 1)))
+                self.screen.note(" · ".join(f"{result.head[n]} {row[n]}" for n in range(1, len(row) - 1)))
         elif result.rows:
             self.screen.table(result.head, result.rows)
         if len(result.lines) == 1 and not result.rows:
             self.screen.note(result.lines[0])
         else:
-            for at, line in enumerate(result.lines):
+            for index, line in enumerate(result.lines):
                 if line.startswith("  "):
                     self.screen.detail(line.strip())
                 else:
-                    self.screen.line(line, "" if at or result.rows else "head")
+                    self.screen.line(line, "" if index or result.rows else "head")
         if result.note:
             self.screen.note(result.note)
 
     async def wait_for_background(self) -> None:
-        """Wait until what was learned from earlier turns is stored: before the session changes."""
+        """Wait until background learning is stored, before a command changes the session."""
         if self.background.busy:
             self.screen.note("finishing background learning first (Esc to cancel)")
             await self.background.drain()
@@ -76,9 +76,9 @@ _Complete = Callable[["Runtime"], Values]
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A slash command. `usage` shows its arguments; `complete` gives the (value, what it is) pairs of the first one.
-    `run` raises SwecliError for what the user can put right. `beside` names the first words of arguments with which it
-    may run while a turn does, as it may without any ("*": with all; "": it waits for the turn)."""
+    """A slash command. `usage` shows its arguments; `complete` returns (value, description) pairs for the first one.
+    `run` raises SwecliError for problems that the user can fix. `concurrent` lists the first arguments with which it
+    may run during a turn, and also allows none ("*": any arguments; "": never)."""
 
     name: str
     aliases: tuple[str, ...]
@@ -86,12 +86,12 @@ class Command:
     help: str
     run: Run
     complete: _Complete | None = None
-    beside: str = ""
+    concurrent: str = ""
 
     def can_run_during_turn(self, args: str) -> bool:
-        """Whether it may run while a turn does: with these arguments it does not touch what the turn uses."""
+        """Return whether the command with these arguments may run during a turn."""
         words = args.split()
-        return self.beside == "*" or (bool(self.beside) and (not words or words[0] in self.beside.split()))
+        return self.concurrent == "*" or (bool(self.concurrent) and (not words or words[0] in self.concurrent.split()))
 
 
 def command(
@@ -100,23 +100,23 @@ def command(
     aliases: Sequence[str] = (),
     usage: str = "",
     complete: _Complete | None = None,
-    beside: str = "",
+    concurrent: str = "",
 ) -> Callable[[Run], Command]:
-    """Declare a command: an `async def (ctx, args)`; its docstring's first line is the help."""
+    """Declare an `async def (ctx, args)` as a command; the first line of its docstring is the help."""
 
     def declare(run: Run) -> Command:
         help = (run.__doc__ or "").strip().partition("\n")[0]
-        return Command(name or run.__name__, tuple(aliases), usage, help, run, complete, beside)
+        return Command(name or run.__name__, tuple(aliases), usage, help, run, complete, concurrent)
 
     return declare
 
 
-_GAP = 3  # columns between those of a table
-_READABLE = 24  # columns, at least, for what is longest in a table
+_GAP = 3  # spaces between the columns of a table
+_MIN_WIDTH = 24  # characters of a table's last column
 
 
 def _too_wide(result: ActionResult, width: int) -> bool:
-    """Whether a table would leave its last column, the longest, too little to be read in."""
+    """Return whether the last and longest column of the table would be too narrow to read."""
     widths = [max(map(len, column)) for column in zip(result.head, *result.rows, strict=True)]
     longest = widths.pop()
-    return width - sum(widths) - _GAP * len(widths) < min(longest, _READABLE)
+    return width - sum(widths) - _GAP * len(widths) < min(longest, _MIN_WIDTH)

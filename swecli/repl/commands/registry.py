@@ -1,8 +1,8 @@
-"""Where slash commands are found, and which names are near a mistyped one.
+"""Discover slash commands: built-in ones, those of installed packages, and those of a trusted project.
 
-A trusted project brings some along as Markdown files in `.agents/commands` or `.claude/commands`. The text is sent as a
-query. `$ARGUMENTS` stands for what was typed behind the name, `$1` to `$9` for its words; a text with none of them gets
-the arguments at its end. Front matter gives `description` and `argument-hint`.
+A project defines commands as Markdown templates in `.agents/commands` or `.claude/commands`, which are sent as queries.
+`$ARGUMENTS` is replaced by the arguments, `$1` to `$9` by its words; without these the arguments are appended. The
+front matter has `description` and `argument-hint`.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from swecli.repl.commands.base import Command, CommandContext
 
 _ENTRY_POINTS = "swecli.commands"
 _FOLDERS = (".agents/commands", ".claude/commands")
-_LARGEST = 32_768  # characters
-_PLACE = re.compile(r"\$(ARGUMENTS|[1-9])(?!\w)")
+_MAX_LENGTH = 32_768  # characters
+_PLACEHOLDER = re.compile(r"\$(ARGUMENTS|[1-9])(?!\w)")
 
 
 class CommandTable:
-    """Commands by name and alias. Raises NameClash when two want one word."""
+    """Commands by name and alias. Raises NameClash if two commands use the same word."""
 
     def __init__(self, commands: Sequence[Command]) -> None:
         self.commands = sorted(commands, key=lambda c: c.name)
         self._by_word = index_by_name([(word, c) for c in self.commands for word in (c.name, *c.aliases)])
 
     def find(self, name: str) -> Command | None:
-        """The command of a name or alias, in any case."""
+        """Return the command with this name or alias (case-insensitive), or None."""
         return self._by_word.get(name.lower())
 
     def suggest(self, name: str, count: int = 3) -> list[str]:
-        """Up to `count` names of commands that the user may have meant, likeliest first."""
+        """Return up to `count` names similar to a mistyped one, best first."""
         word = name.lower()
         begun = [w for w in self._by_word if len(word) > 1 and w.startswith(word)]
         close = difflib.get_close_matches(word, self._by_word, n=count * 2, cutoff=0.6)
@@ -45,50 +45,49 @@ class CommandTable:
 
 
 def discover(project: Path | None = None) -> CommandTable:
-    """The built-in commands, those of installed packages, and those of a trusted project under names still free."""
+    """Find the built-in commands, those of installed packages, and those of a trusted project with unused names."""
     table = CommandTable(find_declared(builtin, Command, _ENTRY_POINTS))
     own = [one for one in _project_commands(project) if table.find(one.name) is None] if project else []
     return CommandTable([*table.commands, *own])
 
 
 def _project_commands(root: Path) -> list[Command]:
-    """The commands of a project's folders, by name; the first of a name counts. Links out of `root` are passed over."""
+    """Return the commands of a project's folders, the first of each name. Links out of `root` are skipped."""
     files = (path for folder in _FOLDERS for path in sorted((root / folder).rglob("*.md")))
     top, found = root.resolve(), dict[str, Command]()
     for path in files:
         name = path.stem.lower()
         if name not in found and re.fullmatch(r"[\w-]+", name) and path.resolve().is_relative_to(top):
-            found[name] = _declared(name, path)
+            found[name] = _make_command(name, path)
     return list(found.values())
 
 
-def _declared(name: str, path: Path) -> Command:
+def _make_command(name: str, path: Path) -> Command:
     try:
         fields, _ = front_matter(path.read_text("utf-8", "replace"))
-    except OSError:  # the command stays in the list, and names the reason when it is used
+    except OSError:  # reported when the command is used
         fields = {}
 
     async def run(ctx: CommandContext, args: str) -> None:
-        ctx.program.steer(_query(path, args))
+        ctx.program.steer(_expand_template(path, args))
 
     help = fields.get("description") or f"Send {path.parent.parent.name}/{path.parent.name}/{path.name}"
     return Command(name, (), fields.get("argument-hint", ""), help, run)
 
 
-def _query(path: Path, args: str) -> str:
-    """The file's text with the arguments put in. Raises BadInput: it cannot be read, or says nothing."""
+def _expand_template(path: Path, args: str) -> str:
+    """Return the template's text with the arguments. Raises BadInput if it cannot be read, is empty or too long."""
     try:
         text = path.read_text("utf-8-sig", "replace")
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}.") from error
     body = front_matter(text)[1].strip()
-    if not body or len(body) > _LARGEST:
-        what = f"is longer than {_LARGEST:,} characters" if body else "has no text to send"
-        raise BadInput(f"{path} {what}.")
+    if not body or len(body) > _MAX_LENGTH:
+        raise BadInput(f"{path} {f'is longer than {_MAX_LENGTH:,} characters' if body else 'has no text to send'}.")
     try:
         words = shlex.split(args)
     except ValueError:
         words = args.split()
-    given = {"ARGUMENTS": args} | {str(n): word for n, word in enumerate(words[:9], 1)}
-    filled = _PLACE.sub(lambda match: given.get(match[1], ""), body)
-    return filled if filled != body or not args else f"{body}\n\n{args}"
+    values = {"ARGUMENTS": args} | {str(n): word for n, word in enumerate(words[:9], 1)}
+    expanded = _PLACEHOLDER.sub(lambda match: values.get(match[1], ""), body)
+    return expanded if expanded != body or not args else f"{body}\n\n{args}"

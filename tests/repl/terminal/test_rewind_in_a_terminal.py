@@ -40,7 +40,7 @@ def test_esc_twice_picks_a_turn_and_what_of_it_is_undone() -> None:
         assert not Path("two").exists()
         terminal.keys("\x1b\x1b")  # a draft is not thrown away
         terminal.keys("\x15/redo\r")
-        terminal.wait("brought back T2")
+        terminal.wait("redid T2")
         assert Path("two").read_text() == "2"
 
 

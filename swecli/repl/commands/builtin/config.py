@@ -1,4 +1,4 @@
-"""`/config`, `/model`, `/effort`, `/theme`, `/doctor`: the settings, what answers, the colours, and what works here."""
+"""`/config`, `/model`, `/effort`, `/theme`, `/doctor`: settings, model, colours and a check of the installation."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from swecli.app import Runtime
 
 
-@command(usage="[NAME [VALUE]]", complete=lambda runtime: [(s.name, s.doc) for s in SETTINGS.values()], beside="*")
+@command(usage="[NAME [VALUE]]", complete=lambda runtime: [(s.name, s.doc) for s in SETTINGS.values()], concurrent="*")
 async def config(ctx: CommandContext, args: str) -> None:
     """Show the settings and where each comes from, or set one from the next start on"""
-    # late: what changes the settings is not needed to declare a command
+    # late: not needed to declare a command
     from swecli.repl.actions.settings import change_setting, show_settings  # noqa: PLC0415
 
     runtime = ctx.runtime
@@ -38,10 +38,10 @@ async def config(ctx: CommandContext, args: str) -> None:
     ctx.screen.note(f"from the next start on{stronger}")
 
 
-@command(beside="*")
+@command(concurrent="*")
 async def doctor(ctx: CommandContext, args: str) -> None:
     """Check this installation: settings, folders, database, model, programs"""
-    # late: the models' and the store's modules are not needed to declare a command
+    # late: not needed to declare a command
     from swecli.repl.actions.doctor import diagnose  # noqa: PLC0415
 
     start = ctx.runtime.start
@@ -58,7 +58,7 @@ _THEMES = {
 }
 
 
-@command(usage="[auto|dark|light|none]", complete=lambda runtime: list(_THEMES.items()), beside="*")
+@command(usage="[auto|dark|light|none]", complete=lambda runtime: list(_THEMES.items()), concurrent="*")
 async def theme(ctx: CommandContext, args: str) -> None:
     """Show or change the colours on the screen"""
     present, wanted = ctx.program.theme, args.lower()
@@ -73,8 +73,8 @@ async def theme(ctx: CommandContext, args: str) -> None:
         ctx.screen.note(f"for good: /config theme {wanted}")
 
 
-def _near_at_hand(runtime: Runtime) -> Values:
-    # late: the table of defaults is needed when somebody asks for it, not before the first prompt
+def _complete_models(runtime: Runtime) -> Values:
+    # late: not needed before the first prompt
     from swecli.llm.endpoints import KEYED  # noqa: PLC0415
 
     named = {runtime.agent.model.name: "in use", runtime.settings.model: "of the settings", "demo": "an offline tour"}
@@ -84,14 +84,14 @@ def _near_at_hand(runtime: Runtime) -> Values:
     return [(model, what) for model, what in named.items() if model]
 
 
-@command(aliases=("models",), usage="[PROVIDER/NAME] · fast PROVIDER/NAME", complete=_near_at_hand)
+@command(aliases=("models",), usage="[PROVIDER/NAME] · fast PROVIDER/NAME", complete=_complete_models)
 async def model(ctx: CommandContext, args: str) -> None:
     """Show or change the model, from the next turn on; fast: the one that reflects, condenses and verifies"""
     runtime, words = ctx.runtime, args.split()
     if words[:1] == ["fast"] and len(words) == 2:
         await asyncio.shield(run_in_thread(lambda: runtime.switch_fast_model(words[1]), "swecli-model"))
     elif args:
-        # in a thread: looking a name up reads large tables, and the screen must not stand still
+        # in a thread: the look-up reads large tables, and must not block the screen
         await asyncio.shield(run_in_thread(lambda: runtime.switch_model(args), "swecli-model"))
     used = runtime.agent.model
     window = f"{format_tokens(used.profile.window)} tokens" if used.profile.window else "of unknown size"

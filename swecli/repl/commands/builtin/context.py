@@ -1,4 +1,4 @@
-"""`/context`, `/window`, `/compact`, `/pin`, `/unpin`, `/prompt`: what the next request contains and what leaves it."""
+"""`/context`, `/window`, `/compact`, `/pin`, `/unpin`, `/prompt`: show and change what the next request contains."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SIZES = (
     aliases=("tokens",),
     usage="[detail | plan | undo | why TEXT | log]",
     complete=lambda runtime: _VIEWS,
-    beside="detail plan why log",
+    concurrent="detail plan why log",
 )
 async def context(ctx: CommandContext, args: str) -> None:
     """Show what the next request contains and what was removed"""
@@ -35,19 +35,19 @@ async def context(ctx: CommandContext, args: str) -> None:
     if word not in ("", *dict(_VIEWS)) or (rest.strip() and word != "why"):
         raise UsageError(f"Unknown option {args.strip()!r}.", "Use /context [detail | plan | undo | why TEXT | log]")
     if word in ("", "detail"):
-        _perform(ctx, "show", word)
+        _run_action(ctx, "show", word)
     else:
-        _perform(ctx, word, rest)
+        _run_action(ctx, word, rest)
 
 
-def _perform(ctx: CommandContext, action: str, text: str) -> None:
+def _run_action(ctx: CommandContext, action: str, text: str) -> None:
     ctx.report(ACTIONS[action][0](ctx.runtime, text.strip()))
 
 
-@command(usage="[N|N+S|full|auto] · preview N", complete=lambda runtime: _SIZES, beside="*")
+@command(usage="[N|N+S|full|auto] · preview N", complete=lambda runtime: _SIZES, concurrent="*")
 async def window(ctx: CommandContext, args: str) -> None:
     """Show or change how many past turns are sent"""
-    _perform(ctx, "window", args)
+    _run_action(ctx, "window", args)
 
 
 @command(aliases=("condense",), usage="[FOCUS]")
@@ -59,25 +59,25 @@ async def compact(ctx: CommandContext, args: str) -> None:
             ctx.screen.note("/context undo restores it · /pin a turn beforehand to keep it word for word")
 
 
-def _turns(runtime: Runtime) -> list[tuple[str, str]]:
+def _complete_turns(runtime: Runtime) -> list[tuple[str, str]]:
     groups = runtime.session.group_by_interaction(12)
     return [(f"T{group[0].interaction}", " ".join(group[0].content.split())[:50]) for group in reversed(groups)]
 
 
-@command(usage="[TURN]", complete=_turns)
+@command(usage="[TURN]", complete=_complete_turns)
 async def pin(ctx: CommandContext, args: str) -> None:
     """Keep a turn in every request (default: the last one)"""
-    _perform(ctx, "pin", args)
+    _run_action(ctx, "pin", args)
 
 
-@command(usage="[TURN]", complete=_turns)
+@command(usage="[TURN]", complete=_complete_turns)
 async def unpin(ctx: CommandContext, args: str) -> None:
     """Unpin a turn (default: the last one)"""
-    _perform(ctx, "unpin", args)
+    _run_action(ctx, "unpin", args)
 
 
-@command(usage="[TEXT]", beside="*")
+@command(usage="[TEXT]", concurrent="*")
 async def prompt(ctx: CommandContext, args: str) -> None:
     """Show exactly what the next request would contain (optional: for TEXT)"""
-    _perform(ctx, "prompt", args)
+    _run_action(ctx, "prompt", args)
     ctx.screen.note("swecli context prompt --json prints it for programs")

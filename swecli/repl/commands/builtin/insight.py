@@ -1,4 +1,4 @@
-"""`/cost`, `/stats` and `/sql`: what this session took, what all of them took, and what else is stored."""
+"""`/cost`, `/stats` and `/sql`: the spending of this session and of all sessions, and SQL queries."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _BUCKETS = (
 )
 
 
-@command(aliases=("usage",), beside="*")
+@command(aliases=("usage",), concurrent="*")
 async def cost(ctx: CommandContext, args: str) -> None:
     """Show this session's tokens and cost, by model, cause and tool"""
-    # late: the store is not needed to declare a command
+    # late: not needed to declare a command
     from swecli.repl.actions.insight import tables  # noqa: PLC0415
     from swecli.store.views import session_spending  # noqa: PLC0415
 
@@ -36,7 +36,7 @@ async def cost(ctx: CommandContext, args: str) -> None:
         ctx.screen.line(line)
 
 
-@command(usage="[DAYS]", beside="*")
+@command(usage="[DAYS]", concurrent="*")
 async def stats(ctx: CommandContext, args: str) -> None:
     """Show what all sessions took in the last 30 (or DAYS) days"""
     # late: as above
@@ -49,7 +49,7 @@ async def stats(ctx: CommandContext, args: str) -> None:
         ctx.screen.line(line)
 
 
-@command(usage="[QUERY]", beside="*")
+@command(usage="[QUERY]", concurrent="*")
 async def sql(ctx: CommandContext, args: str) -> None:
     """Ask the database by SQL, read-only (alone: list the views and their columns)"""
     # late: as above
@@ -58,7 +58,7 @@ async def sql(ctx: CommandContext, args: str) -> None:
 
     stop = Event()
     try:
-        # in a thread: Esc and the prompt must not wait for it
+        # in a thread: a query must not block Esc and the prompt
         found = await asyncio.to_thread(run_query, ctx.runtime.sessions.database, args, stop=stop)
     finally:
         stop.set()

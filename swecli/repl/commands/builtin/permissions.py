@@ -1,4 +1,4 @@
-"""`/permissions`, `/mode`, `/plan`, `/yolo`, `/trust`: what runs without asking, and whose instructions are used."""
+"""`/permissions`, `/mode`, `/plan`, `/yolo`, `/trust`: what runs without approval, and trust in the project."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from swecli.models.message import MODES, Mode
 from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.startup_banner import short_path
 
-_OPTIONS = (
+_ARGUMENTS = (
     ("allow", "RULE: run it without asking in this session, e.g. allow run(git commit *)"),
     ("remove", "N: remove a rule that you allowed"),
 )
 
 
-@command(usage="[allow RULE | remove N]", complete=lambda runtime: _OPTIONS)
+@command(usage="[allow RULE | remove N]", complete=lambda runtime: _ARGUMENTS)
 async def permissions(ctx: CommandContext, args: str) -> None:
     """Show the permission rules, and why the last call was asked or allowed"""
     rules = ctx.runtime.agent.permissions
-    given = [*rules.project, *(rule for rule in rules.session if rule not in rules.project)]
+    listed = [*rules.project, *(rule for rule in rules.session if rule not in rules.project)]
     if not args:
-        _show(ctx)
+        _show_rules(ctx)
         return
     word, _, number = args.partition(" ")
     if word.lower() == "allow":
@@ -36,19 +36,19 @@ async def permissions(ctx: CommandContext, args: str) -> None:
     if word.lower() != "remove" or not number.strip().isdecimal():
         raise UsageError(f"Unknown option {args!r}.", "Use /permissions [allow RULE | remove N]")
     index = int(number) if len(number) < 10 else 0
-    if not 1 <= index <= len(given):
-        limit = f"Removable: 1 to {len(given)}." if given else "Rules in the settings: swecli config edit"
+    if not 1 <= index <= len(listed):
+        limit = f"Removable: 1 to {len(listed)}." if listed else "Rules in the settings: swecli config edit"
         raise UsageError(f"Rule {number.strip()} cannot be removed with /permissions.", limit)
-    rules.remove(given[index - 1])
-    ctx.screen.note(f"removed: you will be asked again for {given[index - 1].text}")
+    rules.remove(listed[index - 1])
+    ctx.screen.note(f"removed: you will be asked again for {listed[index - 1].text}")
 
 
-def _show(ctx: CommandContext) -> None:
+def _show_rules(ctx: CommandContext) -> None:
     runtime, rules = ctx.runtime, ctx.runtime.agent.permissions
     file = str(rules.saved.file) if rules.saved else ""
-    given = [("allow", rule.text, file) for rule in rules.project]
-    given += [("allow", rule.text, "this session") for rule in rules.session if rule not in rules.project]
-    rows = [(str(number), *row) for number, row in enumerate(given, 1)]
+    listed = [("allow", rule.text, file) for rule in rules.project]
+    listed += [("allow", rule.text, "this session") for rule in rules.session if rule not in rules.project]
+    rows = [(str(number), *row) for number, row in enumerate(listed, 1)]
     origins = runtime.settings.origins
     rows += [
         ("", name, rule.text, origins.get(f"{name}: {rule.text}", "settings"))
@@ -63,11 +63,11 @@ def _show(ctx: CommandContext) -> None:
         f"mode {rules.mode} · calls that only read in this folder run without asking · deny beats ask, ask beats allow"
     )
     ctx.screen.note(f"last decision: {rules.last}" if rules.last else "no calls yet")
-    if given:
+    if listed:
         ctx.screen.note("/permissions remove N removes one · the others: swecli config edit")
 
 
-_MEANINGS: dict[Mode, str] = {
+_MODE_HELP: dict[Mode, str] = {
     "ask": "ask before edits and before commands that do more than read",
     "edits": "edit files in this folder without asking; ask before commands that do more than read",
     "plan": "read only: edits and commands that do more than read are refused",
@@ -75,34 +75,34 @@ _MEANINGS: dict[Mode, str] = {
 }
 
 
-@command(usage="[ask|edits|plan|auto]", complete=lambda runtime: list(_MEANINGS.items()), beside="*")
+@command(usage="[ask|edits|plan|auto]", complete=lambda runtime: list(_MODE_HELP.items()), concurrent="*")
 async def mode(ctx: CommandContext, args: str) -> None:
     """Show or change what runs without asking"""
     if args:
-        _change(ctx, args.lower())
+        _set_mode(ctx, args.lower())
         return
     present = ctx.runtime.agent.permissions.mode
-    ctx.screen.table(("", "mode", "what it does"), [("●" if m == present else "", m, _MEANINGS[m]) for m in MODES])
+    ctx.screen.table(("", "mode", "what it does"), [("●" if m == present else "", m, _MODE_HELP[m]) for m in MODES])
 
 
-@command(beside="*")
+@command(concurrent="*")
 async def plan(ctx: CommandContext, args: str) -> None:
     """Switch to plan mode (read only)"""
-    _change(ctx, "plan")
+    _set_mode(ctx, "plan")
 
 
-@command("yolo", beside="*")
-async def everything(ctx: CommandContext, args: str) -> None:
+@command(concurrent="*")
+async def yolo(ctx: CommandContext, args: str) -> None:
     """Switch to auto mode (never asks)"""
-    _change(ctx, "auto")
+    _set_mode(ctx, "auto")
 
 
-def _change(ctx: CommandContext, wanted: str) -> None:
+def _set_mode(ctx: CommandContext, wanted: str) -> None:
     found = next((m for m in MODES if m == wanted), None)
     if found is None:
         raise BadInput(f"Unknown mode {wanted!r}.", f"Choose one of: {', '.join(MODES)}")
     ctx.runtime.set_mode(found)
-    ctx.screen.note(f"mode {found} · {_MEANINGS[found]}")
+    ctx.screen.note(f"mode {found} · {_MODE_HELP[found]}")
 
 
 @command()

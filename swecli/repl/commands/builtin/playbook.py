@@ -17,7 +17,7 @@ _ANSWERS = [("later", "decide later"), ("stop", "stop here")]
     aliases=("strategies",),
     usage="[show|why|add|edit|remove|undo|review]",
     complete=lambda runtime: _CHOICES,
-    beside="*",
+    concurrent="*",
 )
 async def playbook(ctx: CommandContext, args: str) -> None:
     """Show and change learned strategies"""

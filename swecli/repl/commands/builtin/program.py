@@ -1,4 +1,4 @@
-"""`/help`, `/exit`, `/steer`, `/status`, `/jobs`, `/memory`, `/init`: the program and what it works with."""
+"""`/help`, `/exit`, `/steer`, `/status`, `/jobs`, `/memory`, `/init`: commands on the program itself."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ _GROUPS = (
 
 
 def _grouped(commands: Sequence[Command]) -> list[tuple[str, list[Command]]]:
-    """The commands under their titles, in the order above; those of packages and of the project come last."""
+    """Group the commands by title, in the order above; those of packages and of the project come last."""
     left = {command.name: command for command in commands}
     groups = [(title, [left.pop(name) for name in names.split() if name in left]) for title, names in _GROUPS]
     return [(title, found) for title, found in [*groups, ("More", list(left.values()))] if found]
 
 
-@command("help", aliases=("h", "?"), usage="[COMMAND]", beside="*")
+@command("help", aliases=("h", "?"), usage="[COMMAND]", concurrent="*")
 async def show_help(ctx: CommandContext, args: str) -> None:
     """List the commands and keys"""
     wanted = args.removeprefix("/").lower()
@@ -79,7 +79,7 @@ async def quit(ctx: CommandContext, args: str) -> None:
     ctx.program.quit()
 
 
-@command(usage="TEXT", beside="*")
+@command(usage="TEXT", concurrent="*")
 async def steer(ctx: CommandContext, args: str) -> None:
     """Send a line to the running turn (same as Ctrl+T)"""
     if not args.strip():
@@ -90,7 +90,7 @@ async def steer(ctx: CommandContext, args: str) -> None:
 _UNTRUSTED = ": its AGENTS.md is not used"
 
 
-@command(beside="*")
+@command(concurrent="*")
 async def status(ctx: CommandContext, args: str) -> None:
     """Show model, mode, session, database and learning"""
     runtime, session = ctx.runtime, ctx.runtime.session
@@ -109,7 +109,7 @@ async def status(ctx: CommandContext, args: str) -> None:
     ctx.screen.columns(rows)
 
 
-_QUERY = (
+_INIT_PROMPT = (
     "Look around in this repository (its README, manifests, scripts, CI and tests) and {make} in its root, for "
     "somebody who works here for the first time: the commands to build, run, lint and test (also one single test), "
     "how the code is laid out, and conventions that are not plain from the code. Only what you have seen, at most 60 "
@@ -117,7 +117,7 @@ _QUERY = (
 )
 
 
-@command(beside="*")
+@command(concurrent="*")
 async def memory(ctx: CommandContext, args: str) -> None:
     """Show the instruction files (AGENTS.md) that every request carries, and the skills"""
     runtime = ctx.runtime
@@ -137,14 +137,14 @@ async def init(ctx: CommandContext, args: str) -> None:
     """Have the assistant write an AGENTS.md for this repository"""
     there = next((name for name in INSTRUCTION_FILES if (ctx.runtime.cwd / name).is_file()), "")
     make = f"bring {there} up to date (keep what is still true)" if there else "write an AGENTS.md"
-    ctx.program.steer(_QUERY.format(make=make, wish=f" {args}" if args else ""))
+    ctx.program.steer(_INIT_PROMPT.format(make=make, wish=f" {args}" if args else ""))
 
 
-_OUTPUT = 100  # lines of an output
+_MAX_OUTPUT_LINES = 100  # lines of an output
 _USE_JOBS = "Use /jobs, /jobs show N, /jobs stop N or /jobs stop all"
 
 
-def _jobs_named(runtime: Runtime) -> Values:
+def _complete_jobs(runtime: Runtime) -> Values:
     return [
         (f"{word} {job.number}", f"{job.command[:40]}: {job.state}")
         for job in runtime.agent.ctx.jobs.all
@@ -152,13 +152,13 @@ def _jobs_named(runtime: Runtime) -> Values:
     ]
 
 
-@command(usage="[show N|stop N|stop all]", complete=_jobs_named, beside="*")
+@command(usage="[show N|stop N|stop all]", complete=_complete_jobs, concurrent="*")
 async def jobs(ctx: CommandContext, args: str) -> None:
     """List the commands in the background, show the output of one, or stop it"""
     known, (word, _, name) = ctx.runtime.agent.ctx.jobs, args.lower().partition(" ")
     job = known.find(f"job-{name.strip()}")
     if not args and not known.all:
-        ctx.screen.note("nothing was started in the background")
+        ctx.screen.note("no background jobs were started")
     elif not args:
         ctx.screen.table(("#", "state", "command"), [(str(job.number), job.state, job.command) for job in known.all])
     elif word == "stop" and name.strip() == "all":
@@ -170,9 +170,9 @@ async def jobs(ctx: CommandContext, args: str) -> None:
     elif word == "show":
         lines = (job.text.rstrip("\n") or "(no output)").split("\n")
         ctx.screen.line(f"{job}: {job.state}", "head")
-        if len(lines) > _OUTPUT:
-            ctx.screen.note(f"… {len(lines) - _OUTPUT:,} lines above")
-        ctx.screen.line("\n".join(lines[-_OUTPUT:]))
+        if len(lines) > _MAX_OUTPUT_LINES:
+            ctx.screen.note(f"… {len(lines) - _MAX_OUTPUT_LINES:,} lines above")
+        ctx.screen.line("\n".join(lines[-_MAX_OUTPUT_LINES:]))
     elif job.ended_at:
         ctx.screen.note(f"{job} has ended already: {job.state}")
     else:

@@ -16,7 +16,7 @@ _TARGETS = (
     ("--continue", "continue the unfinished review"),
     ("--fix", "F-1: let the agent repair it"),
 )
-_ACTIONS = tuple((name, f"{usage}: {about}") for name, (usage, about) in ACTIONS.items() if name != "export")
+_CHOICES = tuple((name, f"{usage}: {about}") for name, (usage, about) in ACTIONS.items() if name != "export")
 
 
 @command(
@@ -39,7 +39,9 @@ async def review(ctx: CommandContext, args: str) -> None:
     await (repair(ctx, words[1]) if words[:1] == ["--fix"] else run_review(ctx, words))
 
 
-@command(usage=f"[{'|'.join(name for name, _ in _ACTIONS)}] …", complete=lambda runtime: _ACTIONS, beside="list show")
+@command(
+    usage=f"[{'|'.join(name for name, _ in _CHOICES)}] …", complete=lambda runtime: _CHOICES, concurrent="list show"
+)
 async def findings(ctx: CommandContext, args: str) -> None:
     """List, walk through and resolve the findings of reviews"""
     # late: most sessions review nothing

@@ -1,4 +1,4 @@
-"""`/sessions`, `/new`, `/fork`, `/rename`, `/search`, `/copy`, `/export`: this session, its copies and the others."""
+"""`/sessions`, `/new`, `/fork`, `/rename`, `/search`, `/copy`, `/export`: commands on sessions."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ if TYPE_CHECKING:
     from swecli.models.session import SessionInfo
 
 
-_SHOWN, _SEARCHED = 20, 200
+_MAX_SHOWN, _MAX_LISTED = 20, 200
 
 
-def _known(runtime: Runtime) -> Values:
-    return [(info.id, _label(info)) for info in runtime.sessions.list_sessions(str(runtime.cwd), _SHOWN)]
+def _complete_sessions(runtime: Runtime) -> Values:
+    return [(info.id, _format_session(info)) for info in runtime.sessions.list_sessions(str(runtime.cwd), _MAX_SHOWN)]
 
 
-@command(aliases=("resume", "continue"), usage="[ID|NAME]", complete=_known)
+@command(aliases=("resume", "continue"), usage="[ID|NAME]", complete=_complete_sessions)
 async def sessions(ctx: CommandContext, args: str) -> None:
     """Resume another session of this folder"""
     runtime, ref = ctx.runtime, args
     if not ref:
-        found = runtime.sessions.list_sessions(str(runtime.cwd), _SEARCHED)
+        found = runtime.sessions.list_sessions(str(runtime.cwd), _MAX_LISTED)
         others = [info for info in found if info.interactions and info.id != runtime.session.id]
         endings = runtime.sessions.endings([info.id for info in others])
-        options = [(info.id, _label(info)) for info in others]
+        options = [(info.id, _format_session(info)) for info in others]
         if not options:
             ctx.screen.note("there are no other sessions in this folder")
             return
-        details = [_details(info, endings.get(info.id, {})) for info in others]
+        details = [_describe_session(info, endings.get(info.id, {})) for info in others]
         ref = await ctx.pick("Resume which session?", options, details) or ""
         if not ref:
             return
@@ -65,13 +65,13 @@ async def fork(ctx: CommandContext, args: str) -> None:
     ctx.screen.note(f"the original is kept: {session_name(before)} · /resume {before.id}")
 
 
-def _label(info: SessionInfo) -> str:
+def _format_session(info: SessionInfo) -> str:
     words = info.title or title_by_rule(info.first_query) or info.id
     return f"{words[:60]} · {pluralize(info.interactions, 'turn')} · {format_age(info.updated_at)}"
 
 
-def _details(info: SessionInfo, ending: Mapping[str, str]) -> list[str]:
-    """What a session is about: how it began, how it ended, with which model."""
+def _describe_session(info: SessionInfo, ending: Mapping[str, str]) -> list[str]:
+    """Return the first and last query, the last answer, and model, cost and id of a session."""
     first, last = info.first_query, ending.get("user", "")
     asked = [f"> {first}", *([f"> {last}"] if last and not last.startswith(first[:40]) else [])]
     return [*asked, ending.get("assistant", ""), f"{info.model} · {format_dollars(info.cost)} · {info.id}"]
@@ -98,12 +98,12 @@ async def rename(ctx: CommandContext, args: str) -> None:
     ctx.screen.note(f"this session is now {name}")
 
 
-@command(usage="WORDS", beside="*")
+@command(usage="WORDS", concurrent="*")
 async def search(ctx: CommandContext, args: str) -> None:
     """Search all sessions, newest first"""
     if not args:
         raise UsageError("Nothing to search for.", "For example: /search retry limit")
-    hits = ctx.runtime.sessions.search(args, _SHOWN)
+    hits = ctx.runtime.sessions.search(args, _MAX_SHOWN)
     if not hits:
         ctx.screen.note(f"no matches for {args!r}")
         return
@@ -115,13 +115,17 @@ async def search(ctx: CommandContext, args: str) -> None:
     ctx.screen.note("/resume NAME or ID continues one")
 
 
-_PROGRAMS = (["pbcopy"], ["wl-copy"], ["xclip", "-selection", "clipboard"], ["clip.exe"])
-_SECONDS = 5
-_MOST = 74_994  # bytes: what terminals take in one OSC 52 sequence (100,000 with base64 and frame)
-_FORMATS = (("html", "one page, for a browser"), ("md", "Markdown"), ("json", "everything, can be imported again"))
+_COPIERS = (["pbcopy"], ["wl-copy"], ["xclip", "-selection", "clipboard"], ["clip.exe"])
+_COPY_TIMEOUT = 5
+_MAX_OSC52 = 74_994  # bytes that terminals accept in one OSC 52 sequence (100,000 in base64)
+_FORMATS = (
+    ("html", "one page, for a browser"),
+    ("md", "Markdown"),
+    ("json", "everything, can be imported again"),
+)
 
 
-@command(usage="[N]", beside="*")
+@command(usage="[N]", concurrent="*")
 async def copy(ctx: CommandContext, args: str) -> None:
     """Copy the last answer (or the Nth last) to the clipboard"""
     loaded = ctx.runtime.session.messages
@@ -133,19 +137,19 @@ async def copy(ctx: CommandContext, args: str) -> None:
 
 
 def _to_clipboard(ctx: CommandContext, text: str) -> str:
-    """How it got there, as words behind "copied". Raises UsageError where there is no way."""
+    """Copy the text, and return how, to append to "copied N characters". Raises UsageError if it cannot be copied."""
     data = text.encode("utf-8", "replace")
-    # reads the environment: over SSH the clipboard is that of the user's terminal, not of this machine
-    for program in () if "SSH_CONNECTION" in os.environ else _PROGRAMS:
+    # reads the environment: over SSH the user's clipboard is that of the terminal, not of this machine
+    for program in () if "SSH_CONNECTION" in os.environ else _COPIERS:
         if shutil.which(program[0]):
             try:
-                subprocess.run(program, input=data, check=True, timeout=_SECONDS, capture_output=True)
+                subprocess.run(program, input=data, check=True, timeout=_COPY_TIMEOUT, capture_output=True)
             except (OSError, subprocess.SubprocessError):
                 continue
             return ""
-    if not sys.stdout.isatty() or len(data) > _MOST:
+    if not sys.stdout.isatty() or len(data) > _MAX_OSC52:
         raise UsageError(
-            f"No clipboard program was found ({', '.join(p[0] for p in _PROGRAMS)}) and the terminal cannot take it.",
+            f"No clipboard program was found ({', '.join(p[0] for p in _COPIERS)}) and the terminal cannot take it.",
             "Install one, or use swecli sessions show",
         )
     ctx.screen.write(f"\x1b]52;c;{base64.b64encode(data).decode()}\a")
@@ -155,7 +159,7 @@ def _to_clipboard(ctx: CommandContext, text: str) -> str:
 @command(usage="[html|md|json] [FILE]", complete=lambda runtime: _FORMATS)
 async def export(ctx: CommandContext, args: str) -> None:
     """Write this session to a file: a page (html), Markdown or JSON, secrets redacted"""
-    # late: templates and Markdown are loaded for this command alone
+    # late: only this command needs templates and Markdown
     from swecli.pages.page import FORMATS, format_session, write_new_file  # noqa: PLC0415
 
     form, _, name = (args or "html").partition(" ")

@@ -1,4 +1,4 @@
-"""`/undo`, `/redo`, `/rewind`, `/diff`: whole turns or parts of them taken back, brought back and shown."""
+"""`/undo`, `/redo`, `/rewind`, `/diff`: undo and redo turns or parts of them, and show their file changes."""
 
 from __future__ import annotations
 
@@ -8,87 +8,88 @@ from typing import TYPE_CHECKING
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.ids import resolve_turn
 from swecli.repl.commands.base import CommandContext, command
-from swecli.store.records import UNDO_PARTS
+from swecli.store.records import UNDO_PARTS, FileChange
 
 if TYPE_CHECKING:
     from swecli.undo.history import TurnHistory, UndoResult
 
 
-_ALL = "files, conversation, window and playbook"
-_WORDS = f"[{' | '.join(UNDO_PARTS)}]"
-_ANSWERS = [
+_ALL_PARTS = "files, conversation, window and playbook"
+_PARTS_USAGE = f"[{' | '.join(UNDO_PARTS)}]"
+_CONFLICT_OPTIONS = [
     ("leave", "Leave these as they are, do the rest"),
     ("overwrite", "Overwrite these too"),
     ("", "Cancel: change nothing"),
 ]
 
 
-@command(usage=f"[N] {_WORDS}", complete=lambda runtime: [(part, "only this") for part in UNDO_PARTS])
+@command(usage=f"[N] {_PARTS_USAGE}", complete=lambda runtime: [(part, "only this") for part in UNDO_PARTS])
 async def undo(ctx: CommandContext, args: str) -> None:
     """Undo the last turn (or the last N): files, conversation, window, playbook"""
-    history, (word, parts), turns = _history_of(ctx), _read(args), ctx.runtime.session.interactions
+    history, (word, parts), turns = _require_history(ctx), _parse_args(args), ctx.runtime.session.interactions
     if word and not (word.isdecimal() and 1 <= int(word) <= turns):
         raise UsageError(
             f"{word!r} is not a number of turns to undo: this session has {turns}.", "Use /undo, /undo 2 or /undo files"
         )
     await ctx.wait_for_background()
-    await _undo(ctx, history, turns - int(word or 1) + 1, parts)
+    await _run_undo(ctx, history, turns - int(word or 1) + 1, parts)
 
 
-@command(aliases=("restore",), usage=f"[T7] {_WORDS}")
+@command(aliases=("restore",), usage=f"[T7] {_PARTS_USAGE}")
 async def rewind(ctx: CommandContext, args: str) -> None:
     """Go back to before a turn: choose which, and what of it (also Esc Esc)"""
-    history, (word, parts) = _history_of(ctx), _read(args)
+    history, (word, parts) = _require_history(ctx), _parse_args(args)
     number = resolve_turn(word, ctx.runtime.session.interactions)
     await ctx.wait_for_background()
     options = [(str(number), line) for number, line in history.turns()]
     first = str(number) if word else await ctx.pick("Go back to before which turn?", options)
     if first and not args:
-        ways = [(_ALL, _ALL), *((part, f"{part} only") for part in UNDO_PARTS)]
+        ways = [(_ALL_PARTS, _ALL_PARTS), *((part, f"{part} only") for part in UNDO_PARTS)]
         answer = await ctx.pick(f"What of T{first} and later?", ways)
-        first, parts = first if answer else None, parts if answer in (_ALL, None) else (answer,)
+        first, parts = first if answer else None, parts if answer in (_ALL_PARTS, None) else (answer,)
     if first:
-        await _undo(ctx, history, int(first), parts)
+        await _run_undo(ctx, history, int(first), parts)
 
 
 @command()
 async def redo(ctx: CommandContext, args: str) -> None:
-    """Bring back what the last undo took, until a new turn runs"""
-    history = _history_of(ctx)
+    """Redo what the last undo undid, until a new turn runs"""
+    history = _require_history(ctx)
     if args:
-        raise UsageError(f"/redo takes nothing after it, not {args!r}.", "Each /redo takes one undo back")
+        raise UsageError(f"/redo takes no arguments, not {args!r}.", "Each /redo takes one undo back")
     await ctx.wait_for_background()
     step, plan = history.plan_redo()
-    overwrite = await _ask(ctx, [history.relative(change.path) for change in plan.conflicts])
+    overwrite = await _ask_overwrite(ctx, history, plan.conflicts)
     if overwrite is not None:
-        _report(ctx, "brought back", history.redo(step, plan, overwrite))
+        _report(ctx, "redid", history.redo(step, plan, overwrite))
 
 
-async def _undo(ctx: CommandContext, history: TurnHistory, first: int, parts: Collection[str]) -> None:
+async def _run_undo(ctx: CommandContext, history: TurnHistory, first: int, parts: Collection[str]) -> None:
     plan = history.plan(first)
-    overwrite = await _ask(ctx, [history.relative(change.path) for change in plan.conflicts if "files" in parts])
+    overwrite = await _ask_overwrite(ctx, history, plan.conflicts if "files" in parts else ())
     if overwrite is None:
         return
-    asked = history.query(first)
+    query = history.query(first)
     _report(ctx, "undid", history.undo(first, parts, plan, overwrite))
     if "conversation" in parts:
         history.restore_facts()
-        ctx.program.set_draft(asked)
+        ctx.program.set_draft(query)
     ctx.screen.note("/redo brings it back, until a new turn runs")
 
 
-async def _ask(ctx: CommandContext, changed: Sequence[str]) -> bool | None:
-    """Whether files that another hand changed since are overwritten; None: nothing is to be done."""
-    if not changed:
+async def _ask_overwrite(ctx: CommandContext, history: TurnHistory, conflicts: Sequence[FileChange]) -> bool | None:
+    """Ask whether to overwrite files that were changed outside the session. Returns None to cancel."""
+    if not conflicts:
         return False
-    answer = await ctx.pick(f"Changed outside this session: {', '.join(changed)}", _ANSWERS)
+    names = ", ".join(history.relative(change.path) for change in conflicts)
+    answer = await ctx.pick(f"Changed outside this session: {names}", _CONFLICT_OPTIONS)
     if not answer:
         ctx.screen.note("nothing was changed")
     return answer == "overwrite" if answer else None
 
 
 def _report(ctx: CommandContext, verb: str, result: UndoResult) -> None:
-    """Load the session as it is stored now, and print what became of it."""
+    """Load the session again, and print the result."""
     step = result.step
     ctx.runtime.resume(ctx.runtime.session.id)
     turns = f"T{step.first}" if step.first == step.last else f"T{step.first} to T{step.last}"
@@ -101,8 +102,8 @@ def _report(ctx: CommandContext, verb: str, result: UndoResult) -> None:
         ctx.screen.warn(line)
 
 
-def _read(args: str) -> tuple[str, Collection[str]]:
-    """The word that is not a part, and the parts that are named; all of them where none is. Raises UsageError."""
+def _parse_args(args: str) -> tuple[str, Collection[str]]:
+    """Parse the turn or number ("" for none) and the parts (default: all). Raises UsageError."""
     words = args.replace(",", " ").split()
     others = [word for word in words if word not in UNDO_PARTS]
     if len(others) > 1:
@@ -110,21 +111,21 @@ def _read(args: str) -> tuple[str, Collection[str]]:
     return "".join(others), [part for part in UNDO_PARTS if part in words] or UNDO_PARTS
 
 
-def _history_of(ctx: CommandContext) -> TurnHistory:
+def _require_history(ctx: CommandContext) -> TurnHistory:
     if ctx.runtime.history is None:
         raise BadInput("No file versions are kept: the database is in memory.", "Start without --db")
     return ctx.runtime.history
 
 
-@command(usage="[T7 | session]", complete=lambda runtime: [("session", "all turns together")], beside="*")
+@command(usage="[T7 | session]", complete=lambda runtime: [("session", "all turns together")], concurrent="*")
 async def diff(ctx: CommandContext, args: str) -> None:
     """Show what the last turn, turn T7 or the session changed in files"""
-    # late: rich is not needed to declare a command
+    # late: not needed to declare a command
     from swecli.repl.render.tools import render_diff  # noqa: PLC0415
 
     turns, whole = ctx.runtime.session.interactions, args == "session"
     last = resolve_turn("" if whole else args, turns)
-    found = _history_of(ctx).diff(1 if whole else last, last)
+    found = _require_history(ctx).diff(1 if whole else last, last)
     if not found:
         ctx.screen.note("no file is different")
     for line, text in found:
