@@ -33,8 +33,7 @@ _TASK = (
 
 
 class Agent:
-    """One model, one workspace, one set of tools. `condense_model` writes summaries and titles instead of the model, if
-    set."""
+    """One model, one workspace, one set of tools. `condense_model`, if set, writes summaries and titles."""
 
     def __init__(self, model: ChatModel, kit: Toolkit, builder: RequestBuilder) -> None:
         self.model, self.kit, self.builder = model, kit, builder
@@ -180,8 +179,8 @@ class Agent:
         return ContextFitter(self.model, *own, self.condense_model or self.model, self.known, self.thinking)
 
     def specs(self) -> list[ToolSpec]:
-        """Return the tools that the next request offers: fewer in a small window, `recall` and `skill` only if there is
-        something to look up."""
+        """Return the tools that the next request offers: fewer in a small window, `recall` and `skill` only if
+        useful."""
         if is_lean(self.model.profile.window) or self.model.name in self.known.small:
             return lean_specs(self.tools.specs())
         return usable_specs(self.tools.specs(), more=self._has_more, skills=self.ctx.skills)

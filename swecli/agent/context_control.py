@@ -165,8 +165,7 @@ class ContextControl:
 
     def why(self, text: str) -> list[dict[str, Any]]:
         """Find a text in this session, newest first. Returns JSON values: turn, where, excerpt, whether the next
-        request contains it (`sent`), `by` which reduction it was removed, and the command that brings it `back` ("":
-        none)."""
+        request contains it (`sent`), `by` which reduction it was removed, and the command to bring it `back`."""
         if not text.strip():
             raise BadInput("Missing text: /context why TEXT.")
         session = self.session
@@ -229,8 +228,7 @@ def _unpinned(session: Session, first: int, end: int) -> tuple[str, ...]:
 
 
 def _find_reduction(interaction: int, visible: bool, log: list[Reduction]) -> Reduction | None:
-    """Return the reduction that removed an interaction's text: the newest that changed it, otherwise the one that moved
-    the window past it."""
+    """Return the reduction that removed an interaction's text: the newest that changed it, or that moved the window."""
     for row in reversed([row for row in log if not row.undone]):
         keys = (*row.edits.drop, *row.edits.replace)
         if any(key.lstrip("<").split(".")[0] == str(interaction) for key in keys):

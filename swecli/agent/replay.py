@@ -145,7 +145,7 @@ class _ReplayAgent(Agent):
                 self.sessions.set_window(turn.window)
             if session.context.asked_at is not None:  # the store recorded today's time
                 session.context.asked_at = before
-            new = (bullet for bullet in self._history.known_at(turn) if bullet.id not in session.playbook.bullets)
+            new = (bullet for bullet in self._history.bullets_at(turn) if bullet.id not in session.playbook.bullets)
             session.playbook.bullets |= {bullet.id: replace(bullet, created_at=datetime.now(UTC)) for bullet in new}
             query = Query(turn.query, sent=turn.sent, images=turn.images)
             events = [event async for event in self.run(self.builder.prepare(query, self.past, self.counter))]

@@ -276,8 +276,8 @@ def needs_title(session: Session | None) -> bool:
 
 
 async def generate_title(sessions: SessionManager, model: ChatModel) -> None:
-    """Generate a title from the current session's first question. Does nothing if the request fails or the session gets
-    a title meanwhile."""
+    """Generate a title from the current session's first question. Does nothing if the request fails or there is a title
+    by then."""
     session = sessions.current_session
     question = next((m.content for m in session.messages if m.is_query and m.content.strip()), "") if session else ""
     if session is None or not question:

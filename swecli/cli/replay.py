@@ -16,7 +16,7 @@ from typing import Any
 from swecli.cli.flags import Parser
 from swecli.cli.playbook import instructions_in
 from swecli.cli.subcommands import configuration_of, open_sessions, positive, table_lines, write_file
-from swecli.context.replay.history import ASSUMED_WINDOW, History, PastTurn, as_sent
+from swecli.context.replay.history import ASSUMED_WINDOW, History, PastTurn, with_stored_requests
 from swecli.context.replay.run import (
     MINIMUM_PREFIX,
     OURS,
@@ -25,7 +25,7 @@ from swecli.context.replay.run import (
     Assumptions,
     PolicyUsage,
     TurnUsage,
-    account,
+    compute_usage,
     plot,
     prices_of,
     svg,
@@ -99,7 +99,7 @@ def _replay_policies(args: argparse.Namespace) -> ActionResult:
     for name in dict.fromkeys(args.policy or _POLICIES):
         ours = name == OURS
         turns = [t for t, _ in replay_turns(history, assumed, settings)] if ours else POLICIES[name](history, assumed)
-        replays.append(account(name, turns, history, assumed))
+        replays.append(compute_usage(name, turns, history, assumed))
     if args.svg:
         write_file(args.svg, svg(replays, f"Replay of {session.title or session.id}"), "Give --svg another file.")
     totals = {replayed.policy: replayed.totals() for replayed in replays}
@@ -205,7 +205,9 @@ def replay_session(args: argparse.Namespace) -> ActionResult:
     session, log = _load(args, "")
     settings, prices = configuration_of(args).settings, prices_of(session.model)
     window = prices.context_window or ASSUMED_WINDOW
-    history = as_sent(read_past(session, settings, window, instructions_in(session.working_directory)), log)
+    history = with_stored_requests(
+        read_past(session, settings, window, instructions_in(session.working_directory)), log
+    )
     if args.diff and not any(turn.stored for turn in history.turns):
         raise BadInput("What this session sent is not stored: another tool made it.", "Replay it without --diff.")
     assumed = Assumptions(prices, session.window, window, settings.cache_minutes * 60)

@@ -1,5 +1,4 @@
-"""Epochs: message keys, edits of a request and the effects of a summary; and when a turn begins a new epoch, the first
-of the two clocks."""
+"""Epochs: message keys, edits, the effects of a summary, and the conditions under which a turn begins a new epoch."""
 
 from __future__ import annotations
 
@@ -78,8 +77,8 @@ def apply_edits(messages: Sequence[ApiMessage], edits: Iterable[Edits]) -> list[
 
 
 def diff_messages(before: Sequence[ApiMessage], after: Sequence[ApiMessage]) -> Edits:
-    """Return the edits from one list of keyed messages to another, the system message excluded. Every new message must
-    precede an old one."""
+    """Return the edits from one list of keyed messages to another, the system message excluded. New messages must
+    precede old ones."""
     old, kept = ({key_of(message): message for message in side} for side in (before, after))
     replaced, inserted, pending = dict[str, ApiMessage](), list[tuple[str, ApiMessage]](), list[ApiMessage]()
     for message in after:

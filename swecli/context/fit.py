@@ -39,7 +39,7 @@ _SHRINKS = (
 @dataclass(frozen=True, slots=True)
 class RungResult:
     """The effect of one rung: `how` is clear, truncate or shrink; `edits` lead to `messages`; `before` and `after` are
-    tokens of the whole request."""
+    its sizes in tokens."""
 
     how: str
     messages: list[ApiMessage]
@@ -53,8 +53,7 @@ def reduce(messages: list[ApiMessage], rung: str, limits: RequestLimits, counter
     """Apply one rung as far as needed; return None if nothing is needed or gained. The input is not changed.
 
     "clear" replaces old results by stubs once the threshold is reached. "truncate" repeatedly removes half of the
-    messages after the first user message, and "shrink" cuts long texts (see _SHRINKS), both only until the request
-    fits."""
+    messages after the first user message, and "shrink" cuts long texts (see _SHRINKS), both only until it fits."""
 
     def is_needed(size: RequestSize) -> bool:
         return size.over if rung == CLEAR else not size.fits
@@ -127,8 +126,7 @@ def fixed_tokens(messages: list[ApiMessage], limits: RequestLimits, counter: Tok
 def lower_limits(
     messages: list[ApiMessage], limits: RequestLimits, counter: TokenCounter, share: float
 ) -> RequestLimits:
-    """Return limits that leave the conversation only a `share` of its room, so that the next reduction is some steps
-    away."""
+    """Return limits that leave the conversation only a `share` of its room, to delay the next reduction."""
     if limits.limit is None:
         return limits
     fixed = fixed_tokens(messages, limits, counter)

@@ -31,8 +31,8 @@ class RequestInput:
 
     `session` excludes the query's own message and has every interaction of its window loaded; `enhanced_query` is the
     query with the contents of its @files; `head` holds the strategies selected for the query; each note is one line
-    appended to the query; `images` are attached to it. With `opening` a new epoch begins, with None the current one
-    continues."""
+    appended to the query; `images` are attached to it. With `opening` a new epoch begins, otherwise the current one
+    lasts."""
 
     session: Session
     enhanced_query: str
@@ -44,8 +44,8 @@ class RequestInput:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A named part of a request: system, instructions, playbook, summary, `interaction 7`, query. `text` is for display
-    only."""
+    """A named part of a request: system, instructions, playbook, summary, `interaction 7`, query. `text` is for
+    display."""
 
     name: str
     tokens: int

@@ -34,8 +34,7 @@ _INSTRUCTIONS_HEAD = (
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """Prompt text ("" for none), notices for the user, the instruction files read, and each skill's SKILL.md by
-    name."""
+    """Prompt text ("" for none), notices for the user, the instruction files, and SKILL.md files by name."""
 
     text: str = ""
     notices: list[str] = field(default_factory=list)

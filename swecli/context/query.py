@@ -198,8 +198,7 @@ def without_notes(text: str) -> str:
 
 def strategy_notes(known: Mapping[str, str], selected: Mapping[str, str], live: Iterable[str]) -> list[str]:
     """Return one line for each change of the playbook that the model must learn of. `known` and `selected` map the
-    strategies that the model knows, and those it should know, to their contents; known ones not in `live` are
-    revoked."""
+    strategies that the model knows, and those it should know, to their contents; others than `live` are revoked."""
     live = set(live)
     lines = []
     for bullet, content in sorted(selected.items(), key=lambda pair: int(pair[0].removeprefix("P-"))):

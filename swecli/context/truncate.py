@@ -71,8 +71,8 @@ def truncate_safely(messages: list[ApiMessage], fraction: float = _TRUNCATE_FRAC
     """Remove about `fraction` of a valid history after its first user message; the result is valid.
 
     The system message, the first and the last user message and the newest step stay. The cut moves forward to the next
-    user or assistant message. A stub separates two user messages that would meet. If nothing can be removed an equal
-    list is returned."""
+    user or assistant message. A stub separates two user messages that would meet. Returns an equal list if nothing can
+    be removed."""
     users = [i for i, message in enumerate(messages) if message["role"] == "user"]
     if not users:
         return list(messages)
@@ -139,8 +139,7 @@ async def truncate_conversation_if_needed(options: TruncateOptions) -> TruncateR
 
 async def _try_condensing(options: TruncateOptions, condense: _Condense, before: int) -> TruncateResponse:
     """Request a summary and validate it; `before` is the current size in tokens. The answer is accepted if it has
-    messages and a summary and is smaller than what it replaces; otherwise `error` is set and the messages are the old
-    ones."""
+    messages and a summary and is smaller than what it replaces; otherwise `error` is set and the messages stay."""
     untouched = TruncateResponse(messages=options.messages, prev_context_tokens=before)
     try:
         answer = await condense(options)

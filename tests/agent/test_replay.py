@@ -9,7 +9,7 @@ import pytest
 
 from swecli.agent.replay import _ReplayAgent
 from swecli.config.settings import Settings
-from swecli.context.replay.history import History, as_sent, read_history
+from swecli.context.replay.history import History, read_history, with_stored_requests
 from swecli.context.replay.run import _RELATIVE, Assumptions, Prices, ReplayedTurn
 from swecli.llm.price_table import prepare_environment
 from swecli.models.message import ModelRequest
@@ -89,7 +89,7 @@ async def test_what_a_turn_sent_first_is_rebuilt_from_its_rows(tmp_path: Path, w
     _, turns, history = await replayed(past, **given)
     session = past.current_session
     assert session is not None
-    known = as_sent(history, past.context.log(session))
+    known = with_stored_requests(history, past.context.log(session))
     assert [list(turn.stored) for turn in known.turns] == [turn.requests[0].messages for turn in turns]
     assert {str(turn.window) for turn in known.turns} == {window}
 

@@ -61,13 +61,13 @@ class History:
     tools: Sequence[ToolSpec] = ()
     instructions: str = ""
 
-    def known_at(self, turn: PastTurn) -> tuple[Bullet, ...]:
+    def bullets_at(self, turn: PastTurn) -> tuple[Bullet, ...]:
         """Return the strategies that existed when a turn began."""
         return tuple(bullet for bullet in self.bullets if bullet.created_at.timestamp() <= turn.steps[0].at)
 
     def system(self, turn: PastTurn | None = None) -> ApiMessage:
         """Return the plain system message, with the playbook as it was when a turn began (None: without)."""
-        known = render_bullets(self.known_at(turn)) if turn else ""
+        known = render_bullets(self.bullets_at(turn)) if turn else ""
         return {"role": "system", "content": self.prompt + known}
 
     def query(self, turn: PastTurn) -> ApiMessage:
@@ -96,8 +96,8 @@ def read_history(
     BadInput if it has no turn."""
     now, turns = float("-inf"), list[PastTurn]()
     for number, group in enumerate(session.group_by_interaction(), 1):
-        turns.append(_turn(group[0].interaction or number, group, now))
-        now = max(turns[-1].steps[-1].at, _end(group[-1]))
+        turns.append(_read_turn(group[0].interaction or number, group, now))
+        now = max(turns[-1].steps[-1].at, _end_time(group[-1]))
     if not turns:
         raise BadInput("This session has no turns to replay.", "See: swecli sessions list")
     live = sorted((b for b in session.playbook.bullets.values() if b.is_live), key=lambda b: (b.created_at, b.number))
@@ -105,7 +105,7 @@ def read_history(
     return History(session, tuple(turns), tuple(live), TokenCounter(), *prompts, tools, instructions)
 
 
-def as_sent(history: History, log: Sequence[Reduction]) -> History:
+def with_stored_requests(history: History, log: Sequence[Reduction]) -> History:
     """Add to each turn its first request, rebuilt from the session's reductions, those that were undone later too."""
     undone = {row.detail: row.interaction for row in log if row.how == UNDO}
     rows, turns = sorted(log, key=lambda row: row.number), list[PastTurn]()
@@ -129,7 +129,7 @@ def messages_after(step: PastStep) -> list[ApiMessage]:
     return [*messages, *({"role": "user", "content": line} for line in step.steered)]
 
 
-def _turn(number: int, group: Sequence[ChatMessage], now: float) -> PastTurn:
+def _read_turn(number: int, group: Sequence[ChatMessage], now: float) -> PastTurn:
     """Read a turn from its messages; its query is the first."""
     query, steps = group[0], list[PastStep]()
     at = max(now, query.created_at.timestamp())
@@ -146,11 +146,11 @@ def _turn(number: int, group: Sequence[ChatMessage], now: float) -> PastTurn:
                 )
                 at = steps.pop().at
             steps.append(PastStep(at, message))
-            at = max(at, _end(message))
+            at = max(at, _end_time(message))
     sent = query.content if query.sent is None else without_notes(query.sent)
     return PastTurn(number, query.content, sent, tuple(steps) or (PastStep(at),), tuple(query.images or ()))
 
 
-def _end(message: ChatMessage) -> float:
+def _end_time(message: ChatMessage) -> float:
     """Return when all calls of a message were done, in seconds since 1970."""
     return message.created_at.timestamp() + sum(max(0, call.duration_ms or 0) for call in message.tool_calls) / 1000

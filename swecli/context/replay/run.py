@@ -1,5 +1,4 @@
-"""Computes the tokens and cost of a session's requests under several context policies, and plots input tokens by
-turn."""
+"""Computes and plots the tokens and cost of a session's requests under several context policies."""
 
 from __future__ import annotations
 
@@ -43,8 +42,7 @@ class Prices:
         return cost_of(usage, self.row) or 0.0
 
     def per_million(self) -> dict[str, float]:
-        """Return the price of a million tokens of each kind, or of one token in relative units; long prompts may cost
-        more."""
+        """Return the price of a million tokens of each kind, or of one token in relative units, for short prompts."""
         many = 1_000_000 if self.unit == "USD" else 1
         one = {name: Usage(**{name: 1}) for name in ("input", "cache_write", "cache_read", "output")}
         return {name: round(self.cost(usage) * many, 6) for name, usage in one.items()}
@@ -83,8 +81,8 @@ class Assumptions:
 
 @dataclass(frozen=True, slots=True)
 class SentRequest:
-    """A request: when it was sent (seconds since 1970), its messages, the tokens of its answer, and whether it requests
-    a summary."""
+    """A request: when it was sent (seconds since 1970), its messages, the tokens of its answer, and whether it is for a
+    summary."""
 
     at: float
     messages: list[ApiMessage]
@@ -181,7 +179,7 @@ class PolicyUsage:
         return total
 
 
-def account(policy: str, turns: Iterable[ReplayedTurn], history: History, assumed: Assumptions) -> PolicyUsage:
+def compute_usage(policy: str, turns: Iterable[ReplayedTurn], history: History, assumed: Assumptions) -> PolicyUsage:
     """Compute the usage of a session's requests, in their order. The prefix shared with the previous request is cached,
     unless the pause was too long or the prefix is too short."""
     count, fixed, prices, usages = history.counter.count_message, history.fixed, assumed.prices, list[TurnUsage]()
