@@ -99,7 +99,7 @@ class Runtime:
         window = previous.window if previous else self.settings.window
         folder, project = str(self.cwd), str(project_root(self.cwd))
         self.sessions.start(folder, self.agent.model.name, title=title, window=window, project=project)
-        self.agent.ctx.seen.clear()
+        self.agent.ctx.file_digests.clear()
         self.agent.ctx.todos.clear()
 
     def resume(self, ref: str | None) -> None:

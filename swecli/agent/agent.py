@@ -142,7 +142,7 @@ class Agent:
                     if isinstance(event, ToolStarted):
                         ctx.report(f"{event.summary}\n")
                     elif isinstance(event, UsageReported):
-                        ctx.spent(event.usage, event.cost)
+                        ctx.on_usage(event.usage, event.cost)
         finally:
             await inner.jobs.close()
         if not isinstance(event, TurnFinished):

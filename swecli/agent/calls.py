@@ -49,7 +49,7 @@ class Toolkit:
         """Return all tools for the run's folder, and notices on ignored permission rules."""
         tools, root = ToolRegistry.discover(), start.cwd.resolve()
         permissions, notices = load_permissions(start, root, tools)
-        ctx = ToolContext(root, results=results, timeout=float(start.settings.command_timeout), environ=start.environ)
+        ctx = ToolContext(root, sessions=results, timeout=float(start.settings.command_timeout), environ=start.environ)
         return cls(tools, permissions, ctx, ask), notices
 
     @classmethod
@@ -65,7 +65,7 @@ class Toolkit:
         """Record that the model has seen these files."""
         for path in paths:
             with suppress(ToolError):  # deleted meanwhile: it counts as unread
-                self.ctx.seen[path] = digest(read_bytes(self.ctx.root, path))
+                self.ctx.file_digests[path] = digest(read_bytes(self.ctx.root, path))
 
     async def shell(self, command: str, output: HeadTail | None = None) -> tuple[str, int]:
         """Run the user's own command line without approval. Returns its output and exit code; `output` collects the
@@ -151,8 +151,8 @@ class CallRunner:
             emit(ToolStarted(call, summary))
 
         kit = self._kit
-        ctx = replace(kit.ctx, report=lambda text: emit(ToolProgress(call.id, text)), output=output, started=started)
-        ctx.spent = lambda usage, cost: emit(UsageReported(usage, cost))
+        ctx = replace(kit.ctx, report=lambda text: emit(ToolProgress(call.id, text)), output=output, on_start=started)
+        ctx.on_usage = lambda usage, cost: emit(UsageReported(usage, cost))
         try:
             result, summary = await execute(call, kit.tools, ctx, kit.permissions, self._ask, problem=problem)
         except asyncio.CancelledError:  # the call holds its result so far

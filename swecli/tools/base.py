@@ -90,22 +90,24 @@ class ToolContext:
     """What a tool may use. Created once per session; each call gets a copy with its own callbacks and `output`."""
 
     root: Path  # the workspace, which no tool leaves
-    results: SessionManager | None = None
+    sessions: SessionManager | None = None
     report: Callable[[str], None] = lambda text: None  # shows output of the running call
-    seen: dict[Path, str] = field(default_factory=dict)  # digests of files when last read or written, by resolved path
+    file_digests: dict[Path, str] = field(default_factory=dict)  # of files read or written, by resolved path
     todos: list[dict[str, str]] = field(default_factory=list)
     timeout: float = 120.0  # seconds
     environ: Mapping[str, str] | None = None  # for child processes, which get no keys; None: this process's own
     may_read: Callable[[str], bool] = lambda path: True  # whether a workspace-relative path needs no approval
     page_limit: int = 24_000  # characters that a tool returns at once if the model can ask for more
     output: HeadTail | None = None  # collects what the running call prints
-    started: Callable[[ToolCall, str], None] = lambda call, summary: None  # called when a permitted call begins
+    on_start: Callable[[ToolCall, str], None] = lambda call, summary: None  # called when a permitted call begins
     memory: _Memory | None = None
     changes: _ChangeRecorder | None = None
     jobs: Jobs = field(default_factory=Jobs)
     skills: dict[str, Path] = field(default_factory=dict)  # file by name
     tasks: _Tasks | None = None
-    spent: Callable[[Usage, float | None], None] = lambda usage, cost: None  # called for requests of tasks; US dollars
+    on_usage: Callable[[Usage, float | None], None] = lambda usage, cost: (
+        None
+    )  # called for requests of tasks, with US $
 
 
 @dataclass(frozen=True, slots=True)

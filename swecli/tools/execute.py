@@ -76,7 +76,7 @@ async def execute(
     refusal = await _check_permission(call, tool, plan, ctx, permissions, ask)
     if refusal is not None:
         return _store(call, refusal), summary
-    ctx.started(call, summary)
+    ctx.on_start(call, summary)
     changes = None if tool.kind.is_read_only else ctx.changes
     async with changes.around(tool.kind.name, plan.subject) if changes else nullcontext():
         return _store(call, await _run(call, tool, params, plan, ctx)), summary

@@ -18,7 +18,7 @@ def test_what_was_shown_is_what_is_written(ctx: ToolContext) -> None:
     assert plan.preview.body.endswith(" one\n-two\n+2\n")
     assert _make_change(ctx, plan, "Edited").ok
     assert path.read_bytes() == b"one\r\n2\r\n"
-    assert ctx.seen[path.resolve()] == digest(b"one\r\n2\r\n")
+    assert ctx.file_digests[path.resolve()] == digest(b"one\r\n2\r\n")
 
 
 @pytest.mark.parametrize("now", [b"changed", None])

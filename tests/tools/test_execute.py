@@ -57,7 +57,7 @@ async def test_a_call_that_runs_leaves_everything_in_the_call(ctx: ToolContext) 
     begun: list[str] = []
     call, result, summary = await call_of(
         "run_command",
-        replace(ctx, started=lambda call, line: begun.append(line)),
+        replace(ctx, on_start=lambda call, line: begun.append(line)),
         parameters={"command": "echo hi;:"},
     )
     assert result.ok

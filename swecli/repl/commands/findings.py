@@ -128,7 +128,7 @@ async def _apply(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     agent, approver = ctx.runtime.agent, Approver(ctx.renderer, ctx.asker)
     call, after = build_suggestion_edit(store.get(rest), agent.ctx.root)
     # a copy of the context: the agent has not seen this change, and must read the file again before it edits it
-    result, _ = await execute(call, agent.tools, replace(agent.ctx, seen={}), agent.permissions, approver)
+    result, _ = await execute(call, agent.tools, replace(agent.ctx, file_digests={}), agent.permissions, approver)
     if result.ok:
         store.update([after], "applied", "user")
         _note_gone(ctx, after)

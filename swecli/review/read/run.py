@@ -47,7 +47,9 @@ class Review:
         self._root, window = job.verifier.sources.root, agent.model.profile.window
         limit = min(_MAX_RESULT, window * 4 // 10) if window else _MAX_RESULT
         tools = review_tools(agent.tools, self._describe_progress)
-        ctx = replace(agent.ctx, root=self._root, results=job.sessions, seen={}, todos=[], page_limit=limit * 4 // 5)
+        ctx = replace(
+            agent.ctx, root=self._root, sessions=job.sessions, file_digests={}, todos=[], page_limit=limit * 4 // 5
+        )
         self._requests = ReviewRequests(agent.model, tools.specs(), agent.counter, agent.settings.max_tokens)
         self._calls = CallRunner(Toolkit(tools, agent.permissions, ctx, _deny), job.sessions, limit, agent.counter)
         self._names, self._turns = job.plan.target.files_by_name, TurnRecord(job.sessions, agent.counter)

@@ -93,7 +93,7 @@ def _read_base(ctx: ToolContext, path: Path, *, must_be_seen: bool) -> tuple[Tex
     data = read_bytes(ctx.root, path)
     name = display_path(ctx.root, path)
     base = digest(data)
-    seen = ctx.seen.get(path)
+    seen = ctx.file_digests.get(path)
     if seen is None and must_be_seen:
         raise ToolError(f"{name} exists and was not read yet. Read it first with read_file, then write it.")
     if seen is not None and seen != base:
@@ -133,7 +133,7 @@ def _make_change(ctx: ToolContext, plan: ToolPlan, done: str) -> ToolResult:
     """Write the planned bytes. Raises ToolError if the file changed since the plan."""
     path, base, data, diff = plan.state
     write_atomic(ctx.root, path, data, base)
-    ctx.seen[path] = digest(data)
+    ctx.file_digests[path] = digest(data)
     places = [f"{first}-{last}" if last > first else str(first) for first, last in diff.changed[:20]]
     where = f" Changed lines, as they are numbered now: {', '.join(places)}." if base and places else ""
     text = f"{done} {plan.preview.title} ({diff.counts}).{where}"
@@ -149,7 +149,7 @@ def _plan_edit_file(params: _EditFileParams, ctx: ToolContext) -> ToolPlan:
     path = resolve_path(ctx.root, params.path)
     old, base = _read_base(ctx, path, must_be_seen=False)
     # a failed match quotes the file only if it was read, or may be read without asking
-    hints = path in ctx.seen or ctx.may_read(relative_path(ctx.root, path))
+    hints = path in ctx.file_digests or ctx.may_read(relative_path(ctx.root, path))
     data = old.encode(_apply_edits(old, params.edits, hints=hints))
     if data == old.encode(old.text):
         raise ToolError("The edits leave the file as it is. Nothing was changed.")

@@ -65,7 +65,7 @@ async def _read_file(params: _ReadFileParams, ctx: ToolContext, plan: ToolPlan) 
     if file is None:
         kind = mimetypes.guess_type(path.name)[0] or "binary"
         raise ToolError(f"{shown} is not text ({kind}, {len(data):,} bytes). It cannot be shown here.")
-    ctx.seen[path] = digest(data)
+    ctx.file_digests[path] = digest(data)
     lines = [escape_invalid_bytes(line) for line in split_lines(file.text)]
     if not lines:
         return ToolResult(True, f"{shown} is empty.", Display(title=shown, body="empty"))
@@ -86,7 +86,7 @@ def _plan_result(params: _ReadResultParams, ctx: ToolContext) -> ToolPlan:
 @tool(READ, _ReadResultParams, _plan_result)
 async def _read_result(params: _ReadResultParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     job = ctx.jobs.find(params.call_id)
-    stored = ctx.results.read_result(params.call_id) if ctx.results is not None else None
+    stored = ctx.sessions.read_result(params.call_id) if ctx.sessions is not None else None
     text = f"{job}: {job.state}\n{job.text}".rstrip("\n") if job is not None else stored
     if text is None:
         raise ToolError(f"There is no stored result of a call {one_line(params.call_id, 80)!r} in this session.")

@@ -45,9 +45,9 @@ def _plan_search_session(params: _SearchSessionParams, ctx: ToolContext) -> Tool
 
 @tool(READ, _SearchSessionParams, _plan_search_session)
 async def _search_session(params: _SearchSessionParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-    if ctx.results is None:
+    if ctx.sessions is None:
         raise ToolError("There is no session in this run.")
-    lines = [place.quotation for one in ctx.results.search_earlier(params.query) for place in one.excerpts]
+    lines = [place.quotation for one in ctx.sessions.search_earlier(params.query) for place in one.excerpts]
     text = "\n".join(lines) or "No earlier turn has any of these words."
     return ToolResult(True, text, Display(title="Earlier turns", body=text))
 
