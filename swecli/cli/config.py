@@ -14,7 +14,7 @@ from swecli.config.paths import find_paths
 from swecli.config.settings import load_settings
 from swecli.models.errors import BadInput, SwecliError, UsageError
 from swecli.playbook.action import ActionResult
-from swecli.repl.actions.settings import change_setting, show_settings, write_to
+from swecli.repl.actions.settings import change_setting, show_settings, write_settings
 
 
 def config(parser: Parser) -> None:
@@ -56,7 +56,7 @@ def _edit(args: argparse.Namespace) -> ActionResult:
 
     path, command = _settings_file(args), editor_command(os.environ)
     if not path.exists():
-        write_to(path, render_template())
+        write_settings(path, render_template())
     try:
         done = subprocess.run([*command, str(path)], check=False)
     except OSError as error:

@@ -1,6 +1,6 @@
-"""What can be done with the context of a session, at the prompt and from a shell: one table, one text for both.
+"""Actions on the context of a session, shared by `/context` and `swecli context`.
 
-A line that begins with two spaces explains the one above it.
+A line of a result that begins with two spaces is a detail of the line above.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def show(runtime: Runtime, text: str = "detail") -> ActionResult:
-    """The parts of the next request with their tokens, and the reduction that comes next; "": alike parts as one."""
+    """Show the parts of the next request with their tokens, and the next reduction; with "" group similar parts."""
     found = runtime.context_control.meter()
     parts = list(found.parts) if text else found.grouped()
     if found.residual:
@@ -52,7 +52,7 @@ def _next_reduction(runtime: Runtime) -> tuple[str, ...]:
 
 
 def plan(runtime: Runtime, text: str = "") -> ActionResult:
-    """What the next reduction takes out, and when."""
+    """Show what the next reduction removes, and when."""
     found = runtime.context_control.plan()
     after = f", {format_tokens(found.before)} → {format_tokens(found.after)} tokens" if found.after is not None else ""
     removes = [f"  would remove {', '.join(found.removes)} · /pin keeps a turn"] if found.removes else []
@@ -62,7 +62,7 @@ def plan(runtime: Runtime, text: str = "") -> ActionResult:
 
 
 def why(runtime: Runtime, text: str) -> ActionResult:
-    """Where a text is, and the command that brings it back."""
+    """Show where a text is in the session, and the command that restores it."""
     found = runtime.context_control.why(text)
     lines = []
     for one in found:
@@ -78,7 +78,7 @@ def why(runtime: Runtime, text: str) -> ActionResult:
 
 
 def log(runtime: Runtime, text: str = "") -> ActionResult:
-    """All reductions, newest first."""
+    """List all reductions, newest first."""
     found = runtime.sessions.context.log(runtime.context_control.session)
     fields = ("id", "how", "interaction", "step", "before", "after", "detail", "undone")
     rows = tuple(
@@ -96,14 +96,14 @@ def log(runtime: Runtime, text: str = "") -> ActionResult:
 
 
 def undo(runtime: Runtime, text: str = "") -> ActionResult:
-    """Take the newest reduction back."""
+    """Undo the newest reduction."""
     taken = runtime.context_control.undo()
     line = f"undid {taken.id} ({taken.how}): the next request contains what it removed"
     return ActionResult({"undone": taken.id, "how": taken.how}, (line,))
 
 
 def pin(runtime: Runtime, text: str = "") -> ActionResult:
-    """Keep a turn in every request; "" is the newest."""
+    """Pin a turn ("": the newest), which keeps it in every request."""
     control = runtime.context_control
     number = parse_turn(text) if text else None
     size, pins = control.pin(number), list(control.session.context.pins)
@@ -113,15 +113,15 @@ def pin(runtime: Runtime, text: str = "") -> ActionResult:
 
 
 def unpin(runtime: Runtime, text: str = "") -> ActionResult:
-    """Let a pinned turn leave like any other; "" is the newest pinned one."""
+    """Unpin a turn ("": the newest pinned one)."""
     number = runtime.context_control.unpin(parse_turn(text) if text else None)
     return ActionResult({"unpinned": number}, (f"unpinned T{number}: the next reduction may remove it",))
 
 
 def window(runtime: Runtime, text: str = "") -> ActionResult:
-    """Show the window, change it to `text`, or with `preview` before it show what would change. Raises BadInput."""
+    """Show the window, set it to `text`, or preview the change if `text` begins with "preview". Raises BadInput."""
     now, preview, wanted = runtime.session.window, text.startswith("preview"), text.removeprefix("preview").strip()
-    spec = _window_of(wanted) if wanted else None
+    spec = _parse_window(wanted) if wanted else None
     if spec is not None and not preview:
         runtime.sessions.set_window(spec)
     then = runtime.context_control.preview(spec)
@@ -131,7 +131,7 @@ def window(runtime: Runtime, text: str = "") -> ActionResult:
         changes = [f"{', '.join(then.leaves)} would be left out"] if then.leaves else []
         changes += [f"{', '.join(then.returns)} would come back"] if then.returns else []
         size = f"{format_tokens(then.before)} → {format_tokens(then.after)} tokens"
-        size += _priced(runtime, then.before, then.after)
+        size += _format_cost_change(runtime, then.before, then.after)
         line = f"window {now} → {spec or now}: {'; '.join(changes) or 'no change'}"
         return ActionResult(value, (line, f"  the next request: {size}"))
     pins = [f"T{number}" for number in runtime.session.context.pins if number < then.first]
@@ -147,17 +147,17 @@ def window(runtime: Runtime, text: str = "") -> ActionResult:
 
 
 _CACHED = "everything above was sent before and may be billed as cached"
-_FRESH = "a new epoch begins with this request: only the tools and the system text were sent before"
+_NEW_EPOCH = "a new epoch begins with this request: only the tools and the system text were sent before"
 
 
 def prompt(runtime: Runtime, text: str = "") -> ActionResult:
-    """Exactly what the next request would be, part by part, with `text` as its query."""
+    """Show the exact next request, part by part, with `text` as its query."""
     agent = runtime.agent
     turn, specs = agent.prepare(text), agent.specs()
     lines = [f"--- tools · {agent.counter.count_tools(specs):,} tokens", ", ".join(spec.name for spec in specs)]
     for segment in turn.request.segments:
         if segment.name == "query":
-            lines.append(_FRESH if turn.request.opened else _CACHED)
+            lines.append(_NEW_EPOCH if turn.request.opened else _CACHED)
         lines += [f"--- {segment.name} · {segment.tokens:,} tokens", segment.text.strip()]
     total, how = runtime.context_control.meter(text).total, " (estimated)" if agent.counter.estimated else ""
     lines.append(f"--- {total:,} tokens{how} with the tools, in {len(turn.messages)} messages")
@@ -165,15 +165,15 @@ def prompt(runtime: Runtime, text: str = "") -> ActionResult:
     return ActionResult(value, tuple(lines))
 
 
-def _window_of(text: str) -> WindowSpec:
+def _parse_window(text: str) -> WindowSpec:
     try:
         return WindowSpec.parse(text)
     except ValueError as error:
         raise BadInput(f"{error}.") from error
 
 
-def _priced(runtime: Runtime, before: int, after: int) -> str:
-    # late: reads the price table, which only this asks for
+def _format_cost_change(runtime: Runtime, before: int, after: int) -> str:
+    # late: reads the price table
     from swecli.llm.price_table import cost_of  # noqa: PLC0415
 
     costs = [cost_of(Usage(input=count), runtime.agent.model.profile.price) for count in (before, after)]
@@ -188,7 +188,7 @@ ACTIONS: dict[str, tuple[_Perform, str]] = {
     "log": (log, "all reductions, newest first"),
     "undo": (undo, "undo the newest reduction"),
     "pin": (pin, "keep a turn in every request"),
-    "unpin": (unpin, "let a pinned turn leave like any other"),
+    "unpin": (unpin, "unpin a turn"),
     "window": (window, "show or change how many turns are sent"),
     "prompt": (prompt, "print exactly what the next request would be"),
 }

@@ -1,4 +1,4 @@
-"""What works on this machine: one line a thing, code 1 when something needs attention."""
+"""Check the installation: one line per check, exit code 1 if one fails."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _Environ = Mapping[str, str]
 
 
 def diagnose(found: _Found, environ: _Environ) -> ActionResult:
-    """Look at each thing; `found` is what a run here starts with, or why that cannot be read."""
+    """Run all checks. `found` is the start configuration, or the error if it cannot be read."""
     rows = []
     for what, check in _CHECKS.items():
         try:
@@ -34,13 +34,13 @@ def diagnose(found: _Found, environ: _Environ) -> ActionResult:
     return ActionResult(rows, lines, code=0 if all(row["ok"] for row in rows) else 1)
 
 
-def _read(found: _Found) -> Start:
+def _require_start(found: _Found) -> Start:
     if isinstance(found, SwecliError):
         raise SwecliError("not checked: the settings cannot be read")
     return found
 
 
-def _settings(found: _Found, environ: _Environ) -> str:
+def _check_settings(found: _Found, environ: _Environ) -> str:
     if isinstance(found, SwecliError):
         raise found
     if found.trusted:
@@ -48,8 +48,8 @@ def _settings(found: _Found, environ: _Environ) -> str:
     return "ok; this folder is not trusted: its own settings and instructions are ignored"
 
 
-def _folders(found: _Found, environ: _Environ) -> str:
-    paths = _read(found).paths
+def _check_folders(found: _Found, environ: _Environ) -> str:
+    paths = _require_start(found).paths
     try:
         paths.ensure()
     except OSError as error:
@@ -60,8 +60,8 @@ def _folders(found: _Found, environ: _Environ) -> str:
     return ", ".join(str(path) for path in places)
 
 
-def _database(found: _Found, environ: _Environ) -> str:
-    location = _read(found).database
+def _check_database(found: _Found, environ: _Environ) -> str:
+    location = _require_start(found).database
     path = locate(location)
     if path and not path.exists():
         return f"{path}: none yet, the first message creates it"
@@ -72,14 +72,14 @@ def _database(found: _Found, environ: _Environ) -> str:
     return f"{path or location}: ok"
 
 
-def _model(found: _Found, environ: _Environ) -> str:
-    settings = _read(found).settings
+def _check_model(found: _Found, environ: _Environ) -> str:
+    settings = _require_start(found).settings
     choice = choose_model(settings, environ)
     make_model(choice.name, settings, environ)  # raises what it lacks
     return f"{choice.name}: {choice.why}"
 
 
-def _search(found: _Found, environ: _Environ) -> str:
+def _check_search(found: _Found, environ: _Environ) -> str:
     if program := find_ripgrep(environ, Path.cwd()):
         return f"ripgrep at {program}"
     raise SwecliError("ripgrep is not installed: files are neither listed nor searched.", "Run scripts/setup again.")
@@ -87,14 +87,14 @@ def _search(found: _Found, environ: _Environ) -> str:
 
 _CHECKS: dict[str, Callable[[_Found, _Environ], str]] = {
     "swecli": lambda found, environ: f"{__version__}, Python {platform.python_version()}, {platform.system()}",
-    "settings": _settings,
-    "folders": _folders,
-    "database": _database,
-    "model": _model,
+    "settings": _check_settings,
+    "folders": _check_folders,
+    "database": _check_database,
+    "model": _check_model,
     "tokens": lambda found, environ: (
         f"tables in {folder}" if (folder := tokenizer_folder()) else "estimated: the tables are not installed"
     ),
-    "search": _search,
+    "search": _check_search,
     "git": lambda found, environ: (
         find_program("git", environ, Path.cwd()) or "not installed: files are listed by walking the tree"
     ),

@@ -1,4 +1,4 @@
-"""The settings, shown with where each comes from, and changed one at a time in the user's file."""
+"""Show the settings with their origins, and change one in the user's file."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from swecli.playbook.action import ActionResult
 
 
 def show_settings(settings: Settings, name: str = "", *, origin: bool = False) -> ActionResult:
-    """One setting or all of them, with the layer each comes from where `origin` asks for it. Raises ConfigError."""
+    """Show one setting or all of them; with `origin` also the layer of each. Raises ConfigError."""
     if name and name not in SETTINGS:
         raise unknown_setting(name)
     values = {one: getattr(settings, one) for one in ([name] if name else SETTINGS)}
     origins = {one: settings.origins.get(one, "default") for one in values}
-    plain = {one: {"value": _plain(value), "origin": origins[one]} for one, value in values.items()}
+    plain = {one: {"value": _to_json(value), "origin": origins[one]} for one, value in values.items()}
     if name and not origin:
         value = values[name]
-        return ActionResult(plain, (value if isinstance(value, str) else _shown(value),))
-    rows = tuple((one, *([origins[one]] if origin else []), _shown(value)) for one, value in values.items())
+        return ActionResult(plain, (value if isinstance(value, str) else _format_value(value),))
+    rows = tuple((one, *([origins[one]] if origin else []), _format_value(value)) for one, value in values.items())
     return ActionResult(plain, head=("setting", "from", "value") if origin else ("setting", "value"), rows=rows)
 
 
 def change_setting(path: Path, name: str, words: Sequence[str]) -> ActionResult:
-    """Set it in this file to what the words mean; without words, set it there no longer. Raises ConfigError."""
+    """Set a setting in this file to the value of the words, or unset it without words. Raises ConfigError."""
     if name not in SETTINGS:
         raise unknown_setting(name)
-    read_toml(path)  # raises what is wrong with it
+    read_toml(path)  # raises if it is invalid
     text = path.read_bytes().decode("utf-8-sig") if path.exists() else ""
-    done = f"= {_shown(value)}" if (value := _parsed(name, words)) is not None else "is no longer set"
-    write_to(path, unset_value(text, name) if value is None else set_value(text, name, value))
+    done = f"= {_format_value(value)}" if (value := _parse(name, words)) is not None else "is no longer set"
+    write_settings(path, unset_value(text, name) if value is None else set_value(text, name, value))
     return ActionResult({"path": str(path), "name": name}, (f"{name} {done} in {path}",))
 
 
-def write_to(path: Path, text: str) -> None:
-    """Put the text in the settings file's place. Raises ConfigError."""
+def write_settings(path: Path, text: str) -> None:
+    """Write the settings file. Raises ConfigError."""
     try:
         write_file(path, text)
     except OSError as error:
@@ -49,10 +49,10 @@ def write_to(path: Path, text: str) -> None:
         ) from error
 
 
-def _parsed(name: str, words: Sequence[str]) -> Any:
+def _parse(name: str, words: Sequence[str]) -> Any:
     value = parse_words(name, list(words)) if words else None
     if value and name in ("allow", "ask", "deny"):
-        # late: the other settings do not need the tools
+        # late: only these settings need the tools
         from swecli.tools.permissions import PermissionRule  # noqa: PLC0415
 
         for rule in value:
@@ -60,11 +60,11 @@ def _parsed(name: str, words: Sequence[str]) -> Any:
     return value
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return "" if value is None else format_toml(value)
 
 
-def _plain(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     if isinstance(value, WindowSpec):
         return str(value)
     return [str(one) for one in value] if isinstance(value, tuple) else value
