@@ -38,7 +38,6 @@ def _perform(args: argparse.Namespace) -> ActionResult:
 
 def _check(args: argparse.Namespace) -> ActionResult:
     # late: --help and usage errors need no database
-    from swecli.review.judge.verify import check_findings  # noqa: PLC0415
     from swecli.review.read.job import prepare_check  # noqa: PLC0415
 
     with open_runtime(args) as runtime:
@@ -47,7 +46,7 @@ def _check(args: argparse.Namespace) -> ActionResult:
         sys.stderr.write(f"{price}\n")
         if not args.yes or not claims:
             return ActionResult([], ("Nothing was checked: add --yes." if claims else "There is nothing to check.",))
-        event, taken = asyncio.run(check_findings(verifier, runtime.sessions, claims))
+        event, taken = asyncio.run(verifier.check(runtime.sessions, claims))
     lines = [*taken.problems, *(f"{f.id} {f.place}: {f.status}" for f in event.findings)]
     return ActionResult([f.to_json() for f in event.findings], tuple(map(one_line, lines)))
 

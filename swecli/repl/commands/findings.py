@@ -16,7 +16,6 @@ from swecli.repl.input.keys import editor_command
 from swecli.repl.input.question import Option
 from swecli.repl.render.event_lines import render_finding
 from swecli.review.judge.ledger import build_repair_prompt, build_suggestion_edit, format_change, recheck
-from swecli.review.judge.verify import check_findings
 from swecli.review.publish.view import filter_findings, view
 from swecli.review.read.job import prepare_check
 from swecli.store.reviews import ReviewStore
@@ -141,7 +140,7 @@ async def _check(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     if not claims or await ctx.pick(question, [("yes", "yes"), ("no", "no")]) != "yes":
         ctx.screen.note("nothing was checked" if claims else "there is nothing to check")
         return
-    event, result = await check_findings(verifier, ctx.runtime.sessions, claims)
+    event, result = await verifier.check(ctx.runtime.sessions, claims)
     for line in result.problems:
         ctx.screen.warn(line)
     ctx.renderer.show(event)

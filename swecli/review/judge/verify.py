@@ -63,6 +63,25 @@ class Verifier:
     max_tokens: int | None = None
     tokens: int = 10_000_000  # of a check by hand, whose price was confirmed
 
+    async def check(
+        self, sessions: SessionManager, findings: Iterable[Finding], reported: Collection[str] = ()
+    ) -> tuple[FindingsJudged, Verification]:
+        """Verify findings and store the verdicts. `reported` are the ids of those that the running review reported."""
+        claims = select_claims(findings, reported)
+        done = await self.verify(claims)
+        judged = [
+            apply_judgement(f, done.judgements[f.id], again=f.id in reported) for f in claims if f.id in done.judgements
+        ]
+        self.store.update(judged, "check", self.model.name)
+        for ref, known in done.duplicates.items():
+            self.store.merge(ref, known)
+        session = sessions.current_session
+        if session is not None and session.interactions and done.requests:
+            figures = (done.requests, done.usage, done.cost, 0)
+            sessions.record_request(RequestRecord(self.model.name, "verify", session.interactions, *figures))
+        count = {word: sum(f.verdict == word for f in judged) for word in ("confirmed", "refuted", "cannot_tell")}
+        return FindingsJudged(count["confirmed"], count["refuted"], count["cannot_tell"], tuple(judged)), done
+
     async def verify(self, claims: Sequence[Finding]) -> Verification:
         """Judge claims in their order, by rule where possible, otherwise by requests. Never raises SwecliError."""
         out = Verification(self._judge_by_rule(claims))
@@ -192,26 +211,6 @@ def select_claims(findings: Iterable[Finding], reported: Collection[str] = ()) -
     known = {f.id: f for f in findings if (f.anchor or f.block) and f.state not in ("dismissed", "refuted")}
     listed = (f for f in known.values() if f.state != "fixed" or f.id in reported)
     return sorted(listed, key=lambda f: (f.id not in reported, worst_first(f)[1]))
-
-
-async def check_findings(
-    verifier: Verifier, sessions: SessionManager, findings: Iterable[Finding], reported: Collection[str] = ()
-) -> tuple[FindingsJudged, Verification]:
-    """Verify findings and store the verdicts. `reported` are the ids of those that the running review reported."""
-    claims, name = select_claims(findings, reported), verifier.model.name
-    done = await verifier.verify(claims)
-    judged = [
-        apply_judgement(f, done.judgements[f.id], again=f.id in reported) for f in claims if f.id in done.judgements
-    ]
-    verifier.store.update(judged, "check", name)
-    for ref, known in done.duplicates.items():
-        verifier.store.merge(ref, known)
-    session = sessions.current_session
-    if session is not None and session.interactions and done.requests:
-        figures = (done.requests, done.usage, done.cost, 0)
-        sessions.record_request(RequestRecord(name, "verify", session.interactions, *figures))
-    count = {word: sum(f.verdict == word for f in judged) for word in ("confirmed", "refuted", "cannot_tell")}
-    return FindingsJudged(count["confirmed"], count["refuted"], count["cannot_tell"], tuple(judged)), done
 
 
 def _make_batches(claims: Sequence[Finding]) -> list[list[Finding]]:

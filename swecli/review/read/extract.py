@@ -1,18 +1,27 @@
-"""Extract findings from a model's reply: tool calls, JSON in prose, records, tables and bullets, whole or truncated."""
+"""The tool by which a reviewer reports, and the extraction of findings from its replies: tool calls, JSON in prose,
+records, tables and bullets, whole or truncated."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
+from pydantic import Field
+
 from swecli.llm.lenient_json import Found, find_json_values
-from swecli.models.finding import SEVERITIES, SMELLS, Finding
+from swecli.models.finding import SEVERITIES, SMELLS, Finding, pluralize
 from swecli.models.finding_rows import find_rows, parse_finding
-from swecli.models.message import ModelReply, ToolCall
+from swecli.models.message import Display, ModelReply, ToolCall, ToolResult
+from swecli.tools.base import READ, Params, Tool, ToolContext, ToolPlan
+from swecli.tools.execute import ToolRegistry
 
 REPORT_TOOL = "report_findings"
+_ITEM: dict[str, Any] = json.loads(Path(__file__).with_name(f"{REPORT_TOOL}.json").read_text(encoding="utf-8"))
+_EXCLUDED = frozenset({"todo", "search_session", "skill", "task"})  # they are about the session, not the code
 MAX_FINDINGS = 5_000  # of one reply
 _LISTS = ("findings", "issues", "code_smells", "codeSmells", "results")
 _MIN_QUOTATION = 40  # characters of a JSON value that is ignored if the code contains it
@@ -26,6 +35,31 @@ _BAR = re.compile(r"(?<!\\)\|(?=(?:[^`]*`[^`]*`)*[^`]*$)")  # between cells: nei
 _WORDS = {"message", "description", "issue", "title", "problem", "text", "summary", "type", "code_smell_type", "smell"}
 _TYPES = re.compile(r"\b(?:" + "|".join(SMELLS) + r"|[A-Z]{3,}(?:_[A-Z]+)+)\b")
 _SEVERITY = re.compile(r"\b(?:" + "|".join(SEVERITIES) + r")\b", re.IGNORECASE)
+
+
+class _ReportParams(Params):
+    """Parameters of report_findings; entries are not validated here, so that a bad one does not reject the others."""
+
+    part: Any = Field(None, description="The number of the part this is about.", json_schema_extra={"type": "integer"})
+    done: Any = Field(None, description="Whether the part is read to its end.", json_schema_extra={"type": "boolean"})
+    findings: Any = Field(description="The findings.", json_schema_extra={"type": "array", "items": _ITEM})
+
+
+def review_tools(tools: ToolRegistry, answer: Callable[[], str]) -> ToolRegistry:
+    """Return the read-only tools and the one that reports. Findings are extracted and stored before that one runs;
+    `answer` returns its result."""
+
+    def plan(params: _ReportParams, ctx: ToolContext) -> ToolPlan:
+        count = len(params.findings) if isinstance(params.findings, list) else 1
+        return ToolPlan(f"Report {pluralize(count, 'finding')}")
+
+    async def run(params: _ReportParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
+        text = answer()
+        return ToolResult(True, text, Display(title="Findings", body=text))
+
+    text = Path(__file__).with_name(f"{REPORT_TOOL}.md").read_text(encoding="utf-8").strip()
+    kept = [tool for tool in tools if tool.kind.is_read_only and tool.name not in _EXCLUDED]
+    return ToolRegistry([*kept, Tool(REPORT_TOOL, text, _ReportParams, READ, run, plan)])
 
 
 @dataclass(slots=True)

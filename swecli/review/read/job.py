@@ -16,7 +16,7 @@ from swecli.models.review_events import FindingsJudged, ReviewPlanned
 from swecli.review.judge.grounding import move
 from swecli.review.judge.ledger import recheck, recheck_all
 from swecli.review.judge.sources import Sources, project_sources
-from swecli.review.judge.verify import MIN_TOKENS, TOKEN_SHARE, Verification, Verifier, check_findings, select_claims
+from swecli.review.judge.verify import MIN_TOKENS, TOKEN_SHARE, Verification, Verifier, select_claims
 from swecli.review.read.prompt import Rule, build_system_prompt, load_rules
 from swecli.review.target.plan import Plan, build_plan, estimate_review
 from swecli.review.target.targets import resolve_target
@@ -149,7 +149,7 @@ async def verify_review(job: ReviewJob, review: str, used: int) -> tuple[Finding
     claims += [known for f in found if f.same_as and not (known := store.get(f.same_as)).verdict]
     tokens, sources = max(MIN_TOKENS, int(used * TOKEN_SHARE)), Sources(job.verifier.sources.root)  # not cached
     verifier = replace(job.verifier, tokens=tokens, sources=sources)
-    return await check_findings(verifier, job.sessions, claims, {f.id for f in found})
+    return await verifier.check(job.sessions, claims, {f.id for f in found})
 
 
 def prepare_check(agent: Agent, store: ReviewStore, refs: Sequence[str] = ()) -> tuple[Verifier, list[Finding], str]:

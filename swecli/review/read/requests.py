@@ -1,15 +1,10 @@
-"""The tools and requests of a review, and its progress through the parts."""
+"""The requests of a review, and its progress through the parts."""
 
 from __future__ import annotations
 
-import json
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
-
-from pydantic import Field
 
 from swecli.agent.turn import TurnState
 from swecli.context.budget import ModelLimits, RequestLimits, measure
@@ -19,16 +14,13 @@ from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.models.errors import ContextOverflow
 from swecli.models.events import ContextMeasured, ContextReduced, Event
-from swecli.models.finding import Finding, ReviewEnd, pluralize
-from swecli.models.message import ApiMessage, Display, ModelReply, ModelRequest, ToolResult, ToolSpec
+from swecli.models.finding import Finding, ReviewEnd
+from swecli.models.message import ApiMessage, ModelReply, ModelRequest, ToolSpec
 from swecli.review.judge.grounding import normalize_code
 from swecli.review.read.extract import REPORT_TOOL, Extraction
 from swecli.review.read.prompt import build_part_message
 from swecli.review.target.plan import Part, Plan
-from swecli.tools.base import READ, Params, Tool, ToolContext, ToolPlan
-from swecli.tools.execute import ToolRegistry
 
-_ITEM: dict[str, Any] = json.loads(Path(__file__).with_name(f"{REPORT_TOOL}.json").read_text(encoding="utf-8"))
 _FREE_STEPS = 4  # loops of one part after which only the report tool is offered
 _MAX_STEPS = 6  # loops of one part after which the next part is started, if there is one
 _MAX_UNREADABLE = 2  # parts in a row without a readable report that end a review
@@ -39,32 +31,6 @@ _REPAIR = (
     "No report of this part could be read. Call report_findings(part={number}, done=true, findings=[...]) now, with "
     "every finding you have named; if there is none, with an empty list."
 )
-_EXCLUDED = frozenset({"todo", "search_session", "skill", "task"})  # they are about the session, not the code
-
-
-class _ReportParams(Params):
-    """Parameters of report_findings; entries are not validated here, so that a bad one does not reject the others."""
-
-    part: Any = Field(None, description="The number of the part this is about.", json_schema_extra={"type": "integer"})
-    done: Any = Field(None, description="Whether the part is read to its end.", json_schema_extra={"type": "boolean"})
-    findings: Any = Field(description="The findings.", json_schema_extra={"type": "array", "items": _ITEM})
-
-
-def review_tools(tools: ToolRegistry, answer: Callable[[], str]) -> ToolRegistry:
-    """Return the read-only tools and the one that reports. Findings are extracted and stored before that one runs;
-    `answer` returns its result."""
-
-    def plan(params: _ReportParams, ctx: ToolContext) -> ToolPlan:
-        count = len(params.findings) if isinstance(params.findings, list) else 1
-        return ToolPlan(f"Report {pluralize(count, 'finding')}")
-
-    async def run(params: _ReportParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-        text = answer()
-        return ToolResult(True, text, Display(title="Findings", body=text))
-
-    text = Path(__file__).with_name(f"{REPORT_TOOL}.md").read_text(encoding="utf-8").strip()
-    kept = [tool for tool in tools if tool.kind.is_read_only and tool.name not in _EXCLUDED]
-    return ToolRegistry([*kept, Tool(REPORT_TOOL, text, _ReportParams, READ, run, plan)])
 
 
 class ReviewRequests:

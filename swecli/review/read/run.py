@@ -24,9 +24,9 @@ from swecli.models.review_events import (
 )
 from swecli.review.judge.grounding import ground, identify_all, normalize_code
 from swecli.review.judge.sources import Sources
-from swecli.review.read.extract import REPORT_TOOL, extract
+from swecli.review.read.extract import REPORT_TOOL, extract, review_tools
 from swecli.review.read.job import ReviewJob, planned_event, verify_review
-from swecli.review.read.requests import Progress, ReviewRequests, review_tools
+from swecli.review.read.requests import Progress, ReviewRequests
 from swecli.review.target.plan import Part, measure_coverage
 
 _MAX_OVERFLOWS = 3

@@ -33,7 +33,6 @@ _READ_TOKENS = 2_500  # a file that the reviewer reads beside a part
 _MAX_LOOPS_OF_PART = 3
 _VERIFY_SHARE = 2 / 3  # of the reviewer's tokens, at most
 _MIN_PAST = 5  # reviews needed to estimate from them
-_TRIM = 0.1  # share of the measured ratios that is ignored at each end
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +187,8 @@ def _sort_by_risk(hunks: Sequence[_Hunk]) -> list[_Hunk]:
 def estimate_review(
     plan: Plan, max_loops: int, price: Price, past: Sequence[Mapping[str, float]], *, verify: bool
 ) -> Estimate:
-    """Return the expected ranges of loops, requests, tokens and cost. They come from the ratios of earlier reviews
-    (`past`), trimmed at both ends; without enough of them from one to three loops a part."""
+    """Return the expected ranges of loops, requests, tokens and cost, from the lowest and highest ratios of earlier
+    reviews (`past`); without enough of them from one to three loops a part."""
     parts, needed = plan.parts[:max_loops], len(plan.parts) * 2
     shown = sum(part.tokens for part in parts)
     loops = (len(parts), min(max_loops, len(plan.parts) * _MAX_LOOPS_OF_PART))
@@ -199,13 +198,13 @@ def estimate_review(
     tokens, basis = (shown + len(parts) * (_BASE_TOKENS + _REPLY_TOKENS), most), "constants"
     if len(past) >= _MIN_PAST and parts:
         basis = f"the last {len(past)} reviews"
-        low, high = _trimmed_range([row["loops"] / row["parts"] for row in past])
-        needed = -int(-high * len(plan.parts) // 1)
-        loops = (max(1, int(low * len(parts))), min(max_loops, needed))
+        ratios = [row["loops"] / row["parts"] for row in past]
+        needed = -int(-max(ratios) * len(plan.parts) // 1)
+        loops = (max(1, int(min(ratios) * len(parts))), min(max_loops, needed))
         # the base of each part does not grow with the part
-        low, high = _trimmed_range([row["tokens"] / (row["shown"] + row["parts"] * _BASE_TOKENS) for row in past])
+        ratios = [row["tokens"] / (row["shown"] + row["parts"] * _BASE_TOKENS) for row in past]
         size = shown + len(parts) * _BASE_TOKENS
-        tokens = (int(low * size), int(high * size) + 1)
+        tokens = (int(min(ratios) * size), int(max(ratios) * size) + 1)
     checks = -(-loops[1] // 2) if verify else 0
     replies = (loops[0] * _REPLY_TOKENS, (loops[1] + checks) * _REPLY_TOKENS)
     costs = [
@@ -214,11 +213,6 @@ def estimate_review(
     ]
     cost = (costs[0], costs[1]) if costs[0] is not None and costs[1] is not None else None
     return Estimate(loops, (loops[0], loops[1] + checks), tokens, cost, needed, basis)
-
-
-def _trimmed_range(ratios: Sequence[float]) -> tuple[float, float]:
-    ordered, cut = sorted(ratios), int(len(ratios) * _TRIM)
-    return ordered[cut], ordered[-1 - cut]
 
 
 def measure_coverage(

@@ -14,7 +14,7 @@ from swecli.models.errors import ProviderError
 from swecli.models.finding import Finding, Judgement, ReviewRecord
 from swecli.review.judge.grounding import ground
 from swecli.review.judge.sources import Sources
-from swecli.review.judge.verify import Verification, Verifier, apply_judgement, check_findings, parse_judgement
+from swecli.review.judge.verify import Verification, Verifier, apply_judgement, parse_judgement
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
@@ -148,7 +148,7 @@ async def test_a_claim_that_may_be_a_known_one_is_settled_by_its_own_request(sto
     ask = ("judge_findings", {"judgements": [{"id": "F-2", "verdict": "confirmed", "same_as": "F-1"}]})
     model = ScriptedModel([calls(ask)])
     verifier = Verifier(model, store, Sources(Path.cwd()), TokenCounter(model.profile.encoding))
-    await check_findings(verifier, SessionManager(store.database), [claim], {"F-2"})
+    await verifier.check(SessionManager(store.database), [claim], {"F-2"})
     assert "F-2 may be F-1, which is known: DIVISION_BY_ZERO at a.py:5: an empty" in str(model.requests[0].messages)
     assert (store.get("F-2").state, store.get("F-2").reason) == ("refuted", "it is F-1, in other words")
     assert [(f.id, f.state) for f in store.findings_of("R-2")] == [("F-1", "dismissed")]
@@ -160,7 +160,7 @@ async def test_a_fixed_one_that_is_reported_again_and_confirmed_has_regressed(st
     store.update([replace(known, state="fixed")])
     model = ScriptedModel([calls(verdict(("F-1", "confirmed", LINE), path="a.py"))])
     verifier = Verifier(model, store, Sources(Path.cwd()), TokenCounter(model.profile.encoding))
-    await check_findings(verifier, SessionManager(store.database), [store.get("F-1")], {"F-1"})
+    await verifier.check(SessionManager(store.database), [store.get("F-1")], {"F-1"})
     assert store.get("F-1").state == "regressed"
 
 
@@ -186,6 +186,6 @@ async def test_what_is_gone_is_checked_behind_what_was_reported(store: ReviewSto
     gone, claim = note(store, replace(CLAIM, severity="critical"), replace(CLAIM, path="b.py", severity="low"))
     model = ScriptedModel([calls(verdict()) for _ in range(2)])
     verifier = Verifier(model, store, Sources(Path.cwd()), TokenCounter(model.profile.encoding))
-    await check_findings(verifier, SessionManager(store.database), [replace(gone, state="gone"), claim], {claim.id})
+    await verifier.check(SessionManager(store.database), [replace(gone, state="gone"), claim], {claim.id})
     places = [str(request.messages[1]["content"]).split(" at ")[1].split(":")[0] for request in model.requests]
     assert places == ["b.py", "a.py"]
