@@ -1,5 +1,5 @@
 """The tool by which a reviewer reports, and the extraction of findings from its replies: tool calls, JSON in prose,
-records, tables and bullets, whole or truncated."""
+records, XML, tables and bullets, whole or truncated."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,12 @@ _MIN_QUOTATION = 40  # characters of a JSON value that is ignored if the code co
 _LOOKS_LIKE = re.compile(r"codeSmellType|code_smell_type|\"(?:path|file)\"\s*:", re.IGNORECASE)
 _FIELD = re.compile(r"^\s*(?P<item>-\s+)?[\"'`*]*(?P<key>[A-Za-z<][\w< -]{1,24})[\"'`*]*\s*:[*]*\s+(?P<value>\S.*)$")
 _PLACE = re.compile(
-    r"[`*\[(]*(?P<path>[\w./@+-]+\.\w+|[\w./@+-]*/[\w.@+-]+)(?:[:#]|[`*]*,? lines? |[`*]* (?=L))L?(?P<line>\d{1,9})"
+    r"[`*\[(]*(?P<path>[\w./@+-]+\.\w+|[\w./@+-]*/[\w.@+-]+)(?:[:#]|[`*]*,? \(?lines? |[`*]* (?=L))L?(?P<line>\d{1,9})"
     r"(?:\s*[-–]\s*L?(?P<end>\d{1,9}))?"
 )
+_LINK = re.compile(r"(?<![\w)\]])\[([^\]\n]+)\]\((?=[^()\s]*[/.#])[^()\s]+\)")
+_LEAF = re.compile(r"<(?P<key>\w+)>\s*(?P<value>[^<]+?)\s*</(?P=key)>")
+_ELEMENT = re.compile(r"<\w+(?P<attributes>(?:\s+\w+=\"[^\"<]*\")+)\s*/?>(?P<text>[^<]*)")
 _BAR = re.compile(r"(?<!\\)\|(?=(?:[^`]*`[^`]*`)*[^`]*$)")  # between cells: neither escaped nor within code
 _WORDS = {"message", "description", "issue", "title", "problem", "text", "summary", "type", "code_smell_type", "smell"}
 _TYPES = re.compile(r"\b(?:" + "|".join(SMELLS) + r"|[A-Z]{3,}(?:_[A-Z]+)+)\b")
@@ -75,21 +79,22 @@ class Extraction:
 def extract(reply: ModelReply, loop: int = 0, paths: Collection[str] = (), shown: str = "") -> Extraction:
     """Return the findings in the text and the calls of a reply; never raises. Findings in prose count only if their
     path is one of `paths`. JSON that `shown`, the normalized code that the model was shown, contains is a quotation."""
-    out, text = Extraction(), reply.text
+    out, text = Extraction(), _LINK.sub(r"\1", reply.text)  # a link's brackets would be read as a list
     for call in reply.calls:
         if call.name == REPORT_TOOL:
             _read_call(call, loop, reply, out)
     values = [v for v in find_json_values(text) if not _is_quotation(text[v.start : v.end], shown)]
+    rest, end = "", 0  # the text without the values that held findings; brackets in prose look like values too
     for value in values:
         before = len(out.findings)
         _read_rows(value.value, loop, "cut" if value.cut else "json", out)
         if not value.repaired and isinstance(value.value, dict):
             _read_report(value.value, len(out.findings) - before, out)
         _record_loss(value, len(out.findings) - before, out)
-    for value in reversed(values):
-        text = f"{text[: value.start]}\n{text[value.end :]}"
+        if len(out.findings) > before:
+            rest, end = f"{rest}{text[end : value.start]}\n", value.end
     known = {(finding.path, finding.line) for finding in out.findings}
-    in_words = _read_words(text, loop, paths)
+    in_words = _read_words(rest + text[end:], loop, paths)
     if not values and not in_words and _LOOKS_LIKE.search(text):
         out.lost.append("a block that looks like findings could not be read at all")
     out.findings += [found for found in in_words if found.key[:2] not in known]
@@ -146,7 +151,7 @@ def _is_quotation(text: str, shown: str) -> bool:
     return len(stripped) >= _MIN_QUOTATION and stripped in shown
 
 
-# Findings in words: records, tables, bullets
+# Findings in words: records, elements, tables, bullets
 
 
 def _read_words(text: str, loop: int, paths: Collection[str]) -> list[Finding]:
@@ -154,17 +159,18 @@ def _read_words(text: str, loop: int, paths: Collection[str]) -> list[Finding]:
         found = (parse_finding(row, loop, [], "text") for row in rows)
         return [finding for finding in found if finding is not None and finding.path in paths]
 
-    whole = [*read(_parse_records(text)), *read(_parse_tables(text))]
+    whole = [*read(_parse_records(text)), *read(_parse_tables(text)), *read(_parse_elements(text))]
     known = {finding.key[:2] for finding in whole}
     return [*whole, *(finding for finding in read(_parse_bullets(text)) if finding.key[:2] not in known)]
 
 
 def _parse_records(text: str) -> Iterator[dict[str, Any]]:
-    """Yield records of `key: value` lines, as in YAML. A dash or a repeated key starts the next record. A record with a
-    path but without a message holds the fields that the following ones share."""
+    """Yield records of `key: value` lines, as in YAML, or of XML elements. A dash or a repeated key starts the next
+    record. A record with a path but without a message holds the fields that the following ones share."""
     row: dict[str, Any] = {}
     common: dict[str, Any] = {}
     key, folded = "", -1  # the last key, and its column if its value is the block of lines below
+    text = _LEAF.sub(lambda leaf: f"\n{leaf['key']}: {' '.join(unescape(leaf['value']).split())}\n", text)
     for line in [*text.split("\n"), "- end: x"]:
         if folded >= 0 and not line[: folded + 1].strip():
             row[key] = f"{row[key]}\n{line[folded + 2 :]}".lstrip("\n")
@@ -183,6 +189,13 @@ def _parse_records(text: str) -> Iterator[dict[str, Any]]:
         row[key] = match["value"].strip().strip("\"'`")
         if row[key][0:1] in ("|", ">") and len(row[key]) < 3:
             row[key], folded = "", match.start("key")
+
+
+def _parse_elements(text: str) -> Iterator[dict[str, Any]]:
+    """Yield the attributes of XML elements, with their text as the message."""
+    for element in _ELEMENT.finditer(text):
+        attributes = {key: unescape(value) for key, value in re.findall(r'(\w+)="([^"]*)"', element["attributes"])}
+        yield {"message": unescape(element["text"]).strip(), **attributes}
 
 
 def _parse_tables(text: str) -> Iterator[dict[str, Any]]:

@@ -215,3 +215,25 @@ def test_a_call_that_was_written_as_text_is_a_report() -> None:
     call = {"name": "report_findings", "arguments": {"part": 1, "done": True, "findings": [row()]}}
     found = extract(ModelReply(f"<tool_call>{json.dumps(call)}</tool_call>"))
     assert (len(found.findings), found.reports) == (1, [(1, True)])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<finding>\n<path>a.py</path>\n<line>3</line><type>LEAK</type>\n<message>a &lt; b</message>\n</finding>",
+        '<finding path="a.py" line="3" type="LEAK">a &lt; b</finding>',
+        "| place | type | problem |\n|---|---|---|\n| [a.py#L3](https://x.org/a.py#L3) | LEAK | a < b |",
+        "| file | line | type | problem |\n|---|---|---|---|\n| [`a.py`](src/a.py) | 3-5 | LEAK | a < b |",
+        "1. `a.py` (line 3) HEAP_LEAK: a < b",
+    ],
+)
+def test_xml_and_links_are_read(text: str) -> None:
+    [found] = extract(ModelReply(text), paths={"a.py"}).findings
+    assert (found.path, found.line, found.code_smell_type[-4:]) == ("a.py", 3, "LEAK")
+    assert found.message.endswith("a < b")
+
+
+def test_brackets_in_prose_are_neither_a_link_nor_a_value() -> None:
+    text = "`handlers[name](event.type)` or {user} or items[0] may be undefined"
+    [found] = extract(ModelReply(f"- a.py:3 {text}"), paths={"a.py"}).findings
+    assert text in f"`{found.message}"
