@@ -179,6 +179,7 @@ def test_uncommitted_changes_are_shown_to_the_model(run: Run) -> None:
 def test_a_pull_request_is_reviewed_and_posted_after_a_dry_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     model = script("../s.json", CALL, END, YES)
     with FakeGitHub({"shop/prices.py": "@@ -1,3 +1,3 @@\n one\n two\n+TAX = 0.19\n"}) as hub:
+        hub.follow(Path.cwd())
         for name, value in hub.environ().items():
             monkeypatch.setenv(name, value)
         dry = run("review", "--pr", "7", "--post", "-m", model)

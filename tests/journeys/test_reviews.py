@@ -256,7 +256,7 @@ def test_ctrl_c_at_the_prompt_ends_it_with_what_it_has_and_it_goes_on(project: P
             terminal.wait("loop 2 of 20")
             assert script.reached.wait(30)
             terminal.child.send("\x03")
-            terminal.wait("interrupted: what was found so far is kept")
+            terminal.wait("interrupted: findings so far are kept")
             terminal.settle()
             terminal.line("/findings")
             terminal.wait(r"part_02\.py:2")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -81,6 +82,11 @@ class FakeGitHub:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._server.shutdown()
         self._server.server_close()
+
+    def follow(self, folder: Path) -> None:
+        """Let the pull request's newest commit be the one that is checked out there."""
+        command = ["git", "rev-parse", "HEAD"]
+        self.head = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
 
     def environ(self, token: str | None = None) -> dict[str, str]:
         return {

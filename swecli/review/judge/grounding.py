@@ -23,7 +23,8 @@ _MIN_QUOTE = 6  # characters of a quote that can place a finding
 # cause → state before → state after; other states stay. Only the user moves a dismissed finding.
 _MOVES: Mapping[str, Mapping[str, FindingState]] = {
     "there": {"gone": "open"},
-    "reported again": {"gone": "open", "fixed": "regressed"},  # only if confirmed, or if nothing is verified
+    # only if confirmed, if nothing is verified, or if it is not refuted once more
+    "reported again": {"gone": "open", "fixed": "regressed", "refuted": "open"},
     "refuted": {"open": "refuted"},
     "vanished": {"open": "gone", "regressed": "gone"},
     "fixed": {"open": "fixed", "gone": "fixed", "regressed": "fixed"},

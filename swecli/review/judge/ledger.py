@@ -55,7 +55,7 @@ def recheck_finding(finding: Finding, sources: Sources) -> Finding:
     if source.hash == finding.file_hash and not source.missing:
         return finding
     if not (finding.anchor or finding.block):
-        return ground([finding], sources)[0] if source.hash else finding
+        return replace(ground([finding], sources)[0], fingerprint=finding.fingerprint) if source.hash else finding
     if source.missing:
         return _recheck_missing_file(finding, sources)
     if source.problem:

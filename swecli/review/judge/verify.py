@@ -202,14 +202,15 @@ def apply_judgement(finding: Finding, judgement: Judgement, *, again: bool = Fal
         return replace(back, line=judgement.line) if judgement.path == finding.path and judgement.line else back
     if verdict == "refuted":
         return move(found, "refuted", judgement.why)
-    return move(found, "reported again", judgement.why) if verdict == "confirmed" and again else found
+    is_reopened = again and (verdict == "confirmed" or finding.state == "refuted")
+    return move(found, "reported again", judgement.why) if is_reopened else found
 
 
 def select_claims(findings: Iterable[Finding], reported: Collection[str] = ()) -> list[Finding]:
-    """Return the findings that can be checked: those that the running review `reported`, fixed ones too, then the
-    others, the worst first."""
-    known = {f.id: f for f in findings if (f.anchor or f.block) and f.state not in ("dismissed", "refuted")}
-    listed = (f for f in known.values() if f.state != "fixed" or f.id in reported)
+    """Return the findings that can be checked: those that the running review `reported`, also if they were fixed or
+    refuted before, then the others, the worst first."""
+    known = {f.id: f for f in findings if (f.anchor or f.block) and f.state != "dismissed"}
+    listed = (f for f in known.values() if f.state not in ("fixed", "refuted") or f.id in reported)
     return sorted(listed, key=lambda f: (f.id not in reported, worst_first(f)[1]))
 
 

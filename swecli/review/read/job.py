@@ -138,7 +138,7 @@ async def verify_review(job: ReviewJob, review: str, used: int) -> tuple[Finding
     thirds of the tokens that the reviewer's requests have `used`."""
     store, found = job.store, job.store.findings_of(review)
     if not job.options.verify:  # a reported finding is open again, whatever its state was
-        store.update([move(f, "reported again") for f in found], "reported again", "reviewer")
+        store.update([move(f, "reported again") for f in found if f.anchor], "reported again", "reviewer")
         return FindingsJudged(0, 0, 0), Verification()
     before = {known.fingerprint for known in job.plan.target.earlier.findings}
     claims = [f for f in found if not (f.state == "open" and f.verdict and f.fingerprint in before)]

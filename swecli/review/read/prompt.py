@@ -46,7 +46,8 @@ def build_part_message(part: Part, of: int, label: str, leads: Sequence[str], kn
     text = [f"Part {part.number} of {of} of the review of {label}. Review these lines; read around them where needed."]
     for path, hunks in groupby(part.hunks, key=lambda hunk: hunk.path):
         listed = list(hunks)
-        text.append(f"## {path}{f' (renamed from {listed[0].old_path})' if listed[0].old_path else ''}")
+        title = f"## {path}{f' (renamed from {listed[0].old_path})' if listed[0].old_path else ''}"
+        text.append(title.replace("\n", " "))  # a file's name may contain line breaks
         text += [f"{hunk.id}, {hunk.text}" for hunk in listed]
     texts = ["\n".join(text)]
     if leads:

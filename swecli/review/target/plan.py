@@ -102,8 +102,7 @@ def build_plan(target: Target, sources: Sources, counter: TokenCounter, max_toke
         if rule := _skip_rule(path, sources, target.attributes.get(path, {})):
             skips.append(SkippedFile(path, rule))
             continue
-        why = "" if diff.hunks and source.missing else source.problem
-        why = why or ("conflict markers" if any(_CONFLICT.match(line) for line in source.lines) else "")
+        why = source.problem or ("conflict markers" if any(_CONFLICT.match(line) for line in source.lines) else "")
         built = []
         for symbol, rows in _split_sections(diff, source):
             # about three characters a token, and the line number in front

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -64,6 +65,10 @@ class _Context:
             return (self.root / self.git("rev-parse", "--git-path", "shallow").strip()).read_text("ascii", "replace")
         return ""
 
+    def has_file(self, path: str) -> bool:
+        """Return whether the work tree contains a file; a sparse checkout does not contain all."""
+        return os.path.lexists(self.root / path)
+
     def git(self, *words: str) -> str:
         return run_git(self.root, *words, environ=self.environ)
 
@@ -107,7 +112,9 @@ def _branch_target(ctx: _Context, branch: str) -> Target:
     except GitFailed as error:
         hint = _SHALLOW_HINT if ctx.shallow else "See: git branch"
         raise BadInput(f"There is no branch or commit {branch!r} that shares history with HEAD.", hint) from error
-    return _diff_target(ctx, ("--base", branch), (base,), f"what changed since {branch}", base, untracked=True)
+    target = _diff_target(ctx, ("--base", branch), (base,), f"what changed since {branch}", base, untracked=True)
+    is_sparse = not all(map(ctx.has_file, target.files)) and not ctx.git("diff", "--name-only", "HEAD", "--")
+    return replace(target, commit=ctx.resolve("HEAD")) if is_sparse else target
 
 
 def _commit_target(ctx: _Context, name: str) -> Target:
@@ -128,13 +135,13 @@ def _commit_target(ctx: _Context, name: str) -> Target:
     if commit in ctx.shallow and not base:
         raise BadInput(f"The parent of {name!r} is missing, so its changes are unknown.", _SHALLOW_HINT)
     target = _diff_target(ctx, (name,), what, f"the {kind} {name}", base)
-    return replace(target, commit=_snapshot_commit(ctx, commit))
+    return _use_snapshot(ctx, target, commit)
 
 
-def _snapshot_commit(ctx: _Context, commit: str) -> str:
-    """Return the commit, or "" where the work tree holds exactly its files."""
+def _use_snapshot(ctx: _Context, target: Target, commit: str) -> Target:
+    """Return the target with the commit to read files from, unless the work tree contains exactly its files."""
     same = ctx.resolve("HEAD") == commit and not ctx.git("diff", "--name-only", "HEAD", "--")
-    return "" if same else commit
+    return target if same and all(map(ctx.has_file, target.files)) else replace(target, commit=commit)
 
 
 def _diff_target(
@@ -157,7 +164,8 @@ def _diff_target(
 
 
 def _pull_request_target(ctx: _Context, number: str) -> Target:
-    """Return a pull request's changes from GitHub; its files are read from its head commit where the clone has it."""
+    """Return a pull request's changes from GitHub. Its files are read from its head commit, which the clone must have:
+    in other files its findings would look fixed."""
     if not number.isdecimal() or not 0 < len(number) < 10 or int(number) < 1:
         raise UsageError(f"{number!r} is not the number of a pull request.", "For example: --pr 12")
     ctx = replace(ctx, root=find_repository(ctx.root, ctx.environ))  # GitHub's paths are relative to it
@@ -167,17 +175,17 @@ def _pull_request_target(ctx: _Context, number: str) -> Target:
         head, base = str(pull["head"]["sha"]), str(pull["base"]["sha"])
     except (KeyError, TypeError) as error:
         raise GitHubError(f"GitHub's answer about pull request {number} cannot be read.") from error
+    try:
+        commit = ctx.resolve(head)
+    except GitFailed as error:
+        hint = f"Run: git fetch origin pull/{int(number)}/head (in actions/checkout: ref: its head.sha)"
+        raise BadInput(f"This clone lacks the newest commit of pull request {number} ({head[:12]}).", hint) from error
     diffs = _fetch_diffs(github, int(number))
     if not diffs:
         raise BadInput(f"Pull request {number} changes nothing.", "Name another.")
     label, earlier = f"pull request {number} of {github.repository}", load_state(github, int(number))
     target = Target(("--pr", number), label, (), base=base, pr=int(number), head=head, earlier=earlier, github=github)
-    try:
-        target = replace(target, commit=_snapshot_commit(ctx, ctx.resolve(head)))
-    except GitFailed:
-        line = f"this clone lacks the newest commit of the pull request ({head[:12]}): lines may differ"
-        target = replace(target, notes=(line,))
-    return _filter_files(ctx, target, diffs)
+    return _use_snapshot(ctx, _filter_files(ctx, target, diffs), commit)
 
 
 def _fetch_diffs(github: GitHub, number: int) -> list[FileDiff]:
@@ -201,12 +209,13 @@ def _filter_files(
             attributes = read_attributes(ctx.root, base, ATTRIBUTES, [diff.path for diff in diffs], ctx.environ)
     kept: dict[str, FileDiff] = {}
     notes, skips, include = list(target.notes), list[SkippedFile](), (*ctx.include, *(named or ()))
+    added = {diff.path for diff in diffs if diff.status != "deleted"}  # git shows a file that became a link twice
     for diff in diffs:
         rule = skip_rule_for_path(diff.path, attributes.get(diff.path, {}), include)
         if diff.status == "conflict":
             notes.append(f"{diff.path} is a merge in conflict: resolve it first")
         elif diff.status == "deleted":
-            notes.append(f"{diff.path} was deleted and is not reviewed")
+            notes += [f"{diff.path} was deleted and is not reviewed"] if diff.path not in added else []
         elif diff.status not in ("", "binary") or rule == "binary":  # a change may declare its own text binary
             is_named = named is None or diff.path in named  # pictures in a folder are not worth a note
             notes += [f"{diff.path} is {diff.status or rule} and is not reviewed"] if is_named else []

@@ -44,6 +44,17 @@ def test_only_what_changed_is_reported_and_kept(store: ReviewStore) -> None:
     ]
 
 
+def test_one_whose_file_comes_later_keeps_its_fingerprint_beside_its_twin(store: ReviewStore) -> None:
+    for text in ("", "x = 1\n"):  # the first one is reported of a file that is not there
+        if text:
+            Path("b.py").write_text(text)
+        found = ground([Finding("b.py", 1, "MAGIC_NUMBERS", "m")], Sources(Path.cwd()))
+        store.record(store.begin(ReviewRecord("/p", (), "x")), found)
+    before = {finding.id: finding.fingerprint for finding in store.findings()}
+    recheck(store, Path.cwd())
+    assert {finding.id: finding.fingerprint for finding in store.findings()} == before
+
+
 CODE = """import os
 
 

@@ -131,6 +131,9 @@ async def test_they_are_judged_in_their_order_and_the_budget_ends_it(store: Revi
         ("gone", "cannot_tell", False, "gone"),
         ("fixed", "confirmed", True, "regressed"),
         ("fixed", "confirmed", False, "fixed"),
+        ("refuted", "confirmed", True, "open"),
+        ("refuted", "cannot_tell", True, "open"),
+        ("refuted", "refuted", True, "refuted"),
         ("dismissed", "refuted", False, "dismissed"),
     ],
 )
@@ -189,3 +192,14 @@ async def test_what_is_gone_is_checked_behind_what_was_reported(store: ReviewSto
     await verifier.check(SessionManager(store.database), [replace(gone, state="gone"), claim], {claim.id})
     places = [str(request.messages[1]["content"]).split(" at ")[1].split(":")[0] for request in model.requests]
     assert places == ["b.py", "a.py"]
+
+
+async def test_a_refuted_claim_that_is_reported_again_is_checked_again(store: ReviewStore) -> None:
+    [claim] = note(store, CLAIM)
+    store.update([replace(claim, state="refuted", verdict="refuted", reason="a guard stood above")])
+    model = ScriptedModel([calls(verdict(("F-1", "confirmed", LINE), path="a.py"))])
+    verifier = Verifier(model, store, Sources(Path.cwd()), TokenCounter(model.profile.encoding))
+    await verifier.check(SessionManager(store.database), store.findings())
+    assert model.requests == []
+    await verifier.check(SessionManager(store.database), store.findings(), {"F-1"})
+    assert (store.get("F-1").state, store.get("F-1").verdict) == ("open", "confirmed")

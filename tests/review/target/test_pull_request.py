@@ -8,13 +8,13 @@ import pytest
 
 from swecli.models.errors import SwecliError
 from swecli.review.target.targets import resolve_target
-from tests.support.github import HEAD, FakeGitHub
+from tests.support.github import FakeGitHub
 from tests.support.project import make_project
 
 PATCH = "@@ -1,3 +1,4 @@\n one\n+two\n+three\n four\n"
 
 
-def test_its_files_are_read_from_the_checkout_where_the_clone_lacks_its_commit() -> None:
+def test_its_newest_commit_has_to_be_in_the_clone() -> None:
     with FakeGitHub({"a.py": PATCH, "b.py": PATCH}) as hub:
         look(hub)
 
@@ -23,9 +23,11 @@ def look(hub: FakeGitHub) -> None:
     root = make_project(Path("shop").resolve())
     for name in ("a.py", "b.py"):
         (root / name).write_text("one\ntwo\nthree\nfour\n")
+    with pytest.raises(SwecliError, match=r"lacks the newest commit .* git fetch origin pull/7/head"):
+        resolve_target(root, ("--pr", "7"), hub.environ())
+    hub.follow(root)
     target = resolve_target(root, ("--pr", "7"), hub.environ())
-    assert (target.files, target.head, target.pr) == (("a.py", "b.py"), HEAD, 7)
-    assert "lacks the newest commit" in target.notes[0]
+    assert (target.files, target.head, target.pr) == (("a.py", "b.py"), hub.head, 7)
     for number, said in (("8", "no pull request 8"), ("x", "not the number"), ("0", "not the number")):
         with pytest.raises(SwecliError, match=said):
             resolve_target(root, ("--pr", number), hub.environ())

@@ -68,6 +68,19 @@ def test_a_commit_is_what_it_changes_of_its_first_parent_also_a_merge_and_the_fi
     assert {"shop/prices.py", "tests/test_prices.py"} <= set(first.files)
 
 
+def test_files_outside_of_a_sparse_checkout_are_read_from_the_commit() -> None:
+    git("checkout", "-qb", "work")
+    change()
+    git("commit", "-qam", "second")
+    git("sparse-checkout", "set", "--no-cone", "/README.md")
+    assert not Path("shop/shop/prices.py").exists()
+    assert [bool(find(*words).commit) for words in (("HEAD",), ("--base", "HEAD~1"), ("README.md",))] == [
+        True,
+        True,
+        False,
+    ]
+
+
 def test_paths_and_the_whole_tree() -> None:
     assert find("shop").files == ("shop/__init__.py", "shop/prices.py")
     assert "tests/test_prices.py" in find(".").files

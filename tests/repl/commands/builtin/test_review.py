@@ -38,6 +38,7 @@ async def test_a_review_is_drawn_as_it_goes() -> None:
 
 async def test_findings_are_posted_after_a_dry_run_and_a_yes(monkeypatch: pytest.MonkeyPatch) -> None:
     with FakeGitHub({"shop/prices.py": "@@ -1,3 +1,3 @@\n one\n two\n+TAX = 0.19\n"}) as hub:
+        hub.follow(Path.cwd())
         for name, value in hub.environ().items():
             monkeypatch.setenv(name, value)
         ctx = ScriptedContext(make_runtime([READ, END] * 3), "no", "yes")
@@ -57,6 +58,7 @@ async def test_findings_are_posted_after_a_dry_run_and_a_yes(monkeypatch: pytest
 
 async def test_without_a_token_the_dry_run_is_shown_and_nothing_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     with FakeGitHub({"shop/prices.py": "@@ -1,3 +1,3 @@\n one\n two\n+TAX = 0.19\n"}, token="") as hub:
+        hub.follow(Path.cwd())
         for name, value in hub.environ("").items():
             monkeypatch.setenv(name, value)
         ctx = ScriptedContext(make_runtime([READ, END]))
