@@ -17,5 +17,5 @@ def test_the_decorated_function_is_a_tool_described_by_the_text_beside_it() -> N
 def test_contexts_share_nothing(tmp_path: Path) -> None:
     one, two = ToolContext(tmp_path), ToolContext(tmp_path)
     one.todos.append({})
-    one.seen[tmp_path] = "x"
-    assert (two.todos, two.seen) == ([], {})
+    one.file_digests[tmp_path] = "x"
+    assert (two.todos, two.file_digests) == ([], {})
