@@ -45,7 +45,7 @@ async def test_skills_are_listed_with_what_is_wrong_of_them(runtime: Runtime, ct
     (Path.home() / ".agents/skills/broken/SKILL.md").write_text("no front matter")
     printed = await ctx.type("/memory")
     assert "good/SKILL.md" in printed
-    assert "! ~/.agents/skills/broken/SKILL.md is not used: it does not begin with front matter" in printed
+    assert "! ~/.agents/skills/broken/SKILL.md is not used: missing front matter" in printed
     assert "no AGENTS.md" in printed
 
 
