@@ -39,7 +39,7 @@ def test_the_next_line_is_answered_while_the_reflection_runs() -> None:
         terminal.keys("/bad it takes long\r")
         terminal.wait("T2 is marked bad")
         terminal.keys("/playbook list --verbose\r")
-        assert LESSON["text"] not in terminal.wait("still to be reflected on"), "nor does a command wait for it"
+        assert LESSON["text"] not in terminal.wait("pending reflection"), "nor does a command wait for it"
         terminal.wait(LEARNED)
 
 
@@ -53,8 +53,8 @@ def test_a_reflection_that_was_killed_is_made_when_the_program_starts_again() ->
         os.kill(terminal.process.pid, signal.SIGKILL)
         terminal.ends()
     assert swecli("playbook", "list", "--json").json == []
-    assert "1 of them still to be reflected on" in swecli("playbook", "list", "--verbose").out
+    assert "1 of them pending reflection" in swecli("playbook", "list", "--verbose").out
     with start({**SLOW, "delay": 0.0}, more=("-c",)) as terminal:
         terminal.wait(LEARNED)
     assert [row["content"] for row in swecli("playbook", "list", "--json").json] == [LESSON["text"]]
-    assert "0 of them still to be reflected on" in swecli("playbook", "list", "--verbose").out
+    assert "0 of them pending reflection" in swecli("playbook", "list", "--verbose").out
