@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # typing itself would double what --version loads
     from typing import NoReturn
 
     from swecli.config.settings import Start
-    from swecli.headless.prompts import Prompt
+    from swecli.headless.runner import Prompt
     from swecli.models.errors import SwecliError
 
 _MAX_SHOWN = 80  # characters of arguments in a hint
@@ -114,7 +114,7 @@ def fail(error: SwecliError, argv: list[str]) -> int:
 def _read_prompt(start: Start, args: argparse.Namespace) -> Prompt:
     """Combine the prompt argument and piped text; stream-json is read later. Raises UsageError, BadInput."""
     # late: only -p reads a prompt
-    from swecli.headless.prompts import Prompt, read_piped  # noqa: PLC0415
+    from swecli.headless.runner import Prompt, read_piped  # noqa: PLC0415
     from swecli.models.errors import BadInput, UsageError  # noqa: PLC0415
 
     is_stream = args.input_format == "stream-json"
@@ -136,7 +136,7 @@ async def _run_headless(start: Start, prompt: Prompt, output_format: str, *, is_
     from contextlib import AsyncExitStack  # noqa: PLC0415
 
     from swecli.headless.first_request import first_request  # noqa: PLC0415
-    from swecli.headless.prompts import from_lines, just  # noqa: PLC0415
+    from swecli.headless.runner import from_lines, just  # noqa: PLC0415
     from swecli.llm.registry import make_model  # noqa: PLC0415
 
     model = make_model(start.choice.name, start.settings, start.environ)

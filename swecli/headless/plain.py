@@ -1,4 +1,4 @@
-"""Text and JSON as any terminal, pipe and reader takes them. Standard library only: failures at start need it too."""
+"""Sanitize text for terminals and serialize JSON for any reader. Standard library only: errors at start need it too."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-# Whole control sequences first, so that no printable remains of them ("[31m") litter the text; each is bounded.
+# Whole control sequences first, so that none leaves its printable part ("[31m") in the text; each has a maximum length.
 _SEQUENCES = re.compile(
     "\x1b\\[[0-?]{0,64}[ -/]{0,8}[@-~]|\x1b[\\]PX^_][^\x1b\x07\n]{0,2000}(?:\x07|\x1b\\\\)|\x1b[ -/]{0,4}[0-Z\\\\^-~]"
 )
@@ -20,24 +20,24 @@ LONGEST_LINE = 2000
 
 
 def plain(text: str) -> str:
-    """The text without anything that steers a terminal or hides from the eye; lone surrogates become U+FFFD."""
+    """Remove control sequences and invisible characters from a text, and replace lone surrogates by U+FFFD."""
     return _LONE.sub("\ufffd", _STEERING.sub("", _LINE_ENDS.sub("\n", _SEQUENCES.sub("", text))))
 
 
 def one_line(text: str) -> str:
-    """The same on one line of at most 2,000 letters."""
+    """Sanitize a text as `plain` does, on one line of at most 2,000 characters."""
     line = " ".join(plain(text[: LONGEST_LINE * 2]).split())
     return line if len(line) <= LONGEST_LINE else line[: LONGEST_LINE - 1] + "…"
 
 
 def complaint(message: str, hint: str) -> str:
-    """The line for a failure: what is wrong, what to do."""
+    """Format an error as one line: what is wrong and what to do."""
     return f"swecli: {one_line(message)}  {one_line(hint)}".rstrip()
 
 
 def dumps(value: Any, indent: int | None = None) -> str:
-    """JSON that any reader takes, on one line without `indent`: ASCII only, so whatever the terminal's letters are.
-    What JSON has no words for: NaN and infinity become null, lone surrogates `?`, other objects their text."""
+    """Serialize a value as ASCII-only JSON, on one line unless `indent` is given. NaN and infinity become null, lone
+    surrogates `?`, other objects their `str`."""
     try:
         text = json.dumps(value, allow_nan=False, default=str, indent=indent)
     except ValueError:
@@ -45,6 +45,6 @@ def dumps(value: Any, indent: int | None = None) -> str:
         text = json.dumps(finite, indent=indent)
     if "\\ud" not in text:
         return text
-    # half of these are letters beyond U+FFFF, written as a pair; a half pair is what strict readers refuse
+    # most are pairs for characters beyond U+FFFF; strict readers reject half a pair
     whole = json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8", "replace")
     return json.dumps(json.loads(whole), indent=indent)

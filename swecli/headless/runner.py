@@ -1,21 +1,27 @@
-"""Turns without a screen: they never approve anything by themselves, and the exit code says how they went."""
+"""Turns without a screen: prompts from the command line or a pipe, one JSON object a line. Nothing is approved that the
+configuration does not allow, and the exit code tells how the last failed turn ended."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
+import os
+import select
 import signal
-from collections.abc import AsyncIterator, Coroutine
-from contextlib import aclosing
-from typing import Any, TypeVar
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from swecli.agent.request_builder import Turn
-from swecli.app import Runtime
-from swecli.headless.prompts import Prompt
-from swecli.headless.writers.base import Writer
 from swecli.models.errors import BadInput, LimitReached, SwecliError
-from swecli.models.learning_events import ReflectionFailed
 from swecli.models.message import AskRequest, Decision
+
+if TYPE_CHECKING:  # the first prompt is read, and sent, before these are loaded
+    from swecli.agent.request_builder import Turn
+    from swecli.app import Runtime
+    from swecli.headless.writers.base import Writer
 
 HEADLESS_REASON = (
     "nobody can be asked in this run; allow it beforehand with a rule (for example "
@@ -25,25 +31,143 @@ CAPS = ("max_turns", "max_budget", "loop", "length")
 _WITHHELD = ("refusal", "content_filter")
 _Result = TypeVar("_Result")
 _log = logging.getLogger(__name__)
+MAX_BYTES = 10_000_000  # of piped input, or of one line of it
+PATIENCE = 2.0  # seconds without a byte before the wait is reported
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt as typed, and the text that was piped in with it."""
+
+    text: str
+    attached: str = ""
+
+    @property
+    def enclosed(self) -> str:
+        """Return the attached text as it is sent to the model, or ""."""
+        return f"<piped>\n{self.attached}\n</piped>" if self.attached else ""
+
+
+def read_piped(
+    descriptor: int, warn: Callable[[str], None], *, max_bytes: int = MAX_BYTES, patience: float = PATIENCE
+) -> str:
+    """Read stdin to its end; invalid UTF-8 becomes U+FFFD. `warn` gets a line if no byte arrives within `patience`
+    seconds. Raises BadInput if the input cannot be read or is longer than `max_bytes`."""
+    pieces, length = [], 0
+    try:
+        if not select.select([descriptor], [], [], patience)[0]:
+            warn("swecli: Waiting for the piped input to end.  (To run without any: </dev/null)")
+        while piece := _read_some(descriptor):
+            pieces.append(piece)
+            length += len(piece)
+            if length > max_bytes:
+                raise BadInput(f"The piped input is longer than {max_bytes:,} bytes.", "Name a file instead.")
+    except OSError as error:
+        raise BadInput(f"The piped input cannot be read: {error.strerror}.") from error
+    return b"".join(pieces).decode("utf-8", "replace").strip()
+
+
+def _read_some(descriptor: int) -> bytes:
+    """Read the next bytes, or b"" at the end. Not through `sys.stdin`: a blocked thread would hold its lock, which
+    keeps the interpreter from exiting, and it reads nothing from a pipe that another process has made non-blocking."""
+    while True:
+        try:
+            return os.read(descriptor, 65536)
+        except BlockingIOError:
+            select.select([descriptor], [], [])
+
+
+async def just(prompt: Prompt) -> AsyncIterator[Prompt]:
+    """Yield one prompt."""
+    yield prompt
+
+
+async def from_lines(
+    descriptor: int, first: str = "", *, max_bytes: int = MAX_BYTES, check: Callable[[str], None] = lambda text: None
+) -> AsyncIterator[Prompt]:
+    """Yield `first`, unless it is empty, then a prompt for each line `{"type": "user", "text": "..."}` as it arrives.
+    Raises BadInput for an invalid line, or if there was no prompt at all, and what `check` raises for a line's text."""
+    if first.strip():
+        yield Prompt(first)
+    is_any, number = bool(first.strip()), 0
+    async for line in _read_lines(descriptor, max_bytes):
+        number += 1
+        if line.strip():
+            is_any, prompt = True, Prompt(parse_line(line, number))
+            check(prompt.text)
+            yield prompt
+    if not is_any:
+        raise BadInput("There is no prompt.", _SHAPE)
+
+
+def parse_line(line: bytes, number: int) -> str:
+    """Return the text of one line. Raises BadInput."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"Line {number} of the input is not JSON: {error}.", _SHAPE) from error
+    text = value.get("text") if isinstance(value, dict) and value.get("type") == "user" else None
+    if not isinstance(text, str) or not text.strip():
+        raise BadInput(f"Line {number} of the input is not an object of type user with a text.", _SHAPE)
+    return text
+
+
+_SHAPE = 'Write lines like {"type": "user", "text": "list files"}.'
+
+
+async def _read_lines(descriptor: int, max_bytes: int) -> AsyncIterator[bytes]:
+    """Yield the lines of a file, pipe or socket. A daemon thread reads them: a read that never returns must not delay
+    the exit. Raises BadInput if the input cannot be read or a line is longer than `max_bytes`."""
+    pieces: asyncio.Queue[bytes | OSError] = asyncio.Queue()
+    loop = asyncio.get_running_loop()
+    try:
+        duplicate = os.dup(descriptor)  # the number may be reused for another file while the thread still reads
+    except OSError as error:
+        raise BadInput(f"The input cannot be read: {error.strerror}.") from error
+    threading.Thread(target=_put_pieces, args=(duplicate, loop, pieces), daemon=True).start()
+    rest = b""
+    while piece := await pieces.get():
+        if isinstance(piece, OSError):
+            raise BadInput(f"The input cannot be read: {piece.strerror}.") from piece
+        *lines, rest = (rest + piece).split(b"\n")
+        for line in lines:
+            yield line
+        if len(rest) > max_bytes:
+            raise BadInput(f"A line of the input is longer than {max_bytes:,} bytes.", "Name a file instead.")
+    if rest:
+        yield rest
+
+
+def _put_pieces(descriptor: int, loop: asyncio.AbstractEventLoop, pieces: asyncio.Queue[bytes | OSError]) -> None:
+    """Put each piece into the queue, last the empty one or the error that ended them; close the descriptor."""
+    piece: bytes | OSError = b" "
+    with suppress(RuntimeError):  # the loop is closed
+        while piece and not isinstance(piece, OSError):
+            try:
+                piece = _read_some(descriptor)
+            except OSError as error:
+                piece = error
+            loop.call_soon_threadsafe(pieces.put_nowait, piece)
+    os.close(descriptor)
 
 
 async def refuse(request: AskRequest) -> Decision:
-    """The answer to every question: no, and why."""
+    """Deny the request: there is nobody to ask."""
     return Decision(False, reason=HEADLESS_REASON, by="headless")
 
 
 async def run_prompts(runtime: Runtime, prompts: AsyncIterator[Prompt], writer: Writer) -> int:
-    """Run a turn for each prompt and write it. A turn that fails does not keep the next from being tried. Returns
-    the exit code of the last turn that did not end well, else 0. A signal ends the run with 128 and its number; what
-    the running turn had is stored."""
-    code, stopped = await until_signal(_turns(runtime, prompts, writer))
+    """Run and write a turn for each prompt, also after one that failed. Returns the exit code of the last turn that did
+    not end well, else 0; 128 plus the signal's number if SIGINT, SIGTERM or SIGHUP ended the run."""
+    code, stopped = await until_signal(_run_turns(runtime, prompts, writer))
     if code is None:
         writer.close(stopped)
     return stopped or code or 0
 
 
 async def until_signal(work: Coroutine[Any, Any, _Result]) -> tuple[_Result | None, int]:
-    """Do the work: its result and 0; None and 128 and its number where SIGINT, SIGTERM or SIGHUP ended it."""
+    """Await the work. Returns its result and 0; or None and 128 plus the signal's number if SIGINT, SIGTERM or SIGHUP
+    cancelled it."""
     task = asyncio.ensure_future(work)
     caught: list[int] = []
 
@@ -52,8 +176,8 @@ async def until_signal(work: Coroutine[Any, Any, _Result]) -> tuple[_Result | No
         task.cancel()
 
     loop = asyncio.get_running_loop()
-    hung_up = {signal.SIGHUP} if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN else set()  # nohup ignores it
-    for number in {signal.SIGINT, signal.SIGTERM} | hung_up:
+    hangup = {signal.SIGHUP} if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN else set()  # nohup ignores it
+    for number in {signal.SIGINT, signal.SIGTERM} | hangup:
         loop.add_signal_handler(number, stop, number)
     try:
         return await task, 0
@@ -61,33 +185,32 @@ async def until_signal(work: Coroutine[Any, Any, _Result]) -> tuple[_Result | No
         return None, 128 + (caught[0] if caught else signal.SIGINT)
 
 
-async def _turns(runtime: Runtime, prompts: AsyncIterator[Prompt], writer: Writer) -> int:
+async def _run_turns(runtime: Runtime, prompts: AsyncIterator[Prompt], writer: Writer) -> int:
     code = 0
     writer.begin()
-    looked = False
+    is_first = True
     try:
         async for prompt in prompts:
             writer.begin()
-            runtime.sessions.store_query(prompt.text)  # before anything is waited for: it was sent
-            if not looked:
+            runtime.sessions.store_query(prompt.text)  # before anything is awaited: it must survive a kill
+            if is_first:
                 await _learn(runtime, writer, before=True)
-                looked = True
-            ended = await _turn(runtime, runtime.agent.prepare(prompt.text, prompt.enclosed), writer)
+                is_first = False
+            ended = await _run_turn(runtime, runtime.agent.prepare(prompt.text, prompt.enclosed), writer)
             writer.close(ended)
-            writer.begin()  # what may go wrong while the next is awaited is not this turn's
+            writer.begin()  # an error while the next prompt is awaited does not belong to this turn
             code = ended or code
     except SwecliError as error:
-        if isinstance(error, BadInput):  # nothing was sent of the prompt that waits
+        if isinstance(error, BadInput):  # the waiting prompt was not sent
             runtime.sessions.drop_query()
         writer.refuse(error)
         code = error.exit_code
-    await _reflect(runtime, writer, ask=code == 0)  # not after an interrupt, nor of a service that has just failed
+    await _reflect(runtime, writer, ask=code == 0)  # not after an interrupt, nor with a provider that has just failed
     return code
 
 
 async def _reflect(runtime: Runtime, writer: Writer, *, ask: bool) -> None:
-    """At the end of the process: let the model reflect on this run's turns, within its budget; what waits then is
-    noted, and left to the next start."""
+    """Reflect on this run's turns at the end of the process, within the budget; the rest is noted and stays queued."""
     session, learning = runtime.sessions.current_session, runtime.learning
     if session is None or not runtime.settings.learn:
         return
@@ -98,19 +221,20 @@ async def _reflect(runtime: Runtime, writer: Writer, *, ask: bool) -> None:
                     writer.write(event)
         waiting = runtime.sessions.playbook.pending(session.id)
     except Exception:  # noqa: BLE001 - a boundary
-        _log.exception("reflecting failed")  # the answer is written: this must not cost the exit code
+        _log.exception("reflecting failed")  # the answer is written: the exit code must not change
         return
     if waiting:
         turns = "1 turn waits" if len(waiting) == 1 else f"{len(waiting)} turns wait"
         writer.note(f"{turns} to be reflected on: start swecli in a terminal, or run swecli learn --from here")
 
 
-async def _turn(runtime: Runtime, prepared: Turn, writer: Writer) -> int:
+async def _run_turn(runtime: Runtime, prepared: Turn, writer: Writer) -> int:
+    """Run and write one turn; return its exit code."""
     try:
         async with aclosing(runtime.agent.run(prepared)) as events:
             async for event in events:
                 writer.write(event)
-    finally:  # nobody would be there to see or end what it started
+    finally:  # nobody could see or stop the jobs that it started
         if ended := await runtime.agent.ctx.jobs.close():
             writer.note(ended)
     await _learn(runtime, writer)
@@ -122,13 +246,16 @@ async def _turn(runtime: Runtime, prepared: Turn, writer: Writer) -> int:
 
 
 async def _learn(runtime: Runtime, writer: Writer, *, before: bool = False) -> None:
-    """Before the first turn: strategies that name what is gone stay out of the prompts. After each: the rules' part of
-    the reflection; the model's part waits for the end of the run: it would delay the next turn."""
+    """Check the anchors of strategies before the first turn, or reflect by rules after a turn; the model reflects at
+    the end of the run, as it would delay the next turn."""
     learning = runtime.learning
     try:
         learned = await learning.check_anchors() if before else learning.after_turn().events
-    except Exception as error:  # noqa: BLE001 - a boundary: a fault in learning must not cost the answer
+    except Exception as error:  # noqa: BLE001 - a boundary: an error in learning must not lose the answer
         _log.exception("learning failed")
+        # late: few runs need it
+        from swecli.models.learning_events import ReflectionFailed  # noqa: PLC0415
+
         session = runtime.sessions.current_session
         number = session.interactions if session else 0
         learned = [ReflectionFailed(number, f"{type(error).__name__}: {error}", kept=True)]

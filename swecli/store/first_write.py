@@ -1,6 +1,5 @@
-"""A turn's beginning before SQLModel is loaded: the session as `SessionManager` reads it, and the message as
-`SessionWriter.store_query` writes it, in plain `sqlite3`. Whatever is unusual is left to the store, which also reports
-it."""
+"""What a turn reads and writes before its first request, without SQLModel: the session as `SessionManager` loads it,
+and the message as `SessionWriter.store_query` commits it. Everything unusual is left to them, also to report it."""
 
 from __future__ import annotations
 
@@ -31,11 +30,11 @@ from swecli.store.sqlite.files import APPLICATION_ID, locate, needs_check, write
 if TYPE_CHECKING:  # most requests hold the whole session
     from swecli.store.records import FoundInteraction
 
-SHAPE = 17  # the shape of the database that these statements know
-_PATIENCE = 0.2  # seconds for another program that writes
+SHAPE = 17  # the schema version that these statements match
+_PATIENCE = 0.2  # seconds to wait for another writer
 _RUNNING = "SELECT EXISTS (SELECT 1 FROM interaction WHERE session_id = ? AND status = 'running')"
 _COUNTS = "SELECT interactions, messages FROM session WHERE id = ?"
-_GO_ON = (
+_CONTINUE = (
     "UPDATE session SET interactions = interactions + 1, messages = messages + 1, updated_at = max(updated_at, ?),"
     " first_query = CASE first_query WHEN '' THEN ? ELSE first_query END WHERE id = ?"
 )
@@ -43,45 +42,47 @@ _FINDINGS = (
     "SELECT EXISTS (SELECT 1 FROM finding WHERE project = ? AND state IN ('open', 'regressed')"
     " AND path IN (SELECT value FROM json_each(?)))"
 )
-# What a new row has besides what is known of it: for all its columns that SQLite has no default for.
+# Defaults of SQLModel, which the columns do not have in SQLite.
 _TURN = {"status": "running", "pending": False, "shown": "null", "cited": "null", "mark": "", "why": ""}
 _MESSAGE = {"reasoning": "", "blocks": "null", "images": "null"}
 
 
-class Unusual(SwecliError):
-    """The run has to take the full way. Nothing was written."""
+class Unsupported(SwecliError):
+    """The message cannot be stored early. Nothing was written."""
 
 
-# Raised by reading what is damaged or in use: the full way, which is to be taken then, reports what is wrong.
+# Raised if the database is damaged or in use, too: `open_database` reports that.
 FAILURES = (SwecliError, sqlite3.Error, OSError, ValueError, TypeError)
 
 
 @contextmanager
 def open_early(location: str | Path) -> Iterator[EarlyStore]:
-    """Open the database. It stays open for the block: the last to leave it would tidy its journal, which takes longer
-    than the writing. Raises Unusual where there is no file of this shape, or it may be damaged, and any of
-    `FAILURES`."""
+    """Open the database for the block. Leave it only when the database is open elsewhere: the last connection to close
+    checkpoints the WAL, which takes longer than the write. Raises any of `FAILURES`."""
     path = locate(location)
     if path is None or not path.is_file():
-        raise Unusual("there is no database")
+        raise Unsupported("there is no database")
     check = needs_check(path)
     db = sqlite3.connect(path, isolation_level=None, timeout=_PATIENCE, check_same_thread=False)
     try:
         application, shape = (db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
         if (application, shape) != (APPLICATION_ID, SHAPE):
-            raise Unusual(f"the database has shape {shape}")
+            raise Unsupported(f"the database has shape {shape}")
         if check and db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
-            raise Unusual("the database is damaged")
-        db.execute("BEGIN")  # all is read as of one moment
+            raise Unsupported("the database is damaged")
+        db.execute("BEGIN")  # one snapshot for all reads
         yield EarlyStore(path, db)
     finally:
-        with suppress(SwecliError), write_lock(path, _PATIENCE):  # another may be writing: then this is not the last
+        with (
+            suppress(SwecliError),
+            write_lock(path, _PATIENCE),
+        ):  # if another writes, this is not the last
             db.close()
 
 
 @dataclass(slots=True)
 class EarlyStore:
-    """What `RequestBuilder` asks of `SessionManager`. Each function may raise any of `FAILURES`."""
+    """The part of `SessionManager` that `RequestBuilder` uses. Each function may raise any of `FAILURES`."""
 
     path: Path
     db: sqlite3.Connection
@@ -89,16 +90,16 @@ class EarlyStore:
     _counts: tuple[int, int] | None = None  # interactions and messages of a stored session
 
     def start(self, session: Session) -> Session:
-        """Use a new session."""
+        """Use a new session, and load its playbook."""
         self.current_session = session
         bullets = read_bullets(self.db, session, session.project or session.working_directory)
         session.update_playbook(SessionPlaybook(bullets, playbook_version(self.db)))
         return session
 
     def resume(self, ref: str | None, directory: str) -> Session:
-        """Use a stored session, as `SessionManager.resume`. Raises Unusual where one of its turns is not finished."""
+        """Load a stored session as `SessionManager.resume` does. Raises Unsupported if one of its turns is running."""
         session_id = find_session(self.db, ref, directory)
-        self._require_finished(session_id)
+        self._check_idle(session_id)
         self._counts = self.db.execute(_COUNTS, (session_id,)).fetchone()
         return self.start(read_session(self.db, session_id))
 
@@ -109,44 +110,44 @@ class EarlyStore:
     turns = playbook
 
     def refresh(self, session: Session) -> None:
-        """The playbook was read a moment ago."""
+        """Do nothing: the playbook has just been loaded."""
 
     def reflectors(self) -> dict[str, Any]:
         return read_reflectors(self.db)
 
     def search_session(self, query: str, *, before: int, limit: int) -> list[FoundInteraction]:
-        """See `SessionManager.search_session`."""
+        """Search earlier interactions; see `SessionManager.search_session`."""
         # late: most requests hold the whole session
         from swecli.store.sessions.search import FLOOR, search_session  # noqa: PLC0415
 
         return search_session(self.db, self.current_session, query, before, limit, FLOOR)
 
     def open_findings(self, paths: Iterable[str]) -> list[Any]:
-        """None; raises Unusual where there are findings to load."""
+        """Return []. Raises Unsupported if these files have open findings."""
         given = (self.current_session.project, json.dumps([*paths]))
         if self.db.execute(_FINDINGS, given).fetchone()[0]:
-            raise Unusual("reviews found something in these files")
+            raise Unsupported("there are open findings")
         return []
 
     def store_query(self, message: ChatMessage) -> None:
-        """Commit the user's message with its turn, and with the session where it is new; the message gets its `id` and
-        `interaction`. Raises Unusual where another process has gone on with the session since it was read."""
+        """Commit the user's message with its interaction, and the session if it is new. Sets the message's `id` and
+        `interaction`. Raises Unsupported if another process has added to the session since it was loaded."""
         session = self.current_session
         if "\0" in message.content:
-            raise Unusual("the text needs to be cleaned")
+            raise Unsupported("the text contains NUL")
         self.db.execute("ROLLBACK")
         with write_lock(self.path, _PATIENCE):
             self.db.execute("PRAGMA synchronous = FULL")
             self.db.execute("BEGIN IMMEDIATE")
             if self._counts is not None:
-                self._require_finished(session.id)
+                self._check_idle(session.id)
                 if self.db.execute(_COUNTS, (session.id,)).fetchone() != self._counts:
-                    raise Unusual("another process goes on with the session")
+                    raise Unsupported("another process has added to the session")
             at, number = _moment(message.created_at), session.interactions + 1
             if self._counts is None:
                 self._insert("session", _session_row(session, message))
             else:
-                self.db.execute(_GO_ON, (at, first_query(message.content), session.id))
+                self.db.execute(_CONTINUE, (at, first_query(message.content), session.id))
             window = {"window_spec": str(session.window), "window_start": session.window_start}
             self._insert(
                 "interaction",
@@ -162,9 +163,9 @@ class EarlyStore:
         columns, marks = ", ".join(row), ", ".join("?" * len(row))
         return self.db.execute(f"INSERT INTO {table} ({columns}) VALUES ({marks})", tuple(row.values())).lastrowid
 
-    def _require_finished(self, session_id: str) -> None:
+    def _check_idle(self, session_id: str) -> None:
         if self.db.execute(_RUNNING, (session_id,)).fetchone()[0]:
-            raise Unusual("a turn of the session is not finished")
+            raise Unsupported("a turn of the session is running")
 
 
 def _session_row(session: Session, message: ChatMessage) -> dict[str, Any]:

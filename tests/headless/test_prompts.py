@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.headless.prompts import Prompt, from_lines, just, parse_line, read_piped
+from swecli.headless.runner import Prompt, from_lines, just, parse_line, read_piped
 from swecli.models.errors import BadInput
 
 
@@ -114,7 +114,7 @@ def test_a_line_that_is_no_prompt_is_named_with_what_it_should_be(line: bytes) -
 
 async def test_a_line_without_end_is_refused() -> None:
     with pipe(b"x" * 500) as end, pytest.raises(BadInput, match="longer than 100 bytes"):
-        await anext(from_lines(end, longest=100))
+        await anext(from_lines(end, max_bytes=100))
 
 
 def test_what_is_piped_is_read_to_its_end() -> None:
@@ -143,4 +143,4 @@ def test_a_pipe_that_does_not_block_is_waited_for() -> None:
 
 def test_too_much_is_refused() -> None:
     with pipe(b"x" * 101) as end, pytest.raises(BadInput, match="longer than 100 bytes"):
-        read_piped(end, print, longest=100)
+        read_piped(end, print, max_bytes=100)

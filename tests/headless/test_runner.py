@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from swecli.headless.prompts import Prompt
-from swecli.headless.runner import HEADLESS_REASON, refuse, run_prompts
+from swecli.headless.runner import HEADLESS_REASON, Prompt, refuse, run_prompts
 from swecli.headless.writers.json import Json
 from swecli.headless.writers.text import Text
 from swecli.models.errors import AuthFailed, BadInput, ModelNotFound, Unavailable

@@ -1,4 +1,4 @@
-"""What all output formats share: lines for people on stderr, and what a turn came to."""
+"""The base of all output formats: notes on stderr, and the summary of a turn."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _STOPS = {
 
 @dataclass(slots=True)
 class _TurnSummary:
-    """What is known of one turn, however it ends. `text` is that of the running step."""
+    """What a turn's events have reported so far; `text` is that of the current step."""
 
     started: float = field(default_factory=time.monotonic)
     session_id: str = ""
@@ -71,7 +71,7 @@ class _TurnSummary:
                 pass
 
     def result(self, exit_code: int) -> dict[str, Any]:
-        """The result object: what was answered, what it took, what was denied."""
+        """Return the result object: the answer, its usage and cost, denied calls."""
         done, failed = self.finished, self.failed
         text = f"{failed.error} {failed.hint}".strip() if failed else "Interrupted."
         subtype: str = "interrupted" if exit_code in _INTERRUPTED else "error"
@@ -92,9 +92,9 @@ class _TurnSummary:
 
 
 class Writer:
-    """Writes turns: to `out` only the answer, in a format; to `err` lines for people, the same in every format. For
-    each turn `begin`, then `write` for its events, then `close`. A format extends these three in a file of its own,
-    where `FORMAT` names it, and puts its lines on stdout with `put`."""
+    """Writes turns: the answer to `out`, in a format, and notes to `err`, the same in every format. For each turn call
+    `begin`, then `write` for each event, then `close`. A format overrides these three in its own module, where `FORMAT`
+    names the class, and writes to stdout with `put`."""
 
     def __init__(self, out: TextIO, err: TextIO) -> None:
         self._out, self._err = out, err
@@ -102,35 +102,35 @@ class Writer:
         self.turn = _TurnSummary()
 
     def begin(self) -> None:
-        """A turn begins."""
+        """Begin a turn."""
         self.turn = _TurnSummary()
 
     def write(self, event: Event) -> None:
-        """Take one event of the turn."""
+        """Write one event of the turn."""
         if isinstance(event, (StepStarted, ToolStarted, ToolFinished)) and self.turn.text:
-            self.note(self.turn.text)  # text before a call: the answer is what comes last
+            self.note(self.turn.text)  # text before a call is not the answer: that comes last
             self.turn.text = ""
-        if line := _line_for_people(event):
+        if line := _describe(event):
             self.note(line)
         self.turn.add(event)
 
     def close(self, exit_code: int) -> None:
-        """The turn is over; where it did not end well, a line for people."""
+        """End the turn; write a note unless it ended well."""
         done, failed = self.turn.finished, self.turn.failed
         if failed:
-            self._complain(failed.error, failed.hint)
+            self._write_error(failed.error, failed.hint)
         elif done and done.reason != "done":
-            self._complain(*_STOPS.get(done.reason, (f"Stopped: {done.reason}.", "")))
+            self._write_error(*_STOPS.get(done.reason, (f"Stopped: {done.reason}.", "")))
         elif exit_code in _INTERRUPTED:
-            self._complain("Interrupted.", "Everything so far is stored; continue with -c.")
+            self._write_error("Interrupted.", "Everything so far is stored; continue with -c.")
 
     def refuse(self, error: SwecliError) -> None:
-        """A turn that could not begin, or broke off: close it with the reason."""
+        """Close a turn that could not begin or was interrupted by an error."""
         self.turn.failed = TurnFailed(error.message, error.hint, error.exit_code)
         self.close(error.exit_code)
 
     def put(self, text: str) -> None:
-        """Lines on stdout, at once. Raises SwecliError, the first time only, where they cannot be written."""
+        """Write lines to stdout and flush. Raises SwecliError the first time that this fails, then writes nothing."""
         if self._full:
             return
         try:
@@ -139,19 +139,19 @@ class Writer:
         except BrokenPipeError:
             raise
         except OSError as error:
-            self._full = True  # what is held back would fail again, and that is reported once
+            self._full = True  # what is buffered would fail again; one report is enough
             raise SwecliError(f"The answer cannot be written: {error.strerror}.", "It is stored: swecli -c") from error
 
     def note(self, text: str) -> None:
-        """One line for people."""
+        """Write one line to stderr."""
         self._err.write(one_line(text) + "\n")
 
-    def _complain(self, message: str, hint: str) -> None:
+    def _write_error(self, message: str, hint: str) -> None:
         self._err.write(complaint(message, hint) + "\n")
 
 
-def _line_for_people(event: Event) -> str:
-    """What a person would want to know of it, "" for nothing."""
+def _describe(event: Event) -> str:
+    """Return a note on an event, or ""."""
     match event:
         case ToolFinished() if event.result.denied:
             return f"denied: {event.summary}: {event.call.reason or event.result.for_model}"

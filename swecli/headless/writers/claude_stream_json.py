@@ -1,8 +1,5 @@
-"""The messages of Claude Code's `--output-format stream-json`, for readers that were written for it.
-
-One JSON object a line: `system` (init), `assistant` for each block of text, thinking or call, `user` for each result,
-and `result` at the end. Events that those readers do not know are left out: `stream-json` has them all.
-"""
+"""The messages of Claude Code's `--output-format stream-json`, for its readers: `system` (init), `assistant` for each
+block of text, thinking or call, `user` for each result, then `result`. Other events are omitted: see `stream-json`."""
 
 from __future__ import annotations
 
@@ -31,17 +28,17 @@ _ENDS = {"success": "success", "max_turns": "error_max_turns", "max_budget": "er
 
 
 class _ClaudeStreamJson(Writer):
-    """Blocks of a step share a message id; a call that was refused is shown before its result like any other."""
+    """Blocks of a step share a message id; a denied call is written before its result like any other."""
 
     def begin(self) -> None:
-        """A turn begins."""
+        """Begin a turn."""
         super().begin()
         self._model = self._session = self._message = self._thinking = self._text = ""
         self._shown: set[str] = set()
         self._asked, self._waited, self._usage = time.monotonic(), 0.0, Usage()
 
     def write(self, event: Event) -> None:
-        """Write what such a reader knows of it."""
+        """Write the event, if Claude Code has a message for it."""
         match event:
             case TurnStarted():
                 self._session, self._model = event.session_id, event.model
@@ -56,7 +53,7 @@ class _ClaudeStreamJson(Writer):
                 self._thinking += event.text
             case TextDelta():
                 self._text += event.text
-            case UsageReported() if self._asked:  # else of a task, within a call
+            case UsageReported() if self._asked:  # else it belongs to a task within a call
                 self._usage = event.usage
                 self._waited += time.monotonic() - self._asked
                 self._asked = 0.0
@@ -74,7 +71,7 @@ class _ClaudeStreamJson(Writer):
         super().write(event)
 
     def close(self, exit_code: int) -> None:
-        """Write the result."""
+        """Write the result message."""
         self._flush()
         ours = self.turn.result(exit_code)
         denied = [{"tool_name": c.name, "tool_use_id": c.id, "tool_input": c.parameters} for c in self.turn.denied]
@@ -107,7 +104,7 @@ class _ClaudeStreamJson(Writer):
 
 
 def _usage(usage: Usage) -> dict[str, int]:
-    """Tokens by the names of Anthropic's API, where `output_tokens` has the thinking in it."""
+    """Return tokens by the names of Anthropic's API; `output_tokens` includes thinking."""
     return {
         "input_tokens": usage.input,
         "cache_creation_input_tokens": usage.cache_write,

@@ -1,4 +1,4 @@
-"""One JSON object a turn: its answer, what it cost, what was denied."""
+"""One JSON object for each turn: its answer, cost and denied calls."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from swecli.headless.writers.base import Writer
 
 
 class Json(Writer):
-    """The result object, also of a turn that failed."""
+    """Writes the result object, also of a turn that failed."""
 
     def close(self, exit_code: int) -> None:
-        """Write it."""
+        """Write the result object."""
         self.put(dumps(self.turn.result(exit_code)))
         super().close(exit_code)
 

@@ -1,4 +1,4 @@
-"""One JSON object an event, a line each, then the result object."""
+"""One JSON object for each event, on a line each, then the result object."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from swecli.models.events import Event, to_json
 
 
 class _StreamJson(Json):
-    """Every event as it comes."""
+    """Writes every event at once."""
 
     def write(self, event: Event) -> None:
-        """Write it."""
+        """Write the event as a line."""
         self.put(dumps(to_json(event)))
         super().write(event)
 

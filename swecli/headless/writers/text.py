@@ -7,10 +7,10 @@ from swecli.headless.writers.base import Writer
 
 
 class Text(Writer):
-    """Only the answer."""
+    """Writes the answer alone."""
 
     def close(self, exit_code: int) -> None:
-        """Write the answer, where there is one."""
+        """Write the answer, if there is one."""
         if self.turn.finished and self.turn.finished.text.strip():
             self.put(plain(self.turn.finished.text).rstrip("\n"))
         super().close(exit_code)

@@ -11,8 +11,7 @@ import pytest
 
 from swecli.app import Runtime, build_runtime
 from swecli.config.settings import Start
-from swecli.headless.prompts import Prompt, just
-from swecli.headless.runner import refuse, run_prompts
+from swecli.headless.runner import Prompt, just, refuse, run_prompts
 from swecli.headless.writers.text import Text
 from swecli.llm.base import ChatModel
 from swecli.models.message import Ask
