@@ -139,8 +139,7 @@ def _describe(ctx: ActionContext, change: Any) -> str:
     """Summarize a change, adding the content of a strategy that the summary names by its id only."""
     text = summarize(change)
     for name, op in change.ops_by_id():
-        bullet = ctx.sessions.playbook.get(name)
-        if bullet is not None and op.op != "ADD" and "content" not in op.fields:
+        if op.op != "ADD" and "content" not in op.fields and (bullet := ctx.sessions.playbook.get(name)):
             text += f' "{bullet.content}"'
             break
     return text

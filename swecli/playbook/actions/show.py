@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from swecli.models.errors import BadInput, UsageError
@@ -14,6 +13,7 @@ from swecli.models.playbook import AppliedDelta, Bullet, shorten
 from swecli.playbook.action import ActionContext, ActionResult, pop_option, split_flags
 from swecli.playbook.describe import summarize
 from swecli.playbook.scoring.score import Reflector, effect_of, expected, passes
+from swecli.playbook.transfer.importing import resolve_file
 from swecli.playbook.transfer.markdown import to_markdown
 
 _LOGGED = 20
@@ -108,7 +108,7 @@ def _export(ctx: ActionContext, file: str, *, force: bool) -> ActionResult:
     text = to_markdown(bullets, ctx.sessions.playbook.evidence_by_id([b.id for b in bullets]))
     if file in ("", "-"):
         return ActionResult({"text": text}, tuple(text.rstrip("\n").split("\n")), exact=text)
-    path = Path(file).expanduser()
+    path = resolve_file(file)
     try:
         with path.open("w" if force else "x", encoding="utf-8", newline="") as stream:
             stream.write(text)

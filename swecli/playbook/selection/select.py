@@ -193,7 +193,7 @@ def _fill(
             missed.append(replace(candidate, tokens=tokens, reason=f"{_FULL}: {max(0, left)} tokens are left"))
             continue
         left -= tokens
-        reason = candidate.reason or ("it matches" if candidate.match else "all strategies fit")
+        reason = candidate.reason or ("it matches" if candidate.match else "it fits the budget")
         chosen.append(replace(candidate, tokens=tokens, chosen=True, reason=reason))
     while True:  # the whole text may have more tokens than its lines
         fresh = [candidate for candidate in chosen if candidate.reason != _HELD]

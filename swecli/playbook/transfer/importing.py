@@ -111,7 +111,7 @@ def import_file(ctx: ActionContext, file: str, *, trusted: bool) -> ActionResult
     """Import an exported playbook. New strategies need the user's approval unless `trusted`. Raises BadInput."""
     if not file:
         raise usage_error(ctx, "No file was named.", "add --from FILE")
-    path = Path(file).expanduser()
+    path = resolve_file(file)
     imported = read_markdown(_read(path))
     if not ctx.session.id and (own := [item.line for item in imported if item.bullet.scope == "session"]):
         raise BadInput(f"Line {own[0]} has the scope session, but there is no session.", "Use `scope: project` there.")
@@ -134,6 +134,17 @@ def _summary(ctx: ActionContext, plan: _ImportPlan, named: Mapping[str, str], pa
     if count := len(plan.waiting):
         need = "needs" if count == 1 else "need"
         yield f"{count} of them {need} your approval: `{ctx.command} review`, or add --from {path} --trust for all."
+
+
+def resolve_file(file: str) -> Path:
+    """Expand `~`. Raises BadInput for what exists but is not a regular file: opening a pipe may block forever."""
+    try:
+        path = Path(file).expanduser()
+        if not path.exists() or path.is_file():
+            return path
+    except (OSError, RuntimeError) as error:  # the name is too long, or its user is unknown
+        raise BadInput(f"{file:.60} cannot be opened: {getattr(error, 'strerror', error)}") from None
+    raise BadInput(f"{path} is not a regular file.", "Save it to a file first, or name another one.")
 
 
 def _read(path: Path) -> str:

@@ -4,7 +4,7 @@ deltas to a session's scopes."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -156,16 +156,22 @@ def evidence_query(numbers: Iterable[int | None]) -> Any:
     return which.where(col(DeltaRow.undone).is_not(True))
 
 
-def recompute(db: sqlmodel.Session, row: BulletRow) -> None:
-    """Recompute a bullet's belief and counts from its evidence rows. Harmful verdicts from before the user restored the
-    bullet are ignored."""
-    which = evidence_query((row.number,)).where(col(EvidenceRow.kind) != "")
-    if row.vouched_at is not None:
-        which = which.where((col(EvidenceRow.created_at) > row.vouched_at) | (col(EvidenceRow.tag) != "harmful"))
+def recompute(db: sqlmodel.Session, rows: Collection[BulletRow]) -> None:
+    """Recompute the beliefs and counts of bullets from their evidence, read with one query."""
+    found: dict[int | None, list[EvidenceRow]] = {row.number: [] for row in rows}
+    for item in db.exec(evidence_query(found).where(col(EvidenceRow.kind) != "")).all():
+        found[item.bullet].append(item)
+    for row in rows:
+        _recompute(row, found[row.number])
+
+
+def _recompute(row: BulletRow, verdicts: Sequence[EvidenceRow]) -> None:
     prior = belief = prior_of(row)
     counts: dict[str, int] = dict.fromkeys(_COUNTED, 0)
-    for item in db.exec(which).all():
-        factors = item.factors
+    for item in verdicts:
+        factors, at = item.factors, item.created_at
+        if row.vouched_at is not None and item.tag == "harmful" and (at is None or at <= row.vouched_at):
+            continue  # the user has restored the bullet since
         if item.kind == "before":
             counts |= dict(zip(_COUNTED, map(int, item.quote.split()), strict=False))
             if row.vouched_at is not None:

@@ -85,10 +85,9 @@ def write(db: sqlmodel.Session, delta: Delta, session: Session, verdicts: Sequen
     ]
     if evidence:
         db.connection().execute(insert(EvidenceRow), evidence)
-    for name in result.touched:
-        after = bullets.snapshot(rows[name])
-        if any(before[name][field] != after[field] for field in ("trust", "vouched_at")):  # another prior or evidence
-            bullets.recompute(db, rows[name])
+    after = {name: bullets.snapshot(rows[name]) for name in result.touched}
+    fields = ("trust", "vouched_at")  # they decide on the prior and on which evidence counts
+    bullets.recompute(db, [rows[name] for name in after if any(before[name][f] != after[name][f] for f in fields)])
     bullets.add_verdicts(db, row, verdicts)
     db.refresh(row)  # the columns clean their values
     return row
@@ -152,8 +151,7 @@ def revert(db: sqlmodel.Session, row: DeltaRow, *, redo: bool) -> None:
     row.turned = 1 + int(db.exec(sqlmodel.select(func.coalesce(func.max(DeltaRow.turned), 0))).one())
     db.flush()
     verdicts_on = db.exec(select(EvidenceRow.bullet).filter_by(delta=row.number)).all()
-    for found in bullet_rows(db, {*row.before, *(f"P-{number}" for number in verdicts_on)}).values():
-        bullets.recompute(db, found)
+    bullets.recompute(db, bullet_rows(db, {*row.before, *(f"P-{number}" for number in verdicts_on)}).values())
     db.flush()
 
 
