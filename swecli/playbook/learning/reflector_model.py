@@ -144,6 +144,7 @@ def _call(call: CallDigest, room: int) -> dict[str, Any]:
     }
 
 
+_MAX_LOSSES = 5  # dropped items that are listed
 _SHOW = 60  # characters of a dropped item that are shown
 _KEYS = ("tags", "add", "update")
 
@@ -182,6 +183,8 @@ def read_answer(text: str, shown: Collection[str]) -> Answer:
             _parse_add(item, answer, name, answer.updates, MAX_UPDATES)
     if (items["add"] or items["update"]) and not (answer.tags or answer.adds or answer.updates):
         answer.problem = "none of its items has the right form"
+    if (more := len(answer.losses) - _MAX_LOSSES) > 0:
+        answer.losses[_MAX_LOSSES:] = [f"{more} more items were dropped"]
     return answer
 
 

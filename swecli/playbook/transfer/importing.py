@@ -53,6 +53,10 @@ def plan_import(
             plan.left_out.append(f"{bullet.id} {why}")
         elif known is not None:
             _update(plan, known, item, trusted=trusted)
+        elif alike and trusted and bullet.is_live and present[alike].state == "quarantined":
+            approved = Evidence("import", f"line {item.line} of the imported file", trust="user")
+            plan.ops.append(Op("RESTORE", alike, evidence=(approved,)))
+            plan.changed.append(alike)
         elif alike:
             plan.same.append(alike)
         else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,19 @@ def runtime() -> Runtime:
     for line in ("add run the tests with pytest", "add answers are short"):
         do(made, line)
     return made
+
+
+@pytest.fixture
+def statements() -> Iterator[list[str]]:
+    """The SQL statements that are executed."""
+    found = list[str]()
+
+    def note(*args: Any) -> None:
+        found.append(args[2])
+
+    event.listen(Engine, "before_cursor_execute", note)
+    yield found
+    event.remove(Engine, "before_cursor_execute", note)
 
 
 def test_there_are_eight_and_no_other(runtime: Runtime) -> None:
@@ -117,21 +132,40 @@ def test_a_users_word_is_looked_up_and_one_like_another_is_named(runtime: Runtim
 
 
 @pytest.mark.parametrize("action", ["review", "list --export -"])
-def test_the_evidence_of_many_is_read_at_once(runtime: Runtime, action: str) -> None:
-    counts, statements = list[int](), list[str]()
-
-    def note(*args: Any) -> None:
-        statements.append(args[2])
-
-    event.listen(Engine, "before_cursor_execute", note)
+def test_the_evidence_of_many_is_read_at_once(runtime: Runtime, action: str, statements: list[str]) -> None:
+    counts = list[int]()
     for number in range(6):
         do(runtime, f"add read `docs/gone{number}.md` before module{number} word{number}")
         statements.clear()
         do(runtime, action)
         counts.append(len(statements))
-    event.remove(Engine, "before_cursor_execute", note)
     assert len(set(counts)) == 1
     assert counts[0] > 0
+
+
+def test_a_change_of_many_is_undone_with_as_many_statements_as_one_of_few(
+    runtime: Runtime, tmp_path: Path, statements: list[str]
+) -> None:
+    file, counts = tmp_path / "many.md", list[int]()
+    for many in (3, 30):
+        lines = (f"- [P-{n}] rule{many * n} about module{many * n}\n" for n in range(1, many + 1))
+        file.write_text("<!-- swecli playbook 1 -->\n" + "".join(lines))
+        do(runtime, f"add --from {file} --trust")
+        statements.clear()
+        do(runtime, "undo")
+        counts.append(len(statements))
+    assert counts[0] == counts[1]
+
+
+def test_only_a_regular_file_is_read_or_overwritten(runtime: Runtime, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for line in (f"add --from {pipe}", f"list --export {pipe} --force", f"add --from {tmp_path}"):
+        with pytest.raises(BadInput, match="not a regular file"):
+            do(runtime, line)
+    for file in ("~nobody-has-this-name/playbook.md", "x" * 300):
+        with pytest.raises(BadInput, match="cannot be opened"):
+            do(runtime, f"add --from {file}")
 
 
 def test_a_playbook_goes_out_and_comes_in_elsewhere_and_waits_there(runtime: Runtime, tmp_path: Path) -> None:
@@ -147,6 +181,11 @@ def test_a_playbook_goes_out_and_comes_in_elsewhere_and_waits_there(runtime: Run
     assert result.value["waiting"] == ["P-3"]
     [question] = do(runtime, "review").questions
     assert question.answers[0][0] == "P-3 use"
+    assert do(runtime, f"add --from {file} --trust").value["changed"] == ["P-3"], (
+        "as the line of the first import offers"
+    )
+    assert do(runtime, "review").questions == ()
+    do(runtime, "undo")
     do(runtime, "review P-3 use")
     assert do(runtime, "review").questions == ()
     for line in ("review P-3 use", "review P-8 dance", f"add --from {tmp_path}/nothing.md"):
