@@ -73,12 +73,13 @@ def expand_mentions(query: str, root: Path, room: int = MAX_TOTAL, text_only: st
             if (found := _resolve_mention(match, root)) is None:
                 continue
             if is_picture(found[0]):
+                image = read_picture(*found[:2])
                 if text_only:
                     own = f'set images = true in [models."{text_only}"]'
                     hint = f"Choose a model that takes them (/model, swecli models), or {own}."
                     raise BadInput(f"{text_only} does not accept pictures: nothing was sent.", hint)
-                images.append(read_picture(*found[:2]))
-                blocks.append(f"{images[-1]['label']} {found[1]}")
+                images.append(image)
+                blocks.append(f"{image['label']} {found[1]}")
                 continue
             if room <= 0:
                 notes.append(f"@{found[1]}: the mentioned files exceed {most:,} characters; not sent.")
