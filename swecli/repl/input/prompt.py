@@ -255,7 +255,7 @@ class PromptLine:
         rows -= self._line_rows() + min(menu, _MENU_ROWS) + (rows >= _MIN_ROWS_FOR_FOOTER)
         question: list[StyleAndTextTuples] = []
         if self.question is not None and rows > 0:
-            self.question.set_draft(self.buffer.text)
+            self.question.update_draft(self.buffer.text)
             question = [[line] for line in self.question.render(columns - 1, rows)]
         queued = _queue_lines(self._program.queue, columns - 1)[: max(0, rows - len(question))]
         live, max_live = self.app.live_lines, max(0, rows - len(question) - len(queued))

@@ -71,7 +71,7 @@ class Question:
         self._quiet_since: float | None = None  # None before it is drawn
         self._open = not guarded
 
-    def set_draft(self, text: str) -> None:
+    def update_draft(self, text: str) -> None:
         """Update the text in the input line; while there is one, letters and digits are text."""
         self._has_draft = bool(text)
 
@@ -166,7 +166,7 @@ class Picker(Question):
         self._matches = list(range(len(options)))
         self._typed = ""
 
-    def set_draft(self, text: str) -> None:
+    def update_draft(self, text: str) -> None:
         """Filter the options to those that contain every word."""
         if text == self._typed:
             return

@@ -22,28 +22,28 @@ _MIN_WIDTH = 12  # columns below which content is not indented
 
 @dataclass(frozen=True, slots=True)
 class PrefixedBlock:
-    """`content` with `first` before its first line and `rest` before the others; both have `end=""`."""
+    """`content` with `first` before its first line and `rest`, or spaces, before the others; both have `end=""`."""
 
     content: RenderableType
     first: Text
-    rest: Text
+    rest: Text | None = None
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        width = options.max_width - max(self.first.cell_len, self.rest.cell_len)
+        rest = self.rest or Text(" " * self.first.cell_len, end="")
+        width = options.max_width - max(self.first.cell_len, rest.cell_len)
         if width < _MIN_WIDTH:
             yield self.content
             return
         inner = options.update(width=width, height=None)
         for index, line in enumerate(console.render_lines(self.content, inner, pad=False)):
-            yield from (self.rest if index else self.first).render(console)
+            yield from (rest if index else self.first).render(console)
             yield from line
             yield Segment.line()
 
 
 def add_prefix(content: RenderableType, first: str, style: str = "", rest: str | None = None) -> PrefixedBlock:
-    """Return `content` with the prefix `first`; the other lines get `rest`, by default an indent as wide."""
-    head = Text(end="").append(first, style)
-    return PrefixedBlock(content, head, Text(end="").append(" " * head.cell_len if rest is None else rest, style))
+    """Return `content` with the prefix `first`; the other lines get `rest`, by default spaces."""
+    return PrefixedBlock(content, Text(end="").append(first, style), Text(end="").append(rest, style) if rest else None)
 
 
 def indent(content: RenderableType, columns: int) -> PrefixedBlock:

@@ -76,7 +76,7 @@ def _render_row(row: _DiffRow, width: int, max_chars: int) -> RenderableType:
         return line
     sign = {"added": "+", "removed": "-"}.get(style, " ")
     gutter = Text(end="").append(f"{number:>{width}} ").append(f"{sign} ", style)
-    return PrefixedBlock(line, gutter, Text(" " * gutter.cell_len, end=""))
+    return PrefixedBlock(line, gutter)
 
 
 def _render_line(text: str, max_chars: int, style: str, tab_size: int = 8) -> Text:

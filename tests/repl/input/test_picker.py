@@ -17,7 +17,7 @@ DETAILS = [["> it fails on tabs", "Done."], ["> a tutorial", "Written."], ["> be
 def test_every_typed_word_narrows_by_label_and_by_what_stands_in_the_details() -> None:
     async def found(text: str) -> list[str]:
         picker = Picker("Which?", OPTIONS, DETAILS)
-        picker.set_draft(text)
+        picker.update_draft(text)
         return [option.label for option in picker.options]
 
     async def check() -> None:
@@ -38,7 +38,7 @@ def test_the_selected_rows_details_stand_under_the_list_and_it_all_fits() -> Non
         assert "type to search" in " ".join(shown)
         picker.move(1)
         assert "  │ > a tutorial" in [text for _, text in picker.render(60, 20)]
-        picker.set_draft("release")
+        picker.update_draft("release")
         assert "1 of 3" in " ".join(text for _, text in picker.render(60, 20))
         for rows in range(1, 30):
             assert len(picker.render(30, rows)) <= max(rows, 2)
