@@ -20,7 +20,7 @@ _STORE_TIMEOUT = 10.0  # seconds to wait at the end for the store, to save a lin
 _INTERRUPT_INTERVAL = 1.0  # seconds
 
 
-async def wait_with_timer(future: asyncio.Future[Any], label: str, prompt: PromptLine | DumbPrompt) -> None:
+async def _wait_with_timer(future: asyncio.Future[Any], label: str, prompt: PromptLine | DumbPrompt) -> None:
     """Wait for a future and show the elapsed seconds meanwhile. Raises the future's exception; cancelling the wait does
     not cancel the future."""
     started = time.monotonic()
@@ -118,10 +118,10 @@ class Dispatcher:
         self._program.line_done(time.monotonic() - started if is_done else 0.0)
 
     async def _wait_until_loaded(self, line: ParsedLine) -> None:
-        await wait_with_timer(self._program.start_loading(), "starting", self._prompt)
+        await _wait_with_timer(self._program.start_loading(), "starting", self._prompt)
         if line.kind == "text":
             self._store_query()
-            await wait_with_timer(self._startup.warm(self._program.agent), "warming up", self._prompt)
+            await _wait_with_timer(self._startup.warm(self._program.agent), "warming up", self._prompt)
 
     def _store_query(self) -> None:
         """Store the query before waiting for anything else, so that it cannot be lost."""

@@ -70,7 +70,7 @@ class Footer:
         agent, session = self._runtime.agent, self._runtime.sessions.current_session
         self.model, self.mode = agent.model.name, agent.permissions.mode
         self.window = str(session.window if session else self._runtime.settings.window)
-        self.sent_turns, self.cost = count_sent_turns(session), self._runtime.sessions.totals().cost
+        self.sent_turns, self.cost = _count_sent_turns(session), self._runtime.sessions.totals().cost
         self.jobs = len(agent.ctx.jobs.running)
         if session is not None and session.id != self._session:
             self._session, self.context = session.id, None
@@ -78,7 +78,7 @@ class Footer:
     def line(self, width: int) -> _Fragments:
         """Return the footer as styled fragments of at most `width` columns; the least important are dropped first."""
         if self.hint:
-            return [("class:footer.hint", truncate(self.hint, width))]
+            return [("class:footer.hint", _truncate(self.hint, width))]
         app = get_app()
         style, sent = "class:footer", "" if self.sent_turns is None else f": {self.sent_turns}"
         pieces: _Fragments = [  # most important first
@@ -99,7 +99,7 @@ class Footer:
         while len(pieces) > 2 and _length(pieces) > width:
             pieces.pop()
         if _length(pieces) > width:
-            return [(style, truncate(_SEPARATOR.join(text for _, text in pieces), width))]
+            return [(style, _truncate(_SEPARATOR.join(text for _, text in pieces), width))]
         return [part for piece in pieces for part in ((style, _SEPARATOR), piece)][1:]
 
 
@@ -107,12 +107,12 @@ def _length(pieces: _Fragments) -> int:
     return len(_SEPARATOR.join(text for _, text in pieces))
 
 
-def truncate(text: str, width: int) -> str:
+def _truncate(text: str, width: int) -> str:
     """Truncate a text to `width` columns, with an ellipsis."""
     return text if len(text) <= width else text[: max(0, width - 1)] + "…"[:width]
 
 
-def count_sent_turns(session: Session | None) -> int:
+def _count_sent_turns(session: Session | None) -> int:
     """Return the number of completed interactions that the next request contains verbatim."""
     if session is None:
         return 0

@@ -25,16 +25,16 @@ def _dim(text: str, color: bool) -> str:
 
 def banner(start: Start, color: bool, width: int = 80) -> str:
     """Render version, model, folder, help and notices."""
-    facts = [f"swecli {__version__}", describe_model(start.choice.name, start.choice.why), short_path(start.cwd)]
-    lines = wrap_parts([_one(fact) for fact in facts], width)
+    facts = [f"swecli {__version__}", _describe_model(start.choice.name, start.choice.why), short_path(start.cwd)]
+    lines = _wrap_parts([_one(fact) for fact in facts], width)
     if color:
         lines[0] = lines[0].replace("swecli", "\x1b[1mswecli\x1b[0m", 1)
-    lines += [_dim(line, color) for line in wrap_parts(_HELP, width)]
+    lines += [_dim(line, color) for line in _wrap_parts(_HELP, width)]
     lines += [f"! {_one(notice)}" for notice in start.notices]
     return "\n".join(lines) + "\n\n"
 
 
-def wrap_parts(parts: Sequence[str], width: int) -> list[str]:
+def _wrap_parts(parts: Sequence[str], width: int) -> list[str]:
     """Join parts into lines of at most `width` columns, without breaking a part."""
     lines = [parts[0]]
     for part in parts[1:]:
@@ -52,7 +52,7 @@ def format_error(error: SwecliError, color: bool) -> str:
     return f"{mark} {' · '.join(_one(part) for part in (error.message, error.hint) if part)}\n"
 
 
-def describe_model(name: str, why: str) -> str:
+def _describe_model(name: str, why: str) -> str:
     """Return a model's name with the reason why it was chosen."""
     if name.partition("/")[0] == "demo":
         return f"demo model (offline tour{f'; {why}' if why else ''})"

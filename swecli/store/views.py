@@ -179,7 +179,7 @@ def _query_error(error: Exception) -> BadInput:
     why = str(error).rstrip(".")
     denied = getattr(error, "sqlite_errorcode", 0) in (sqlite3.SQLITE_AUTH, sqlite3.SQLITE_READONLY)
     if denied or why.startswith("cannot modify"):  # a view
-        return BadInput("Only queries that read are run; this does more.", "Begin with SELECT or WITH.")
+        return BadInput("Only read-only queries are allowed.", "Begin with SELECT or WITH.")
     return BadInput(f"The query cannot be run: {why}.", "`swecli sql` and /sql without a query list views and columns.")
 
 

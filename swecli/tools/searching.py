@@ -138,7 +138,7 @@ async def search(ctx: ToolContext, pattern: str, start: str, found: Matches, *, 
 
 def files_below(root: Path, start: str, environ: Mapping[str, str] | None, seconds: float) -> list[str]:
     """Return the workspace-relative paths of all files below a folder that are not ignored, sorted folder by folder.
-    Raises ToolError if ripgrep is missing or takes longer than `seconds`."""
+    Raises ToolError if ripgrep is missing, is killed or takes longer than `seconds`."""
     env = child_environment(environ)
     argv = [*_ripgrep(root, env), "--files", "--null", "--", _below(start)]
     try:
@@ -147,6 +147,8 @@ def files_below(root: Path, start: str, environ: Mapping[str, str] | None, secon
         )
     except subprocess.TimeoutExpired as error:
         raise ToolError(f"Listing the files took longer than {seconds:g} s. Name a smaller folder.") from error
+    if done.returncode not in (0, 1, 2):  # 1: no files, 2: some could not be read
+        raise ToolError(f"ripgrep ended early (exit code {done.returncode}), so the list of files is incomplete.")
     names = [os.fsdecode(name).removeprefix("./") for name in done.stdout.split(b"\0") if name]
     return sorted(names, key=lambda name: name.split("/"))
 

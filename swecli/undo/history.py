@@ -24,7 +24,7 @@ from swecli.tools.processes import child_environment
 from swecli.undo.versions import NOT_STORED, FileVersions, replace_file
 
 _States = dict[str, FileState]
-_PRUNED = "its earlier version is not kept any more"
+_PRUNED = "its earlier version was removed to save space"
 _MAX_NAMES = 6  # files and strategies listed beside a turn
 
 
@@ -71,17 +71,17 @@ class _ChangeRecorder:
         for change in found:
             self._versions.touch(change.before.digest)
             if change.before.digest.startswith(NOT_STORED):
-                self._versions.notices[f"{change.path} changed, and is too large or not readable to be kept"] = None
+                self._versions.warn(f"{change.path} changed, and cannot be undone: it is too large or not readable")
         session = self._sessions.current_session
         try:
             if found and session is not None:
                 self._sessions.undo.record_changes(session, found)
         except StoreError as error:
-            self._versions.notices[f"what a call changed is not kept for an undo: {error}"] = None
+            self._versions.warn(f"the changes of a call cannot be undone: {error}")
 
     def take_notices(self) -> list[str]:
         """Return and clear the lines for the user on changes that cannot be undone, each line once."""
-        fresh, self._reported = list(self._versions.notices)[self._reported :], len(self._versions.notices)
+        fresh, self._reported = self._versions.notices[self._reported :], len(self._versions.notices)
         return fresh
 
 
@@ -110,11 +110,11 @@ def _plan_restore(changes: Iterable[FileChange], versions: FileVersions) -> _Res
         if present == target:
             continue
         if target.digest.startswith(NOT_STORED):
-            plan.unrecoverable[path] = "it was too large, or not readable, to be kept"
+            plan.unrecoverable[path] = "it was too large or not readable"
         elif target.digest and versions.load(target.digest) is None:
             plan.unrecoverable[path] = _PRUNED
         elif present.digest.startswith(NOT_STORED) and not ours:
-            plan.unrecoverable[path] = "what is there now comes from outside this session and is too large to be kept"
+            plan.unrecoverable[path] = "it was changed outside this session, and is too large to be stored"
         else:
             (plan.ready if ours else plan.conflicts).append(FileChange(path, present, target))
     return plan
@@ -133,7 +133,7 @@ def _apply(changes: Sequence[FileChange], versions: FileVersions) -> tuple[list[
         path = Path(change.path)
         try:
             if path.parent.resolve() != path.parent:
-                raise OSError(0, "a link is on the way, which is not followed")
+                raise OSError(0, "its folder is a symbolic link, which is not followed")
             if is_removal:
                 path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
             elif change.path not in failed:

@@ -18,7 +18,7 @@ from swecli.store.records import FileState
 from swecli.tools.base import ToolError
 from swecli.tools.searching import files_below
 
-MOST_FILES, MOST_BYTES = 50_000, 300_000_000  # of one scan: files, and new contents
+_MAX_FILES, _MAX_BYTES = 50_000, 300_000_000  # of one scan: files, and new contents
 _LIST_TIMEOUT = 20.0  # seconds
 _MAX_FILE_BYTES = 10_000_000
 NOT_STORED = "?"  # prefix of the digest of a content that is not stored
@@ -39,10 +39,10 @@ class FileVersions:
 
     def __init__(self, root: Path, folder: Path, environ: Mapping[str, str] | None, own: Sequence[str] = ()) -> None:
         self.root, self.folder, self.environ, self._own = root, folder, environ, tuple(own)
-        self.notices: dict[str, None] = {}
+        self.notices: list[str] = []
         self.is_complete, self._unsaved = True, 0
         name = hashlib.sha256(str(root).encode("utf-8", "replace")).hexdigest()[:16]
-        self._index, self._known, self._room = folder / f"{name}.index", _Index(), MOST_BYTES
+        self._index, self._known, self._room = folder / f"{name}.index", _Index(), _MAX_BYTES
 
     def scan(self) -> dict[str, FileState]:
         """Return the state of every path that is not ignored, and store the contents of changed files.
@@ -50,7 +50,7 @@ class FileVersions:
         May run in any thread. Never raises OSError: the digest of a file that is not stored begins with NOT_STORED.
         """
         started, known, fresh = time.time_ns(), self._known or self._load_index(), _Index()
-        self._room = MOST_BYTES
+        self._room = _MAX_BYTES
         for path in self._paths():
             try:
                 status = os.lstat(path)
@@ -73,7 +73,7 @@ class FileVersions:
 
     def read_state(self, path: str) -> FileState:
         """Return the state of one path, and store its content. Never raises OSError."""
-        self._room = MOST_BYTES
+        self._room = _MAX_BYTES
         try:
             return self._state(path, os.lstat(path))
         except (OSError, ValueError):
@@ -86,6 +86,10 @@ class FileVersions:
         except (OSError, zlib.error):
             return None
         return data if hashlib.sha256(data).hexdigest() == digest else None
+
+    def warn(self, line: str) -> None:
+        """Add a notice, once."""
+        self.notices += [line] * (line not in self.notices)
 
     def touch(self, digest: str) -> None:
         """Mark a content as used, so that it is pruned later."""
@@ -108,25 +112,24 @@ class FileVersions:
         with suppress(OSError):
             self._write(stamp, b"")
         if removed:
-            line = f"{removed / 1e6:,.1f} MB of file versions were removed, those not used for longest"
-            self.notices[f"{line}: undo cannot bring them back"] = None
+            self.warn(f"removed {removed / 1e6:,.1f} MB of the oldest file versions: undo cannot restore them")
 
     def _paths(self) -> Iterator[str]:
         """Yield the files that are not ignored, their folders, the symbolic links in these, and empty folders."""
         top, names, self.is_complete = str(self.root), list[str](), False
         try:
             names = files_below(self.root, ".", self.environ, _LIST_TIMEOUT)
-            self.is_complete = len(names) <= MOST_FILES
+            self.is_complete = len(names) <= _MAX_FILES
         except ToolError as error:
-            self.notices[f"what commands change is not kept for an undo: {error}"] = None
-        if len(names) > MOST_FILES:
-            self.notices[f"of more than {MOST_FILES:,} files here, what commands change in the rest is not kept"] = None
+            self.warn(f"changes of commands cannot be undone: {error}")
+        if len(names) > _MAX_FILES:
+            self.warn(f"more than {_MAX_FILES:,} files: changes of commands in the others cannot be undone")
         folders = {""}
-        for name in names[:MOST_FILES]:
+        for name in names[:_MAX_FILES]:
             folder = name
             while (folder := folder.rpartition("/")[0]) not in folders:
                 folders.add(folder)
-        found = [f"{top}/{name}" for name in (*names[:MOST_FILES], *(folders - {""}))]
+        found = [f"{top}/{name}" for name in (*names[:_MAX_FILES], *(folders - {""}))]
         for folder in folders:
             for entry in _entries(f"{top}/{folder}".rstrip("/")):
                 if entry.is_symlink():
@@ -149,9 +152,7 @@ class FileVersions:
             if status.st_size > _MAX_FILE_BYTES:
                 return FileState(not_stored, mode)
             if status.st_size > self._room:
-                self.notices[f"of more than {MOST_BYTES / 1e6:,.0f} MB at once, the rest of the files is not kept"] = (
-                    None
-                )
+                self.warn(f"more than {_MAX_BYTES / 1e6:,.0f} MB of new contents: the other files cannot be restored")
                 return FileState(not_stored, mode)
             self._room -= status.st_size
             handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -162,14 +163,14 @@ class FileVersions:
         except PermissionError:
             return FileState(not_stored, mode)
         except OSError as error:
-            self.notices[f"file versions cannot be kept in {self.folder}: {error.strerror or error}"] = None
+            self.warn(f"cannot store file versions in {self.folder}: {error.strerror or error}")
             return FileState(not_stored, mode)
 
     def _is_utf8(self, path: str) -> bool:
         try:
             path.encode()
         except UnicodeEncodeError:
-            self.notices["files whose names are not UTF-8 are not kept: undo leaves them alone"] = None
+            self.warn("files with names that are not UTF-8 are not recorded: undo skips them")
             return False
         return True
 

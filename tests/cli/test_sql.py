@@ -37,7 +37,7 @@ def test_a_query_that_writes_is_one_line(run: Run) -> None:
     open_database("x.db").close()
     done = run("sql", "DELETE FROM sessions", "--db", "x.db")
     assert done.code == 42
-    assert "Only queries that read" in done.complaint
+    assert "Only read-only queries" in done.complaint
 
 
 def test_a_copy_is_named_and_not_written_over(run: Run) -> None:

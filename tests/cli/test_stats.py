@@ -78,7 +78,7 @@ async def test_stats_and_report_of_the_shell_have_the_same_figures() -> None:
 def test_without_requests_that_is_all_there_is_to_show() -> None:
     runtime = make_runtime()
     runtime.sessions.database.close()
-    assert swecli("stats").out == "Nothing was asked in the last 30 days.\n"
+    assert swecli("stats").out == "No requests in the last 30 days.\n"
     assert swecli("report", "empty.html").code == 0
     assert "Nothing was asked in these days." in Path("empty.html").read_text()
 

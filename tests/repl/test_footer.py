@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.repl.footer import Footer, truncate
+from swecli.repl.footer import Footer, _truncate
 
 FACTS = Footer("openrouter/anthropic/claude-sonnet", "ask", "5+3", 6, 12, 0.0123)
 
@@ -68,4 +68,4 @@ def test_it_never_takes_more_than_its_width(facts: Footer, width: int) -> None:
 
 
 def test_a_clipped_text_ends_in_an_ellipsis() -> None:
-    assert [truncate("abcdef", width) for width in (6, 4, 1, 0)] == ["abcdef", "abc…", "…", ""]
+    assert [_truncate("abcdef", width) for width in (6, 4, 1, 0)] == ["abcdef", "abc…", "…", ""]

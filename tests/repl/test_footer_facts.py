@@ -10,7 +10,7 @@ from swecli.models.events import ContextMeasured, StepStarted
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
 from swecli.repl.actions.context import show
-from swecli.repl.footer import Footer, count_sent_turns
+from swecli.repl.footer import Footer, _count_sent_turns
 from tests.support.runtime import make_runtime, run_turn
 
 
@@ -94,5 +94,5 @@ def test_another_session_begins_without_a_measure(footer: Footer) -> None:
 )
 def test_what_is_held_is_what_the_next_request_will_send(spec: str, start: int, done: int, kept: int) -> None:
     session = replace(Session("s"), window=WindowSpec.parse(spec), window_start=start, interactions=done)
-    assert count_sent_turns(session) == kept
-    assert count_sent_turns(None) == 0
+    assert _count_sent_turns(session) == kept
+    assert _count_sent_turns(None) == 0

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.message import ModelChoice
-from swecli.repl.dispatch import wait_with_timer
+from swecli.repl.dispatch import _wait_with_timer
 from swecli.repl.render.terminal_features import is_dumb
 from swecli.repl.startup_banner import (
+    _describe_model,
+    _wrap_parts,
     banner,
-    describe_model,
     format_error,
     short_path,
-    wrap_parts,
 )
 from tests.support.runtime import make_start
 
@@ -34,8 +34,8 @@ def test_the_demo_states_that_it_is_one_and_why() -> None:
 
 
 def test_a_real_model_is_named_with_its_reason() -> None:
-    assert describe_model("openai/gpt", "OPENAI_API_KEY is set") == "openai/gpt (OPENAI_API_KEY is set)"
-    assert describe_model("openai/gpt", "") == "openai/gpt"
+    assert _describe_model("openai/gpt", "OPENAI_API_KEY is set") == "openai/gpt (OPENAI_API_KEY is set)"
+    assert _describe_model("openai/gpt", "") == "openai/gpt"
 
 
 def test_without_colour_there_is_no_escape_and_a_folder_name_cannot_bring_one() -> None:
@@ -46,7 +46,7 @@ def test_without_colour_there_is_no_escape_and_a_folder_name_cannot_bring_one() 
 
 @given(st.lists(st.text("ab ", min_size=1, max_size=30), min_size=1), st.integers(30, 100))
 def test_parts_wrap_between_them_only(parts: list[str], width: int) -> None:
-    lines = wrap_parts(parts, width)
+    lines = _wrap_parts(parts, width)
     assert " · ".join(lines) == " · ".join(parts)
     assert all(len(line) <= width for line in lines)
 
@@ -75,7 +75,7 @@ class Shown(list[list[str]]):
 
 async def test_the_wait_shows_a_spinner_and_leaves_nothing() -> None:
     shown = Shown()
-    await wait_with_timer(asyncio.ensure_future(asyncio.sleep(0.15)), "starting", shown)
+    await _wait_with_timer(asyncio.ensure_future(asyncio.sleep(0.15)), "starting", shown)
     assert "starting 0 s" in shown[0][-1]
     assert shown[-1] == []
 
@@ -84,13 +84,13 @@ async def test_what_is_there_already_is_not_waited_for() -> None:
     shown = Shown()
     done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     done.set_result(None)
-    await wait_with_timer(done, "starting", shown)
+    await _wait_with_timer(done, "starting", shown)
     assert shown == [[]]
 
 
 async def test_the_wait_raises_what_went_wrong_and_survives_being_cancelled() -> None:
     slow = asyncio.ensure_future(asyncio.sleep(10))
-    waiting = asyncio.ensure_future(wait_with_timer(slow, "starting", Shown()))
+    waiting = asyncio.ensure_future(_wait_with_timer(slow, "starting", Shown()))
     await asyncio.sleep(0)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -102,4 +102,4 @@ async def test_the_wait_raises_what_went_wrong_and_survives_being_cancelled() ->
         raise BadInput("no")
 
     with pytest.raises(BadInput):
-        await wait_with_timer(asyncio.ensure_future(fail()), "starting", Shown())
+        await _wait_with_timer(asyncio.ensure_future(fail()), "starting", Shown())

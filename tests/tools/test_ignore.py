@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from swecli.tools import searching
 from swecli.tools.base import ToolError
 from swecli.tools.searching import files_below
 
@@ -127,6 +128,18 @@ def test_a_very_deep_tree_is_walked(root: Path) -> None:
 def test_a_listing_that_takes_too_long_is_ended(root: Path) -> None:
     with pytest.raises(ToolError, match="took longer than"):
         files_below(root, ".", None, 0)
+
+
+def test_a_listing_that_is_cut_off_by_a_signal_is_not_taken_for_whole(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(root, {"a": "", "b": ""})
+    program = tmp_path / "killed"
+    program.write_text("#!/bin/sh\nprintf 'a\\0'\nkill -9 $$\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(searching, "find_ripgrep", lambda environ, root: str(program))
+    with pytest.raises(ToolError, match=r"ended early \(exit code -9\)"):
+        listed(root)
 
 
 PATTERNS = st.lists(

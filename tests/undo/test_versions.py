@@ -74,7 +74,7 @@ def test_a_damaged_content_is_none(tmp_path: Path, kept: FileVersions) -> None:
 def test_of_too_many_files_the_rest_is_not_kept_and_that_is_reported(
     kept: FileVersions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MOST_FILES", 3)
+    monkeypatch.setattr(module, "_MAX_FILES", 3)
     for name in "abcdef":
         Path(name).write_text(name)
     assert len(kept.scan()) == 3
@@ -83,7 +83,7 @@ def test_of_too_many_files_the_rest_is_not_kept_and_that_is_reported(
 
 
 def test_of_too_many_bytes_the_rest_is_known_and_not_kept(kept: FileVersions, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_BYTES", 5)
+    monkeypatch.setattr(module, "_MAX_BYTES", 5)
     for name in "abc":
         Path(name).write_text(name * 4)
     states = kept.scan().values()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from swecli.app import Runtime
 
 
-def show(runtime: Runtime, text: str = "detail") -> ActionResult:
+def _show(runtime: Runtime, text: str = "detail") -> ActionResult:
     """Show the parts of the next request with their tokens, and the next reduction; with "" group similar parts."""
     found = runtime.context_control.meter()
     parts = list(found.parts) if text else found.grouped()
@@ -48,10 +48,10 @@ def show(runtime: Runtime, text: str = "detail") -> ActionResult:
 
 
 def _next_reduction(runtime: Runtime) -> tuple[str, ...]:
-    return plan(runtime).lines if runtime.session.context.epoch is not None else ()
+    return _plan(runtime).lines if runtime.session.context.epoch is not None else ()
 
 
-def plan(runtime: Runtime, text: str = "") -> ActionResult:
+def _plan(runtime: Runtime, text: str = "") -> ActionResult:
     """Show what the next reduction removes, and when."""
     found = runtime.context_control.plan()
     after = f", {format_tokens(found.before)} → {format_tokens(found.after)} tokens" if found.after is not None else ""
@@ -61,7 +61,7 @@ def plan(runtime: Runtime, text: str = "") -> ActionResult:
     return ActionResult(asdict(found), (f"next: {what}{after}", *removes))
 
 
-def why(runtime: Runtime, text: str) -> ActionResult:
+def _why(runtime: Runtime, text: str) -> ActionResult:
     """Show where a text is in the session, and the command that restores it."""
     found = runtime.context_control.why(text)
     lines = []
@@ -71,13 +71,13 @@ def why(runtime: Runtime, text: str) -> ActionResult:
             lines.append("  in the next request, word for word")
         elif one["by"]:
             by = "{id} ({how}, in T{turn})".format(**one["by"])
-            lines.append(f"  removed by {by} · {one['back']} brings it back")
+            lines.append(f"  removed by {by} · {one['back']} restores it")
         else:
             lines.append("  never sent in this form")
     return ActionResult(found, tuple(lines) or ("not found in this session",))
 
 
-def log(runtime: Runtime, text: str = "") -> ActionResult:
+def _log(runtime: Runtime, text: str = "") -> ActionResult:
     """List all reductions, newest first."""
     found = runtime.sessions.context.log(runtime.context_control.session)
     fields = ("id", "how", "interaction", "step", "before", "after", "detail", "undone")
@@ -95,14 +95,14 @@ def log(runtime: Runtime, text: str = "") -> ActionResult:
     return ActionResult(value, head=("id", "turn", "how", "tokens", "why"), rows=rows)
 
 
-def undo(runtime: Runtime, text: str = "") -> ActionResult:
+def _undo(runtime: Runtime, text: str = "") -> ActionResult:
     """Undo the newest reduction."""
     taken = runtime.context_control.undo()
     line = f"undid {taken.id} ({taken.how}): the next request contains what it removed"
     return ActionResult({"undone": taken.id, "how": taken.how}, (line,))
 
 
-def pin(runtime: Runtime, text: str = "") -> ActionResult:
+def _pin(runtime: Runtime, text: str = "") -> ActionResult:
     """Pin a turn ("": the newest), which keeps it in every request."""
     control = runtime.context_control
     number = parse_turn(text) if text else None
@@ -112,13 +112,13 @@ def pin(runtime: Runtime, text: str = "") -> ActionResult:
     return ActionResult({"pinned": pins, "tokens": size}, (line,), note=note)
 
 
-def unpin(runtime: Runtime, text: str = "") -> ActionResult:
+def _unpin(runtime: Runtime, text: str = "") -> ActionResult:
     """Unpin a turn ("": the newest pinned one)."""
     number = runtime.context_control.unpin(parse_turn(text) if text else None)
     return ActionResult({"unpinned": number}, (f"unpinned T{number}: the next reduction may remove it",))
 
 
-def window(runtime: Runtime, text: str = "") -> ActionResult:
+def _window(runtime: Runtime, text: str = "") -> ActionResult:
     """Show the window, set it to `text`, or preview the change if `text` begins with "preview". Raises BadInput."""
     now, preview, wanted = runtime.session.window, text.startswith("preview"), text.removeprefix("preview").strip()
     spec = _parse_window(wanted) if wanted else None
@@ -150,7 +150,7 @@ _CACHED = "everything above was sent before and may be billed as cached"
 _NEW_EPOCH = "a new epoch begins with this request: only the tools and the system text were sent before"
 
 
-def prompt(runtime: Runtime, text: str = "") -> ActionResult:
+def _prompt(runtime: Runtime, text: str = "") -> ActionResult:
     """Show the exact next request, part by part, with `text` as its query."""
     agent = runtime.agent
     turn, specs = agent.prepare(text), agent.specs()
@@ -182,13 +182,13 @@ def _format_cost_change(runtime: Runtime, before: int, after: int) -> str:
 
 _Perform = Callable[["Runtime", str], ActionResult]
 ACTIONS: dict[str, tuple[_Perform, str]] = {
-    "show": (show, "the parts of the next request with their tokens"),
-    "plan": (plan, "what the next reduction would remove"),
-    "why": (why, "why a text is no longer sent"),
-    "log": (log, "all reductions, newest first"),
-    "undo": (undo, "undo the newest reduction"),
-    "pin": (pin, "keep a turn in every request"),
-    "unpin": (unpin, "unpin a turn"),
-    "window": (window, "show or change how many turns are sent"),
-    "prompt": (prompt, "print exactly what the next request would be"),
+    "show": (_show, "the parts of the next request with their tokens"),
+    "plan": (_plan, "what the next reduction would remove"),
+    "why": (_why, "why a text is no longer sent"),
+    "log": (_log, "all reductions, newest first"),
+    "undo": (_undo, "undo the newest reduction"),
+    "pin": (_pin, "keep a turn in every request"),
+    "unpin": (_unpin, "unpin a turn"),
+    "window": (_window, "show or change how many turns are sent"),
+    "prompt": (_prompt, "print exactly what the next request would be"),
 }

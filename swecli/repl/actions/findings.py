@@ -30,7 +30,7 @@ ACTIONS = {
     "export": (_FILTER, "print findings as Markdown, JSON or SARIF"),
 }
 _NEW_STATES: dict[str, tuple[FindingState, str]] = {
-    "dismiss": ("dismissed", "is dismissed and stays so: {}"),
+    "dismiss": ("dismissed", "is dismissed for good: {}"),
     "fixed": ("fixed", "is fixed; found again it counts as regressed"),
     "reopen": ("open", "is open"),
 }

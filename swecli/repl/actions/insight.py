@@ -21,7 +21,7 @@ def stats(database: Database, days: int, width: int) -> ActionResult:
     found, width = daily_spending(database, days, date.today()), max(_MIN_WIDTH, width)
     whole = found["total"]
     if not whole["requests"]:
-        return ActionResult(found, (f"Nothing was asked in the last {pluralize(days, 'day')}.",))
+        return ActionResult(found, (f"No requests in the last {pluralize(days, 'day')}.",))
     lines = [
         f"{pluralize(days, 'day')} to {found['days'][-1]['name']}: {pluralize(whole['sessions'], 'session')}, "
         f"{pluralize(whole['turns'], 'turn')}, {pluralize(whole['requests'], 'request')}",

@@ -89,7 +89,7 @@ class AsyncQueryProcessor:
             repl.renderer.screen.note(note)
 
 
-Answer = Literal["once", "session", "project", "no", "instead"]
+_Answer = Literal["once", "session", "project", "no", "instead"]
 
 
 class Approver:
@@ -122,9 +122,9 @@ class Approver:
         return Decision(allow=True, scope=answer)
 
 
-def _answers(request: AskRequest) -> list[tuple[Answer, Option]]:
+def _answers(request: AskRequest) -> list[tuple[_Answer, Option]]:
     """Return the possible answers. A number means the same in every question: 3 is always no."""
-    answers: list[tuple[Answer, Option]] = [("once", Option("yes", "1", "y"))]
+    answers: list[tuple[_Answer, Option]] = [("once", Option("yes", "1", "y"))]
     covered = request.session_label or request.session_rule
     if request.session_rule:
         answers.append(("session", Option(f"yes, and don't ask again this session for {covered}", "2")))

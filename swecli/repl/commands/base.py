@@ -69,7 +69,7 @@ class CommandContext:
             await self.background.drain()
 
 
-Run = Callable[[CommandContext, str], Awaitable[None]]
+_Run = Callable[[CommandContext, str], Awaitable[None]]
 Values = Sequence[tuple[str, str]]
 _Complete = Callable[["Runtime"], Values]
 
@@ -84,7 +84,7 @@ class Command:
     aliases: tuple[str, ...]
     usage: str
     help: str
-    run: Run
+    run: _Run
     complete: _Complete | None = None
     concurrent: str = ""
 
@@ -101,10 +101,10 @@ def command(
     usage: str = "",
     complete: _Complete | None = None,
     concurrent: str = "",
-) -> Callable[[Run], Command]:
+) -> Callable[[_Run], Command]:
     """Declare an `async def (ctx, args)` as a command; the first line of its docstring is the help."""
 
-    def declare(run: Run) -> Command:
+    def declare(run: _Run) -> Command:
         help = (run.__doc__ or "").strip().partition("\n")[0]
         return Command(name or run.__name__, tuple(aliases), usage, help, run, complete, concurrent)
 

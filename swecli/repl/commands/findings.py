@@ -101,7 +101,7 @@ def _options(finding: Finding, *, first: bool, last: bool) -> list[Option]:
     can_apply = finding.suggestion and finding.state in ("open", "regressed")
     rows = [
         ("a", "apply the suggestion", can_apply),
-        ("f", "fix by the agent", finding.is_open),
+        ("f", "let the agent fix it", finding.is_open),
         ("d", "dismiss", finding.state != "dismissed"),
         ("c", "check now, by a request to the model", bool(finding.anchor) and finding.is_open),
         ("o", "open in the editor", finding.line > 0),

@@ -57,7 +57,7 @@ async def _post(ctx: CommandContext, review: Review, finished: ReviewFinished, l
         return
     require_token(ctx.runtime.start.environ)
     answers = [("no", "no, nothing is posted"), ("yes", "yes, post it")]
-    if await ctx.pick(f"Put this on pull request {target.pr} of {push.github.repository}?", answers) != "yes":
+    if await ctx.pick(f"Post this to pull request {target.pr} of {push.github.repository}?", answers) != "yes":
         ctx.screen.note("nothing was posted")
         return
     for line in await asyncio.to_thread(push.post):

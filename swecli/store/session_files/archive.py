@@ -56,8 +56,8 @@ def export(database: Database, ref: str) -> Archive:
     with database.reading() as db:
         row = find_row(db, ref)
         bullets = load_bullets(db, Session(row.id, row.directory, project=row.project)).bullets.values()
-        whole = _columns(row) | read(db, row.id, row.interactions) | {"playbook": [one.to_json() for one in bullets]}
-        whole["totals"] = asdict(totals(db, row.id))
+        whole = _columns(row) | _read_turns(db, row.id, row.interactions)
+        whole |= {"playbook": [one.to_json() for one in bullets], "totals": asdict(totals(db, row.id))}
     rename_strategies(whole, {bullet.id: bullet.id for bullet in bullets})
     return dict(json.loads(json.dumps(whole, default=datetime.isoformat)))
 
@@ -71,7 +71,7 @@ def rename_strategies(whole: Archive, names: Mapping[str, str]) -> None:
                 holder[name] = [names.get(one, _FOREIGN + one.removeprefix(_FOREIGN)) for one in holder[name]]
 
 
-def read(db: sqlmodel.Session, session_id: str, last: int) -> Archive:
+def _read_turns(db: sqlmodel.Session, session_id: str, last: int) -> Archive:
     """Return the rows of a session's interactions up to number `last`. Must run in a transaction."""
     records = {row.interaction: _columns(row) for row in _rows(db, TurnRow, session_id, last)}
     calls: dict[int, list[Archive]] = {}
@@ -116,8 +116,8 @@ def _numbered(rows: list[ReductionRow]) -> list[Archive]:
     return found
 
 
-def write(db: sqlmodel.Session, session_id: str, whole: Archive) -> None:
-    """Store the rows that `read` returned under another session, whose own row exists. Must run in a transaction."""
+def write_turns(db: sqlmodel.Session, session_id: str, whole: Archive) -> None:
+    """Store the rows of `_read_turns` under another session, whose own row exists. Must run in a transaction."""
     of: Archive = {"session_id": session_id}
     for turn in whole["interactions"]:
         db.add(InteractionRow(**_omit(turn, "playbook"), **of, pending=False))
@@ -158,14 +158,14 @@ def fork(database: Database, ref: str, upto: int | None) -> str:
     with database.transaction() as db:
         old = find_row(db, ref)
         last = old.interactions if upto is None else max(0, min(upto, old.interactions))
-        whole, now = read(db, old.id, last), datetime.now(UTC)
+        whole, now = _read_turns(db, old.id, last), datetime.now(UTC)
         new = SessionRow(**old.model_dump(exclude={"number"}))
         new.id, new.parent_id, new.title = uuid7(), old.id, old.title and f"{old.title} (fork)"
         new.interactions, new.messages, new.cost = last, len(whole["messages"]), 0.0
         new.window_start, new.created_at, new.updated_at = max(1, min(old.window_start, last)), now, now
         db.add(new)
         db.flush()
-        write(db, new.id, whole | {"requests": []})
+        write_turns(db, new.id, whole | {"requests": []})
         for choice in _rows(db, ChoiceRow, old.id, last):
             db.add(ChoiceRow(**choice.model_dump() | {"session_id": new.id}))
         # evidence counts once: reflections run on the original turns only
@@ -190,7 +190,7 @@ def delete(database: Database, ref: str, keep: str = "") -> str:
     with database.transaction() as db:
         session = find_row(db, ref).id
         if session == keep:
-            raise BadInput("The session in use cannot be deleted.", "Start or resume another one first.")
+            raise BadInput("The current session cannot be deleted.", "Start or resume another one first.")
         gone = [session, *db.exec(select(SessionRow.id).filter_by(parent_id=session, directory="")).all()]
         calls = select(CallRow.id).where(col(CallRow.session_id).in_(gone))
         bullets = select(BulletRow.number).filter_by(session_id=session, scope="session")

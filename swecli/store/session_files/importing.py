@@ -20,7 +20,7 @@ from swecli.models.playbook import Kind, Scope, State, Trust
 from swecli.models.window import WindowSpec
 from swecli.store.playbook.bullets import number_of
 from swecli.store.playbook.deltas import last_number
-from swecli.store.session_files.archive import EXCLUDED_COLUMNS, Archive, rename_strategies, write
+from swecli.store.session_files.archive import EXCLUDED_COLUMNS, Archive, rename_strategies, write_turns
 from swecli.store.session_files.formats import detect_format
 from swecli.store.session_files.transcript import Transcript
 from swecli.store.sqlite.database import Database
@@ -37,7 +37,7 @@ from swecli.store.tables.sessions import (
     TranscriptLineRow,
 )
 
-MAX_BYTES = 100_000_000  # a session is validated in memory
+_MAX_BYTES = 100_000_000  # a session is validated in memory
 _HEAD = 65_536  # characters from which the format is detected
 _FORMATS = (
     "What can be imported: exports (swecli sessions export ID > FILE) and transcripts of Claude Code, codex, pi "
@@ -125,8 +125,8 @@ _Export = _row_model(
 
 def import_session(database: Database, value: Any, lines: Sequence[tuple[int, str]] = ()) -> ImportResult:
     """Store a value of `SessionManager.export` under its own id; its turns count as reflected upon. `lines` are the
-    numbered raw lines of a transcript, stored for search. Raises BadInput on the first validation error, or if the
-    session already exists."""
+    numbered raw lines of a transcript, stored for what a session has no column for. Raises BadInput on the first
+    validation error, or if the session already exists."""
     try:
         whole = _Export.model_validate(value).model_dump()
     except ValidationError as error:
@@ -145,7 +145,7 @@ def import_session(database: Database, value: Any, lines: Sequence[tuple[int, st
         db.flush()
         names = _write_bullets(db, row, own) | _match_bullets(db, row.project, bullets)
         rename_strategies(whole, names)
-        write(db, row.id, whole)
+        write_turns(db, row.id, whole)
         if lines:
             kept = [{"session_id": row.id, "line": number, "text": text} for number, text in lines]
             db.connection().execute(sqlmodel.insert(TranscriptLineRow), kept)
@@ -159,7 +159,7 @@ def _validate(whole: Archive) -> None:
         raise BadInput("Not an export of a session: its turns are not numbered 1, 2, 3 …", _HINT)
     places = [message["interaction"] for message in whole["messages"]]
     if places != sorted(places) or any(not 1 <= place <= len(turns) for place in places):
-        raise BadInput("Not an export of a session: a message belongs to no turn, or comes too late.", _HINT)
+        raise BadInput("Not an export of a session: a message belongs to no turn or is out of order.", _HINT)
     try:
         where = "window_spec"
         WindowSpec.parse(whole["window_spec"] or "5")
@@ -204,9 +204,9 @@ def _match_bullets(db: sqlmodel.Session, project: str, bullets: Iterable[Archive
 def import_file(database: Database, path: Path) -> ImportResult:
     """Import the session of a file. Broken lines of a transcript are skipped and reported. Raises BadInput."""
     try:
-        if (size := path.stat().st_size) > MAX_BYTES:
+        if (size := path.stat().st_size) > _MAX_BYTES:
             raise BadInput(
-                f"{path} has {size / 1e6:,.0f} MB; files of up to {MAX_BYTES / 1e6:,.0f} MB can be imported.",
+                f"{path} has {size / 1e6:,.0f} MB; files of up to {_MAX_BYTES / 1e6:,.0f} MB can be imported.",
                 "Split it into smaller files.",
             )
         text = path.read_bytes().decode("utf-8-sig", "replace")

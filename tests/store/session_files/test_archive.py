@@ -95,7 +95,7 @@ def test_deleting_takes_what_belongs_to_the_session_alone(manager: SessionManage
 
 def test_the_session_in_use_and_unknown_ones_are_not_deleted(manager: SessionManager) -> None:
     session = live(manager)
-    with pytest.raises(BadInput, match="in use"):
+    with pytest.raises(BadInput, match="current session"):
         manager.delete(session)
     with pytest.raises(BadInput, match="There is no session"):
         manager.delete("unknown")

@@ -11,7 +11,7 @@ import pytest
 from swecli.models.errors import BadInput
 from swecli.models.message import Role
 from swecli.models.session import Session
-from swecli.store.session_files.importing import MAX_BYTES, ImportResult, import_file
+from swecli.store.session_files.importing import _MAX_BYTES, ImportResult, import_file
 from swecli.store.session_manager import SessionManager
 
 FILES = Path(__file__).with_name("transcripts")
@@ -274,7 +274,7 @@ def test_two_gigabytes_are_refused_unread(manager: SessionManager, tmp_path: Pat
     with pytest.raises(BadInput, match=r"has 2,000 MB; files of up to 100 MB") as caught:
         import_file(manager.database, file)
     assert "Split it" in caught.value.hint
-    assert MAX_BYTES == 10**8
+    assert _MAX_BYTES == 10**8
 
 
 def test_a_line_of_millions_of_letters_is_taken(manager: SessionManager, tmp_path: Path) -> None:

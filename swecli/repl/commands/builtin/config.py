@@ -68,9 +68,9 @@ async def theme(ctx: CommandContext, args: str) -> None:
     found = f" ({present.resolved})" if present.name == "auto" else ""
     ctx.screen.note(f"theme {present.name}{found}: {_THEMES[present.name]}")
     if not ctx.screen.color:
-        ctx.screen.note("nothing is coloured here: NO_COLOR is set, color is off, or the terminal shows none")
+        ctx.screen.note("no colours are shown: NO_COLOR is set, color is off, or the terminal shows none")
     elif wanted:
-        ctx.screen.note(f"for good: /config theme {wanted}")
+        ctx.screen.note(f"to keep it: /config theme {wanted}")
 
 
 def _complete_models(runtime: Runtime) -> Values:
@@ -118,8 +118,8 @@ async def effort(ctx: CommandContext, args: str) -> None:
         except ValueError as error:
             raise BadInput(f"{error}.") from error
     endpoint = getattr(agent.model, "endpoint", None)
-    ctx.screen.line(f"thinking {agent.thinking or getattr(endpoint, 'thinking', '') or 'as the model does by itself'}")
+    ctx.screen.line(f"thinking {agent.thinking or getattr(endpoint, 'thinking', '') or 'model default'}")
     if agent.model.profile.thinking == "none":
         ctx.screen.note(
-            f"{agent.model.name} is not known to think; a service that refuses the field is asked without it"
+            f"{agent.model.name} is not known to support thinking; the setting is dropped if the service rejects it"
         )

@@ -45,7 +45,7 @@ async def rewind(ctx: CommandContext, args: str) -> None:
     first = str(number) if word else await ctx.pick("Go back to before which turn?", options)
     if first and not args:
         ways = [(_ALL_PARTS, _ALL_PARTS), *((part, f"{part} only") for part in UNDO_PARTS)]
-        answer = await ctx.pick(f"What of T{first} and later?", ways)
+        answer = await ctx.pick(f"What to undo of T{first} and later?", ways)
         first, parts = first if answer else None, parts if answer in (_ALL_PARTS, None) else (answer,)
     if first:
         await _run_undo(ctx, history, int(first), parts)
@@ -56,7 +56,7 @@ async def redo(ctx: CommandContext, args: str) -> None:
     """Redo what the last undo undid, until a new turn runs"""
     history = _require_history(ctx)
     if args:
-        raise UsageError(f"/redo takes no arguments, not {args!r}.", "Each /redo takes one undo back")
+        raise UsageError(f"/redo takes no arguments, not {args!r}.", "Each /redo reverts one undo")
     await ctx.wait_for_background()
     step, plan = history.plan_redo()
     overwrite = await _ask_overwrite(ctx, history, plan.conflicts)
@@ -74,7 +74,7 @@ async def _run_undo(ctx: CommandContext, history: TurnHistory, first: int, parts
     if "conversation" in parts:
         history.restore_facts()
         ctx.program.set_draft(query)
-    ctx.screen.note("/redo brings it back, until a new turn runs")
+    ctx.screen.note("/redo reverts this, until a new turn runs")
 
 
 async def _ask_overwrite(ctx: CommandContext, history: TurnHistory, conflicts: Sequence[FileChange]) -> bool | None:
@@ -127,7 +127,7 @@ async def diff(ctx: CommandContext, args: str) -> None:
     last = resolve_turn("" if whole else args, turns)
     found = _require_history(ctx).diff(1 if whole else last, last)
     if not found:
-        ctx.screen.note("no file is different")
+        ctx.screen.note("no files changed")
     for line, text in found:
         ctx.screen.line(line, "head")
         if text:

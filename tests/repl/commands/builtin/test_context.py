@@ -62,7 +62,7 @@ async def test_why_states_what_took_a_text_out_and_the_command_brings_it_back(
     await chat(runtime, "read the file", *(f"question {n}" for n in range(2, 11)))
     printed = await ctx.type("/context why KIWI")
     assert "result of call_" in printed
-    assert "removed by R-2 (window, in T10) · /pin T1 brings it back" in printed
+    assert "removed by R-2 (window, in T10) · /pin T1 restores it" in printed
     assert "pinned T1" in await ctx.type("/pin T1")
     await chat(runtime, "and now")
     assert "KIWI" in str(runtime.agent.model.requests[-1].messages)  # type: ignore[attr-defined]

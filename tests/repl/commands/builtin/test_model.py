@@ -107,7 +107,7 @@ async def test_two_gateways_of_one_protocol_answer_in_one_session(runtime: Runti
 
 
 async def test_the_effort_goes_with_the_next_request(runtime: Runtime, ctx: ScriptedContext) -> None:
-    assert "as the model does by itself" in await ctx.type("/effort")
+    assert "model default" in await ctx.type("/effort")
     assert "thinking high" in await ctx.type("/effort high")
     assert runtime.agent.make_fitter().thinking == "high"
     with pytest.raises(BadInput, match="choose: off, low"):

@@ -26,7 +26,7 @@ async def test_alone_it_lists_the_views(ctx: ScriptedContext) -> None:
 
 
 async def test_what_writes_is_refused(ctx: ScriptedContext) -> None:
-    with pytest.raises(BadInput, match="Only queries that read"):
+    with pytest.raises(BadInput, match="Only read-only queries"):
         await ctx.type("/sql DELETE FROM sessions")
 
 
