@@ -11,7 +11,7 @@ from swecli.app import Runtime
 from swecli.context.budget import _LEAN_WINDOW
 from swecli.models.errors import BadInput
 from swecli.models.window import WindowSpec
-from swecli.store.sqlite.dialect import OneDialect
+from swecli.store.sqlite.database import _COMPILED
 from tests.support.runtime import calls, make_runtime, run_turn
 from tests.support.scripted import ScriptedModel
 
@@ -124,11 +124,11 @@ def test_a_small_window_has_no_skills() -> None:
 
 def test_what_the_first_turn_stores_is_compiled_before_it() -> None:
     runtime = make_runtime(["done"])
-    OneDialect._compiled.clear()
+    _COMPILED.clear()
     runtime.agent.warm()
-    before = len(OneDialect._compiled)
+    before = len(_COMPILED)
     runtime.sessions.store_query("hello")
     TurnRecord(runtime.sessions, runtime.agent.counter).begin(runtime.agent.prepare("hello"))
     assert before
-    assert len(OneDialect._compiled) == before
+    assert len(_COMPILED) == before
     assert [one.first_query for one in runtime.sessions.list_sessions()] == ["hello"], "nothing else was stored"

@@ -255,7 +255,7 @@ async def _autosave(sessions: SessionManager, calls: CallRunner, state: TurnStat
         unfinished = UnfinishedTurn(session.id, session.interactions, changed, after or 0, outputs)
         try:
             # in a thread: a slow disk must not block the stream
-            await asyncio.to_thread(sessions.note_unfinished, unfinished)
+            await asyncio.to_thread(sessions.save_unfinished, unfinished)
         except StoreError as error:  # the finished message is stored, or fails, by itself
             _log.warning("could not store the unfinished turn: %s", error)
         stored = partial

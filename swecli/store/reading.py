@@ -1,5 +1,5 @@
-"""Sessions and strategies read from the database: rows to models, field by field of the same name. Plain `sqlite3`: the
-first request of a run without a screen reads them before SQLModel is loaded."""
+"""Read sessions and strategies: rows to models, field by field of the same name. Plain `sqlite3`, so that a run without
+a screen can load them before SQLModel."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from swecli.redact import redact
 
 
 def _names(model: Any, *others: str) -> tuple[str, ...]:
-    """The fields of a dataclass that its table has as columns: all but `others`."""
+    """Return the fields of a dataclass that are columns of its table: all but `others`."""
     return tuple(field.name for field in fields(model) if field.name not in others)
 
 
 SESSION = _names(
     Session, "working_directory", "messages", "playbook", "window", "interactions", "cost", "context"
-)  # the others are named or counted in another way
+)  # the others have other names or are computed
 MESSAGE = _names(ChatMessage, "id", "role", "tool_calls")
 CALL = _names(ToolCall, "id")
 USAGE = _names(Usage)
@@ -35,10 +35,10 @@ REQUEST = _names(RequestRecord, "usage")
 REDUCTION = _names(Reduction, "epoch", "edits", "number", "undone", "created_at")
 BULLET = _names(Bullet, "id")
 PIN = "pin"
-_FIRST_QUERY = 200  # characters of the first question kept for lists
-NEWEST = 12  # interactions that are loaded of a session, if its epoch holds no more
+_FIRST_QUERY = 200  # characters of the first query that are stored for lists
+NEWEST = 12  # interactions that are loaded, unless the epoch holds more
 NEWEST_FIRST = "updated_at DESC, number DESC"
-# A bullet that may be seen and changed from a session; before there is a session nothing is its own.
+# Bullets that are visible in a session; a session without an id has none of its own.
 APPLIES = (
     "(scope = 'session' AND session_id = :own AND session_id != '' OR scope = 'project' AND project = :project"
     " OR scope = 'user')"
@@ -46,7 +46,7 @@ APPLIES = (
 
 
 def read_moment(text: str) -> datetime:
-    """A stored time, in UTC. Raises ValueError."""
+    """Parse a stored time as UTC. Raises ValueError."""
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
@@ -60,8 +60,8 @@ _PARSERS: dict[str, Any] = {
 def _select(
     db: sqlite3.Connection, names: Sequence[str], rest: str, given: Mapping[str, Any] | Sequence[Any]
 ) -> Iterator[dict[str, Any]]:
-    """The rows of `SELECT names FROM rest` with times, JSON and booleans parsed. Raises ValueError or TypeError for a
-    value that was never written."""
+    """Yield the rows of `SELECT names FROM rest` with times, JSON and booleans parsed. Raises ValueError or TypeError
+    for a corrupt value."""
     parsers = [_PARSERS.get(name) for name in names]
     columns = ", ".join(f'"{name}"' for name in names)  # quoted: one of them is "when"
     for row in db.execute(f"SELECT {columns} FROM {rest}", given):
@@ -70,8 +70,8 @@ def _select(
 
 
 def find_session(db: sqlite3.Connection, ref: str | None, directory: str) -> str:
-    """The id of the session that `ref` means: an id, a title, or the unique beginning of an id; None or "" for the
-    newest of the directory. Both are clean text. Raises BadInput."""
+    """Return the id of a session by its id, title or unique prefix of its id; None or "" selects the newest of the
+    directory. Both must be clean text. Raises BadInput."""
     if not ref:
         newest = f"SELECT id FROM session WHERE directory = ? ORDER BY {NEWEST_FIRST} LIMIT 1"
         for (found,) in db.execute(newest, (directory,)):
@@ -94,8 +94,8 @@ def find_session(db: sqlite3.Connection, ref: str | None, directory: str) -> str
 
 
 def read_session(db: sqlite3.Connection, session_id: str, newest: int = NEWEST) -> Session:
-    """A stored session with its `newest` interactions, or those of its window or epoch where they are more, and with
-    its context, but without its playbook. Raises ValueError or TypeError for a row that cannot be read."""
+    """Load a session with its context and its `newest` interactions, or all of its window or epoch if they are more;
+    the playbook is not loaded. Raises ValueError or TypeError for a corrupt row."""
     names = (*SESSION, "interactions", "cost", "directory", "window_spec")
     (row,) = _select(db, names, "session WHERE id = ?", (session_id,))
     directory, window = row.pop("directory"), window_of(row.pop("window_spec"))
@@ -110,19 +110,20 @@ def read_session(db: sqlite3.Connection, session_id: str, newest: int = NEWEST) 
 
 
 def load_back_to(db: sqlite3.Connection, session: Session, interaction: int) -> None:
-    """Put the interactions from that number on before `session.messages`, where they are not loaded yet."""
+    """Load the interactions from that number on into `session.messages`, unless they are loaded."""
     first = session.messages[0].interaction if session.messages else session.interactions + 1
     if interaction < first:
         session.messages[:0] = read_messages(db, session.id, interaction, first - 1)
 
 
 def first_query(content: str) -> str:
-    """What a list shows of a session without a title. A secret that reaches over the cut is seen whole."""
+    """Return the beginning of the first query, which lists show for a session without a title. Redacted before it is
+    truncated."""
     return redact(content[: 50 * _FIRST_QUERY])[:_FIRST_QUERY]
 
 
 def window_of(text: str) -> WindowSpec:
-    """The window's setting; the default where the text is nothing that this version understands."""
+    """Parse the window's setting; return the default if it is invalid."""
     try:
         return WindowSpec.parse(text)
     except ValueError:
@@ -130,7 +131,7 @@ def window_of(text: str) -> WindowSpec:
 
 
 def read_messages(db: sqlite3.Connection, session_id: str, first: int, last: int) -> list[ChatMessage]:
-    """The messages of the interactions from `first` to `last`, in order, with their calls."""
+    """Load the messages of the interactions from `first` to `last`, in order, with their calls."""
     given, theirs = (session_id, first, last), "session_id = ? AND interaction BETWEEN ? AND ?"
     of = f"tool_call WHERE message_id IN (SELECT id FROM message WHERE {theirs}) ORDER BY message_id, id"
     grouped = groupby(_select(db, ("message_id", "call_id", *CALL), of, given), key=lambda row: row.pop("message_id"))
@@ -142,8 +143,8 @@ def read_messages(db: sqlite3.Connection, session_id: str, first: int, last: int
 
 
 def _read_context(db: sqlite3.Connection, session_id: str) -> ContextState:
-    """What the next request depends on besides the messages: the newest epoch, what changed since, pins, retained
-    facts. Costs the same for any number of interactions."""
+    """Load what the next request depends on besides the messages: the current epoch, later reductions, pins and
+    retained facts. The cost does not depend on the session's length."""
     state = ContextState(read_reductions(db, session_id))
     facts = _select(db, _names(RetainedFact), "survivor WHERE session_id = ? ORDER BY id", (session_id,))
     kept = [RetainedFact(**row) for row in facts]
@@ -158,15 +159,15 @@ def _read_context(db: sqlite3.Connection, session_id: str) -> ContextState:
 
 
 def read_pinned(db: sqlite3.Connection, session: Session) -> None:
-    """Load the messages of pinned interactions that the session has not loaded."""
+    """Load the messages of pinned interactions that are not in `session.messages`."""
     state, loaded = session.context, {message.interaction for message in session.messages}
     for pin in {*state.pins, *(state.epoch.pins if state.epoch else ())} - loaded - set(state.pinned):
         state.pinned[pin] = read_messages(db, session.id, pin, pin)
 
 
 def read_reductions(db: sqlite3.Connection, session_id: str, newest: int | None = None) -> list[Reduction]:
-    """Reductions of a session: the one that began the present epoch and those after it that were not undone, oldest
-    first; with `newest` the last so many, newest first, also those that were undone."""
+    """Load the reduction that began the current epoch and those after it that were not undone, oldest first; with
+    `newest` that many of all, undone ones too, newest first."""
     opening = "SELECT max(number) FROM reduction WHERE session_id = :id AND NOT undone AND opens"
     which, order = f"AND NOT undone AND number >= coalesce(({opening}), 0)", "number"
     if newest is not None:
@@ -188,8 +189,8 @@ def read_reductions(db: sqlite3.Connection, session_id: str, newest: int | None 
 def read_bullets(
     db: sqlite3.Connection, session: Session, project: str, among: Sequence[int] | None = None
 ) -> dict[str, Bullet]:
-    """The bullets that apply to a session of the project, all but deleted ones, by id in order of minting; `among`
-    these numbers only, unless it is None."""
+    """Load the bullets that apply to a session of the project, except deleted ones, by id in ascending order; only the
+    numbers in `among`, unless it is None."""
     which = "" if among is None else " AND number IN (SELECT value FROM json_each(:among))"
     rest = f"bullet WHERE {APPLIES} AND state != 'deleted'{which} ORDER BY number"
     given = {"own": session.id, "project": project, "among": json.dumps(among)}
@@ -202,13 +203,12 @@ def read_bullets(
 
 
 def playbook_version(db: sqlite3.Connection) -> int:
-    """A number that grows with every change of the playbook, every one taken back and every one brought back: found
-    without reading the changes."""
+    """Return a number that grows with every delta, undo and redo, without reading the deltas."""
     which = "SELECT (SELECT coalesce(max(number), 0) FROM delta) + (SELECT coalesce(max(turned), 0) FROM delta)"
     return int(db.execute(which).fetchone()[0])
 
 
 def read_reflectors(db: sqlite3.Connection) -> dict[str, Any]:
-    """What is known of every reflector, by its name."""
+    """Return what is known of every reflector, by its name."""
     rows = _select(db, ("name", "value"), "playbook_learned WHERE name LIKE 'reflector:%'", ())
     return {row["name"].removeprefix("reflector:"): row["value"] for row in rows}

@@ -276,7 +276,7 @@ def test_what_is_not_finished_outlives_the_process_and_only_then(manager: Sessio
     call = ToolCall("c1", "run_command", {"command": "make"})
     said = answer(manager, "Making.", call)
     key = manager.open_call("c1")
-    manager.note_unfinished(UnfinishedTurn(session.id, 1, "It is m", said.id or 0, {key: ("cut", "the whole output")}))
+    manager.save_unfinished(UnfinishedTurn(session.id, 1, "It is m", said.id or 0, {key: ("cut", "the whole output")}))
     other = SessionManager(database).resume(None, "/p")  # of a process that is gone: the pid is that of this test
     assert [(m.content, m.status) for m in other.messages[1:]] == [("Making.", "complete"), ("It is m", "partial")]
     assert other.messages[1].tool_calls[0].result == "cut"
@@ -296,10 +296,10 @@ def test_a_late_note_changes_nothing_that_is_finished(manager: SessionManager, d
     call.result = "fine"
     manager.record_call(call)
     late = UnfinishedTurn(session.id, 1, "Mak", asked.id or 0, {manager.open_call("c1"): ("cut", "whole")})
-    manager.note_unfinished(late)
+    manager.save_unfinished(late)
     assert [m.content for m in SessionManager(database).resume(None, "/p").messages] == ["run it", "Making."]
     manager.finish_interaction("done")
-    manager.note_unfinished(late)
+    manager.save_unfinished(late)
     assert manager.read_result("c1") == "fine"
     assert [m.content for m in SessionManager(database).resume(None, "/p").messages] == ["run it", "Making."]
 

@@ -226,7 +226,7 @@ class PlaybookMemory:
         request = SelectionRequest(bullets, query, self.count, self.index, RECALLED)
         found = recall(request).bullets
         if found:
-            self.sessions.note_shown([bullet.id for bullet in found])
+            self.sessions.add_shown([bullet.id for bullet in found])
         return render_bullets(found).strip()
 
     def _session(self) -> Session:

@@ -15,7 +15,7 @@ from swecli.models.session import Session
 from swecli.store.playbook.bullets import project_of
 from swecli.store.reading import read_reflectors
 from swecli.store.records import CheckResult, PendingReflection, TurnRecord, UsageTotals
-from swecli.store.sessions.mapping import find_turn, runs_elsewhere, spent_by_purpose
+from swecli.store.sessions.mapping import find_turn, is_running_elsewhere, spent_by_purpose
 from swecli.store.sqlite.database import Database, driver
 from swecli.store.tables import learned
 from swecli.store.tables.columns import clean_text, shared, values
@@ -168,7 +168,7 @@ class ReflectionQueue:
     def pending_elsewhere(self, session: Session) -> list[PendingReflection]:
         """Return the pending interactions of the project's other sessions that no process has open, newest first."""
         others = (col(SessionRow.project) == project_of(session), col(InteractionRow.session_id) != session.id)
-        found = [row for row in self._pending(*others) if not runs_elsewhere(row.pid)]
+        found = [row for row in self._pending(*others) if not is_running_elsewhere(row.pid)]
         return [PendingReflection(row.session_id, row.number) for row in reversed(found)]
 
     def _pending(self, *where: Any) -> Sequence[InteractionRow]:

@@ -1,4 +1,4 @@
-"""Reductions, pins and retained facts in the database: what a session sends is the same after a restart."""
+"""Store reductions, pins and retained facts, so that a resumed session sends the same requests."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _MOST = 1_000_000  # reductions of one session
 
 
 class ContextStore:
-    """Keeps `session.context` and the database the same. Every function may raise StoreError; then neither has
+    """Keeps `session.context` and the database in sync. Every function may raise StoreError; then neither has
     changed."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def add(self, session: Session, row: Reduction) -> Reduction:
-        """Commit a reduction; it comes back with its number, as a reader will get it."""
+        """Commit a reduction; return it as it is read back, with its number."""
         epoch, edits = row.epoch and asdict(row.epoch), asdict(row.edits) if row.edits else None
         stored = ReductionRow(session_id=session.id, opens=bool(epoch), **values(row, REDUCTION))
         stored.epoch, stored.edits = epoch, edits
@@ -42,8 +42,8 @@ class ContextStore:
         return clean
 
     def undo(self, session: Session, hold_turns: int, hold_tokens: int) -> Reduction:
-        """Take the newest reduction back, and return it; what was sent before it is sent again. An undo row keeps it
-        from being made again at once: see `Reduction`. Raises BadInput when there is none."""
+        """Undo the newest reduction and return it: the next request is built without it. The undo row delays its
+        repetition, see `Reduction`. Raises BadInput if there is none."""
         with self._database.transaction() as db:
             undoable = select(ReductionRow).filter_by(session_id=session.id, undone=False)
             undoable = undoable.where(col(ReductionRow.how).not_in((BEGIN, UNDO)))
@@ -61,12 +61,12 @@ class ContextStore:
         return taken
 
     def log(self, session: Session, limit: int = 1000) -> list[Reduction]:
-        """The session's reductions, newest first, those that were undone too."""
+        """Return the session's reductions, undone ones too, newest first."""
         with self._database.reading() as db:
             return read_reductions(driver(db), session.id, limit)
 
     def pin(self, session: Session, interaction: int) -> None:
-        """Commit that an interaction stays. Raises BadInput when there is none of that number."""
+        """Commit that an interaction is pinned. Raises BadInput if it does not exist."""
         if not 1 <= interaction <= session.interactions:
             raise BadInput(f"There is no turn T{interaction} in this session.", "See /window.")
         if interaction in session.context.pins:
@@ -79,7 +79,7 @@ class ContextStore:
             read_pinned(driver(db), session)
 
     def unpin(self, session: Session, interaction: int) -> None:
-        """Commit that an interaction may leave like any other. Raises BadInput when it is not pinned."""
+        """Commit that an interaction is not pinned any more. Raises BadInput if it is not pinned."""
         if interaction not in session.context.pins:
             raise BadInput(f"T{interaction} is not pinned.")
         with self._database.transaction() as db:
@@ -87,7 +87,7 @@ class ContextStore:
         session.context.pins = tuple(pin for pin in session.context.pins if pin != interaction)
 
     def keep(self, session: Session, facts: Iterable[RetainedFact]) -> None:
-        """Commit facts; a later one takes the place of one with its kind and key, an empty text removes it."""
+        """Commit facts; a fact replaces one of the same kind and key, and removes it if its text is empty."""
         clean = [RetainedFact(s.kind, clean_text(s.key), clean_text(s.text), s.interaction) for s in facts]
         known = session.context.facts
         fresh = [s for s in clean if known.get((s.kind, s.key)) != s and (s.text or (s.kind, s.key) in known)]

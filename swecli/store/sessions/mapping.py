@@ -1,4 +1,4 @@
-"""Sessions loaded, and models to rows: field by field of the same name, so that a new field needs no line here."""
+"""Load sessions, settle interrupted ones, and convert models to rows field by field of the same name."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ _INTERACTION = shared(InteractionInfo, InteractionRow, "shown", "cited")
 
 
 def read_back(db: sqlmodel.Session, pairs: Sequence[tuple[Any, Any]], names: Sequence[str]) -> None:
-    """Write rows, each with its model, and make the models what they are for a reader: a resumed session sends the
-    same."""
+    """Insert or update rows, and copy the stored values into their models: a resumed session sends the same."""
     db.add_all([row for row, _ in pairs])
     db.flush()
     for row, model in pairs:
@@ -38,35 +37,34 @@ def read_back(db: sqlmodel.Session, pairs: Sequence[tuple[Any, Any]], names: Seq
 
 
 def message_row(session_id: str, message: ChatMessage) -> MessageRow:
-    """A new row for the message; its calls have rows of their own."""
+    """Return a new row for the message, without its calls."""
     return MessageRow(session_id=session_id, role=message.role.value, **values(message, MESSAGE))
 
 
 def interaction_of(row: InteractionRow) -> InteractionInfo:
-    """The turn's record."""
+    """Convert a row to the turn's record."""
     names: dict[str, Any] = {"shown": tuple(row.shown or ()), "cited": tuple(row.cited or ())}
     return InteractionInfo(**names, **values(row, _INTERACTION))
 
 
 def find_row(db: sqlmodel.Session, ref: str) -> SessionRow:
-    """The session that `ref` means; see `find_session`. Raises BadInput."""
+    """Return the row of the session that `find_session` finds. Raises BadInput."""
     return db.exec(select(SessionRow).filter_by(id=find_session(driver(db), clean_text(ref), ""))).one()
 
 
 def load_session(database: Database, ref: str | None, directory: str, newest: int) -> Session:
-    """A session as `read_session` reads it; one that a dead process left running is marked as interrupted. Raises
-    BadInput when none is meant by `ref`, or more than one; DamagedDatabase when a row holds what was never written."""
-    with legible(), database.reading() if database.only_read else database.transaction() as db:
+    """Load a session, see `read_session`; turns of dead processes are marked as interrupted first. Raises BadInput if
+    none or several match `ref`, DamagedDatabase for a corrupt row."""
+    with report_damage(), database.reading() if database.only_read else database.transaction() as db:
         session_id = find_session(driver(db), ref and clean_text(ref), directory)
         if not database.only_read:
-            _settle(db, session_id)
+            _settle_interrupted(db, session_id)
         return read_session(driver(db), session_id, newest)
 
 
 @contextmanager
-def legible() -> Iterator[None]:
-    """Damage that leaves the structure whole shows as a time, a role or JSON that cannot be read: raise
-    DamagedDatabase for it."""
+def report_damage() -> Iterator[None]:
+    """Raise DamagedDatabase for a corrupt time, role or JSON value, which SQLite's own checks do not find."""
     try:
         yield
     except (ValueError, TypeError) as error:
@@ -77,15 +75,15 @@ def legible() -> Iterator[None]:
 
 
 def find_turn(db: sqlmodel.Session, session_id: str, number: int | None) -> InteractionRow | None:
-    """The row of an interaction, within a transaction."""
+    """Return the row of an interaction, or None."""
     return db.exec(select(InteractionRow).filter_by(session_id=session_id, number=number)).first()
 
 
-def _settle(db: sqlmodel.Session, session_id: str) -> None:
-    """Mark what a dead process left running; what it had of an answer becomes a message, unless the answer was stored
-    whole after that."""
+def _settle_interrupted(db: sqlmodel.Session, session_id: str) -> None:
+    """Mark running turns of dead processes as interrupted. A partial answer becomes a message, unless the whole answer
+    was stored later."""
     for turn in db.exec(select(InteractionRow).filter_by(session_id=session_id, status=RUNNING)).all():
-        if runs_elsewhere(turn.pid):
+        if is_running_elsewhere(turn.pid):
             continue
         newest = db.exec(sqlmodel.select(func.max(MessageRow.id)).filter_by(session_id=session_id)).one()
         if turn.partial and (newest or 0) <= turn.partial_after:
@@ -96,8 +94,8 @@ def _settle(db: sqlmodel.Session, session_id: str) -> None:
         turn.status, turn.pending, turn.partial = INTERRUPTED, True, ""
 
 
-def runs_elsewhere(pid: int) -> bool:
-    """Whether another process of that number is alive. (Nothing runs in this one: it is just resuming.)"""
+def is_running_elsewhere(pid: int) -> bool:
+    """Return whether another process with that id is alive."""
     if pid <= 0 or pid == os.getpid():
         return False
     try:
@@ -110,13 +108,14 @@ def runs_elsewhere(pid: int) -> bool:
 
 
 def totals(db: sqlmodel.Session, session_id: str) -> UsageTotals:
-    """What a session's requests took, within a transaction. A sum of which a part is unknown is unknown."""
+    """Sum the usage of a session's requests. The cost is None if that of any request is unknown."""
     by_purpose = spent_by_purpose(db, col(RequestRow.session_id) == session_id)
     return replace(sum(by_purpose.values(), UsageTotals()), by_purpose=by_purpose)
 
 
 def spent_by_purpose(db: sqlmodel.Session, *where: ColumnElement[bool]) -> dict[str, UsageTotals]:
-    """What these requests took, within a transaction. One that used no token, because nobody answered, cost nothing."""
+    """Sum the usage of these requests by purpose. A request without any tokens, because nobody answered, costs
+    nothing."""
     buckets = [col(getattr(RequestRow, name)) for name in Usage.__slots__]
     unknown = func.count().filter(col(RequestRow.cost).is_(None), sqlalchemy.or_(*(one > 0 for one in buckets)))
     figures: list[Any] = [func.count(), unknown, func.sum(col(RequestRow.cost)), *(func.sum(one) for one in buckets)]

@@ -1,5 +1,5 @@
-"""Where something was said: words in all sessions, a text in one, and what a query refers to in one session, by rare
-words. The only place that asks the full-text indexes."""
+"""Full-text search: words in all sessions, a text in one session, and the earlier interactions that a query refers to,
+by rare words."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from swecli.store.records import FoundInteraction, SearchHit, TextMatch
 from swecli.store.stems import stem
 
 FLOOR = 0.5
-_EVIDENCE = 5.0  # two words that stand in one interaction of twenty, three in one of ten
+_EVIDENCE = 5.0  # the weight of two words in one of twenty interactions, or of three in one of ten
 _WORDS = re.compile(r"[^\W_]+")
-_SHORT = 4  # letters; the forms of a shorter stem are not looked for, nor is a letter of it left out
-_MOST_TERMS = 32  # of a query; a longer one is a text that was pasted
-_COMMON = 200  # texts; a word that stands in more of them points at none
+_SHORT = 4  # letters; shorter stems match exactly
+_MOST_TERMS = 32  # of a query; longer ones are pasted texts
+_COMMON = 200  # texts; a word in more of them is not significant
 _CANDIDATES = 12  # interactions whose texts are read
 _EXCERPT = 400  # characters
 _EXCERPTS = 2  # of one interaction
-_SNIPPET = 60  # characters on either side of a word that was found
-_AROUND = 4_000  # characters beside an excerpt in which secrets that reach into it are looked for
+_SNIPPET = 60  # characters on either side of a match
+_AROUND = 4_000  # characters on either side of an excerpt that are redacted with it
 
 # Newest first, not best first: a common word then costs no more than a rare one.
 _FIND = """
@@ -80,26 +80,26 @@ _KEYS = (
 
 
 def search_all(db: sqlite3.Connection, words: Sequence[str], limit: int) -> list[SearchHit]:
-    """The newest messages and titles of all sessions that have all the words; `word*` is one that begins so."""
+    """Find the newest messages and titles of all sessions that contain all the words; `word*` matches a prefix."""
     given = {f"word{place}": word.rstrip("*").lower() for place, word in enumerate(words)}
     titled, holds = (
         " AND ".join(f"instr(lower({field}), :{name})" for name in given) for field in ("s.title", "m.content")
     )
-    query = _match_query(words)  # a scan is slower the more there is, but true for every script and sign
+    query = _match_query(words)  # a scan is slower, but matches every script and sign
     messages = _BY_SCAN.format(holds=holds) if query is None else _BY_INDEX
     titles = _TITLES_BY_SCAN.format(titled=titled) if query is None else _TITLES_BY_INDEX
     which = _FIND.format(messages=messages, titles=titles)
     rows = db.execute(which, {**given, "query": query, "limit": limit}).fetchall()
     hits = [
-        SearchHit(session, redact(title), number, role, _around(content, words[0]), read_moment(at))
+        SearchHit(session, redact(title), number, role, _snippet_at(content, words[0]), read_moment(at))
         for session, title, number, role, content, at in rows
     ]
     return sorted(hits, key=lambda hit: hit.created_at, reverse=True)[:limit]
 
 
 def _match_query(words: Sequence[str]) -> str | None:
-    """What FTS5 is asked for all the words; None where it has none like these: it knows no bare punctuation, and no
-    words inside runs of letters above the Latin, Greek and Cyrillic ones."""
+    """Return the FTS5 query for all the words, or None if FTS5 cannot match them: bare punctuation, and words within
+    scripts without spaces."""
     if any(not any(c.isalnum() for c in word) or any(c > "\u0fff" for c in word) for word in words):
         return None
     quoted = ('"' + word.rstrip("*").replace('"', '""') + '"' + ("*" if word.endswith("*") else "") for word in words)
@@ -107,22 +107,23 @@ def _match_query(words: Sequence[str]) -> str | None:
 
 
 def find_text(db: sqlite3.Connection, session_id: str, words: str, limit: int) -> list[TextMatch]:
-    """Where a text stands in a session, in messages and in results, newest first. A scan: for a user's question."""
+    """Find a text in a session's messages and results, newest first, by a scan."""
     rows = db.execute(_IN_SESSION, {"session": session_id, "text": words.lower(), "limit": limit}).fetchall()
     return [
-        TextMatch(row[0], row[1], _around(row[2] if words.lower() in (row[2] or "").lower() else row[3], words))
+        TextMatch(row[0], row[1], _snippet_at(row[2] if words.lower() in (row[2] or "").lower() else row[3], words))
         for row in rows
     ]
 
 
-def _around(content: str, word: str) -> str:
-    """What stands on either side of a word."""
+def _snippet_at(content: str, word: str) -> str:
+    """Return the text around a word."""
     at = max(0, content.lower().find(word.rstrip("*").lower()))
     return _excerpt(content, at, at + len(word), _SNIPPET)
 
 
 def _excerpt(content: str, start: int, end: int, beside: int) -> str:
-    """The passage with so much on either side of it, without secrets, also those that reach into it."""
+    """Return the passage with `beside` characters on either side, redacted, also where a secret only reaches into
+    it."""
     start, end = max(0, start - beside), min(len(content), end + beside)
     first = max(0, start - _AROUND)
     clean = redact_part(content[first : end + _AROUND], start - first, end - first)
@@ -150,9 +151,9 @@ def search_session(
         for word, found in where.items()
         if floor <= 0 or 4 * len(found) <= total
     }
-    # words that stand in what comes later, or come up again and again, point at nothing; they help to rank
+    # words that are repeated, or used again later, are not significant, but rank the results
     often = max(2, total // 50)
-    rare = {w for w in weights if floor <= 0 or (max(where[w]) <= last and _episodes(where[w]) <= often)}
+    rare = {w for w in weights if floor <= 0 or (max(where[w]) <= last and _count_episodes(where[w]) <= often)}
     by_interaction = {
         number: sum(weights[word] for word in weights if number in where[word])
         for number in {number for word in rare for number in where[word] if number <= last}
@@ -162,7 +163,7 @@ def search_session(
         number: db.execute(_IN_INTERACTION, {"session": session.id, "number": number}).fetchall() for number in best
     }
     whole = sum(weights.values())
-    # more than one word weighs, however rare it is; among few interactions, where any word is rare, than two
+    # one word is not enough, however rare; among few interactions, where any word is rare, two are not
     enough = max(_EVIDENCE, math.log(total + 1) * 1.2) if floor > 0 else 0.0
     found = []
     for number, places in texts.items():
@@ -174,24 +175,24 @@ def search_session(
     return sorted(found, key=lambda one: (-one.score, -one.interaction))[: max(0, limit)]
 
 
-def _episodes(numbers: set[int]) -> int:
-    """How often something came up: interactions that are at most three apart count as one."""
+def _count_episodes(numbers: set[int]) -> int:
+    """Count the groups of interactions that are at most three apart."""
     ordered = sorted(numbers)
     return 1 + sum(later - earlier > 3 for earlier, later in pairwise(ordered))
 
 
-def _beginning(root: str) -> str:
-    """What all forms of a word begin with: "studi" is the stem of "study"."""
+def _prefix_of(root: str) -> str:
+    """Return a prefix of all forms of a word: "studi" is the stem of "study"."""
     return root[:-1] if len(root) > _SHORT else root
 
 
 def _interactions_of(db: sqlite3.Connection, session_id: str, roots: Iterable[str]) -> dict[str, set[int]]:
-    """By stem, the interactions it stands in; those that stand nowhere or in too many texts are left out."""
+    """Return the interactions by stem; stems without a match or with too many are left out."""
     given = {"session": session_id, "most": _COMMON + 1}
     first, last, first_call, last_call = db.execute(_KEYS, given).fetchone()
     found: dict[str, set[int]] = {}
     for root in roots:
-        asked = given | {"word": f'"{_beginning(root)}"' + "*" * (len(root) >= _SHORT)}
+        asked = given | {"word": f'"{_prefix_of(root)}"' + "*" * (len(root) >= _SHORT)}
         texts = [row[0] for row in db.execute(_IN_MESSAGES, asked | {"low": first, "high": last})]
         texts += [row[0] for row in db.execute(_IN_RESULTS, asked | {"low": first_call, "high": last_call})]
         if texts and len(texts) <= _COMMON:
@@ -200,9 +201,9 @@ def _interactions_of(db: sqlite3.Connection, session_id: str, roots: Iterable[st
 
 
 def _best_passage(whole: TextMatch, weights: Mapping[str, float], rare: set[str]) -> tuple[float, float, TextMatch]:
-    """The stretch of at most 400 characters of a whole text whose different words weigh most, behind what they weigh,
-    and those of them that point here; 0 where none does."""
-    begin = tuple(map(_beginning, weights))
+    """Return the passage of at most 400 characters with the highest weight of different words: its weight, the weight
+    of its rare words, the passage; 0 if it has no rare word."""
+    begin = tuple(map(_prefix_of, weights))
     words_of = ((m, m[0].lower()) for m in _WORDS.finditer(whole.excerpt))
     stems = ((m, stem(word)) for m, word in words_of if word.startswith(begin))
     hits = [(m.start(), m.end(), root) for m, root in stems if root in weights]

@@ -1,4 +1,4 @@
-"""What happens in the session in use: each function is one transaction with a fixed number of statements."""
+"""Write the session in use: each function is one transaction with a fixed number of statements."""
 
 from __future__ import annotations
 
@@ -27,41 +27,38 @@ from swecli.store.tables.columns import clean_text, finite, values
 from swecli.store.tables.learned import BulletRow, ChoiceRow
 from swecli.store.tables.sessions import CallRow, FullResultRow, InteractionRow, MessageRow, RequestRow, SessionRow
 
-_UNFINISHED = "swecli ended while it ran"  # the error of a call, until it is known what became of it
+_UNFINISHED = "swecli ended while it ran"  # the error of a call until its result is stored
 
 
 class SessionWriter:
-    """Commits what happens in the session in use, and shows it in `current_session` after. Any of its functions may
-    raise StoreError, with one line for the user; then neither has changed."""
+    """Commits changes to the session in use, then applies them to `current_session`. Every function may raise
+    StoreError; then neither has changed."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
         self.current_session: Session | None = None
         self._open_calls: dict[str, int] = {}
-        self._waiting: ChatMessage | None = None  # stored, and its turn has not begun
+        self._waiting: ChatMessage | None = None  # stored, but its turn has not begun
 
     @property
     def session(self) -> Session:
-        """The session in use. Raises BadInput where there is none."""
+        """The session in use. Raises BadInput if there is none."""
         if self.current_session is None:
             raise BadInput("No session is open.")
         return self.current_session
 
     def store_query(self, query: str) -> None:
-        """Commit what the user has sent before its turn is made ready: if the process ends meanwhile, it is there.
-
-        `begin_interaction` of the same text goes on with it, `drop_query` takes it back.
-        """
+        """Commit a query before its turn is prepared, so that it survives a kill. `begin_interaction` with the same
+        text continues with it, `drop_query` removes it."""
         if self._waiting is not None and self._waiting.content == clean_text(query):
-            return  # it was stored before this store was opened
-        self._leave_waiting()
+            return  # stored before this store was opened
+        self._interrupt_waiting()
         message = ChatMessage(Role.USER, query)
         self._commit(message, opens=True)
         self._waiting = message
 
     def drop_query(self) -> None:
-        """Take back what `store_query` stored, with the interaction it opened: the user has it in the input line
-        again. Nothing where none waits."""
+        """Remove the query that `store_query` stored, with its interaction: the user edits it again."""
         if (message := self._waiting) is None:
             return
         with self.database.transaction() as db:
@@ -69,15 +66,15 @@ class SessionWriter:
             db.delete(self._turn(db, message.interaction))
             row = self._row(db)
             row.messages -= 1
-            if row.interactions == message.interaction:  # else another process has gone on behind it
+            if row.interactions == message.interaction:  # else another process has added to the session
                 row.interactions -= 1
             if not row.messages:
-                with suppress(IntegrityError), db.begin_nested():  # something else may belong to it already
+                with suppress(IntegrityError), db.begin_nested():  # other rows may refer to it already
                     db.delete(row)
         self._waiting = None
 
-    def _leave_waiting(self) -> None:
-        """A stored query whose turn never began stays as one that was interrupted."""
+    def _interrupt_waiting(self) -> None:
+        """Mark a stored query whose turn never began as interrupted."""
         if (message := self._waiting) is not None:
             self.session.add_message(message)
             self._waiting = None
@@ -86,11 +83,11 @@ class SessionWriter:
     def begin_interaction(
         self, query: str, sent: str | None = None, *, images: list[Image] | None = None, **counted: Any
     ) -> ChatMessage:
-        """Commit the user's message, and with it a new interaction. `sent` is what the model gets in its place, with
-        `images`; `counted` are `tokens` and `encoding` of its size, where it was counted."""
+        """Commit the user's message and a new interaction. `sent` and `images` are sent in place of the query;
+        `counted` is its `tokens` and `encoding`, if they are known."""
         message = self._waiting
         if message is None or message.content != clean_text(query):
-            self._leave_waiting()
+            self._interrupt_waiting()
             return self._put(ChatMessage(Role.USER, query, sent=sent, images=images, **counted), opens=True)
         more = {"sent": sent, "images": images} | counted
         with self.database.transaction() as db:
@@ -103,7 +100,7 @@ class SessionWriter:
         return message
 
     def append(self, message: ChatMessage) -> ChatMessage:
-        """Commit a message of the running interaction, with its calls; gives it its `id` and `interaction`."""
+        """Commit a message of the running interaction with its calls; sets its `id` and `interaction`."""
         return self._put(message, opens=False)
 
     def _put(self, message: ChatMessage, *, opens: bool) -> ChatMessage:
@@ -112,11 +109,9 @@ class SessionWriter:
         return message
 
     def _commit(self, message: ChatMessage, *, opens: bool) -> dict[str, int]:
-        """Commit a message with its calls, and its session if this is the first; the keys of the calls by their ids.
-
-        Sets `message.id` and `message.interaction`; the texts become what a reader will get. `opens` begins a new
-        interaction, numbered after the newest in the database: another process may have added some.
-        """
+        """Commit a message with its calls, and its session if it has no row; return the keys of the calls by id. Sets
+        `message.id`, `message.interaction` and the texts as they are stored. `opens` begins an interaction, numbered
+        after the newest in the database, to which another process may have added."""
         session = self.session
         with self.database.transaction() as db:
             row = self._row(db)
@@ -141,8 +136,8 @@ class SessionWriter:
         return {call.id: row.id or 0 for row, call in kept}
 
     def record_call(self, call: ToolCall, full_result: str | None = None) -> None:
-        """Commit what became of a call: decision, result, error, duration. `full_result` is the whole output, where the
-        model got less than that in `call.result`. Raises BadInput when no message of the session has such a call."""
+        """Commit a call's decision, result, error and duration. `full_result` is the whole output, if the model got
+        less in `call.result`. Raises BadInput if the session has no such call."""
         call.id = clean_text(call.id)
         with self.database.transaction() as db:
             row = db.get(CallRow, self._open_calls.get(call.id, 0))
@@ -160,12 +155,12 @@ class SessionWriter:
             mapping.read_back(db, [(row, call)], CALL)
 
     def open_call(self, call_id: str) -> int | None:
-        """The key by which `note_unfinished` takes a call of the running turn; None where no message of it has one."""
+        """Return the key of a call of the running turn for `save_unfinished`, or None."""
         return self._open_calls.get(call_id)
 
-    def note_unfinished(self, now: UnfinishedTurn) -> None:
-        """Commit what a running turn has so far: what a resumed session shows if this process is killed. What has come
-        to its end meanwhile is left as it is. Any thread."""
+    def save_unfinished(self, now: UnfinishedTurn) -> None:
+        """Commit the partial answer and outputs of a running turn, which a resumed session shows if this process is
+        killed; what has finished since is not changed. Thread-safe."""
         with self.database.transaction() as db:
             turn = find_turn(db, now.session_id, now.interaction)
             if now.partial is not None and turn is not None and turn.status == RUNNING:
@@ -178,7 +173,7 @@ class SessionWriter:
                         db.merge(FullResultRow(call=key, text=full))
 
     def record_request(self, record: RequestRecord) -> None:
-        """Commit what a request to a model took. The session's cost is unknown from the first unknown price on."""
+        """Commit the usage of a request. The session's cost becomes None with the first unknown cost."""
         session, cost = self.session, finite(record.cost)
         with self.database.transaction() as db:
             row = self._row(db)
@@ -197,10 +192,8 @@ class SessionWriter:
         cited: Sequence[str] = (),
         choice: Mapping[str, Any] | None = None,
     ) -> None:
-        """Commit how the newest interaction ended, which strategies it was shown and cited, and how they were chosen.
-
-        From now on its reflection is pending. Raises BadInput when nothing was begun.
-        """
+        """Commit how the newest interaction ended, the strategies it was shown and cited, and their selection. Its
+        reflection is pending from now on. Raises BadInput if there is no interaction."""
         session, now = self.session, datetime.now(UTC)
         with self.database.transaction() as db:
             row = self._turn(db, session.interactions)
@@ -215,28 +208,28 @@ class SessionWriter:
             if bullet := session.playbook.bullets.get(name):
                 session.playbook.bullets[name] = replace(bullet, last_used=now)
 
-    def note_shown(self, names: Sequence[str]) -> None:
-        """Commit that the running interaction was shown these strategies too. Raises BadInput where there is none."""
+    def add_shown(self, names: Sequence[str]) -> None:
+        """Commit that the running interaction was shown these strategies, too. Raises BadInput if there is none."""
         with self.database.transaction() as db:
             row = self._turn(db, self.session.interactions)
             row.shown = list(dict.fromkeys((*(row.shown or ()), *names)))
 
     def interaction_info(self, n: int) -> InteractionInfo | None:
-        """The record of the session's interaction `n`; None if there is none."""
+        """Return the record of interaction `n`, or None."""
         with self.database.reading() as db:
             row = find_turn(db, self.session.id, n)
             return None if row is None else mapping.interaction_of(row)
 
     def rename(self, title: str) -> None:
-        """Give the session another title. A secret in it is not kept."""
+        """Set the session's title, redacted."""
         self._set(title=redact(clean_text(title)))
 
     def set_model(self, name: str) -> None:
-        """Note that the session goes on with another model."""
+        """Set the session's model."""
         self._set(model=clean_text(name))
 
     def _set(self, **settings: Any) -> None:
-        """Commit and show settings. A session without messages has no row yet and gets them with its first."""
+        """Commit and apply settings. A session without messages has no row yet; its first message stores them."""
         session = self.session
         with self.database.transaction() as db:
             row = db.exec(select(SessionRow).filter_by(id=session.id)).first()

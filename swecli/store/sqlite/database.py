@@ -1,4 +1,4 @@
-"""The database as the store uses it: opened, brought up to date, changed in transactions, checked and copied."""
+"""Open, upgrade, change, check and copy the database."""
 
 from __future__ import annotations
 
@@ -16,38 +16,59 @@ from urllib.parse import quote
 
 import sqlmodel
 from sqlalchemy import Connection, Engine, StaticPool, create_engine, event
+from sqlalchemy.dialects import registry
+from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.util import LRUCache
 
 from swecli.models.errors import BadInput, DamagedDatabase, StoreError
 from swecli.store.sqlite import files
-from swecli.store.sqlite.dialect import NAME
-from swecli.store.sqlite.files import explain, write_lock
-from swecli.store.sqlite.migrations import STEPS, Step, migrate, problems
+from swecli.store.sqlite.files import to_store_error, write_lock
+from swecli.store.sqlite.migrations import STEPS, Step, find_problems, migrate
 
-_JUST_MADE = 5.0  # seconds for which an empty file may be one that another process is making
+_DIALECT = "swecli"  # the name in URLs
+_COMPILED: Any = LRUCache(2_000)  # statements of all databases of the process
+_JUST_MADE = 5.0  # seconds for which another process may still be creating an empty file
+
+
+class _Dialect(SQLiteDialect_pysqlite):
+    """SQLite's dialect as a singleton: compiled statements are cached by dialect."""
+
+    supports_statement_cache = True
+    _one: _Dialect | None = None
+
+    def __new__(cls, **_arguments: Any) -> _Dialect:
+        cls._one = cls._one or super().__new__(cls)
+        return cls._one
+
+    def __init__(self, **arguments: Any) -> None:
+        if not vars(self):  # all engines pass the same arguments
+            super().__init__(**arguments)
+
+
+registry.register(_DIALECT, __name__, _Dialect.__name__)
 
 
 def _make_engine(path: Path | None, *, only_read: bool = False) -> Engine:
-    """An engine with one connection, usable from any thread (one at a time); None for a database in memory.
-
-    Every transaction opens with BEGIN IMMEDIATE unless the option `begin` says otherwise, so that it waits for
-    another writer at its start and never fails half-way. Each commit reaches the disk before it returns.
-    """
-    url = URL.create(NAME, database=str(path) if path else ":memory:")
-    if only_read:  # immutable: nobody writes it, and it has no journal; SQLite needs no file beside it then
+    """Create an engine with one connection, which any thread may use, one at a time; None for a database in memory.
+    Transactions begin with BEGIN IMMEDIATE, unless the option `begin` is set, so that they wait for other writers at
+    their start and never fail half-way. Each commit is synced to disk."""
+    url = URL.create(_DIALECT, database=str(path) if path else ":memory:")
+    if only_read:  # without a WAL nothing can change: SQLite needs no side files
         whole = {} if Path(f"{path}-wal").exists() else {"immutable": "1"}
-        url = URL.create(NAME, database=f"file:{quote(str(path))}", query={"uri": "true", "mode": "ro"} | whole)
+        url = URL.create(_DIALECT, database=f"file:{quote(str(path))}", query={"uri": "true", "mode": "ro"} | whole)
     engine = create_engine(
         url,
         poolclass=StaticPool,
         connect_args={"check_same_thread": False, "timeout": files.BUSY_SECONDS},
         json_serializer=partial(json.dumps, ensure_ascii=False),
+        execution_options={"compiled_cache": _COMPILED},
     )
 
     @event.listens_for(engine, "connect")
     def _connected(connection: Any, _record: Any) -> None:
-        connection.isolation_level = None  # SQLAlchemy's "begin" below decides, not the driver's guess
+        connection.isolation_level = None  # transactions begin in `_begun`, not in the driver
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = FULL")
 
@@ -59,11 +80,8 @@ def _make_engine(path: Path | None, *, only_read: bool = False) -> Engine:
 
 
 class Database:
-    """An open database. One thread uses it at a time; it need not be the one that opened it.
-
-    `notices` are lines for the user about what happened to it (an upgrade, a file that was gone). `path` is None for a
-    database in memory. With `only_read` nothing can be changed.
-    """
+    """An open database, used by one thread at a time. `notices` are lines for the user (an upgrade, a missing file);
+    `path` is None for a database in memory; `only_read` forbids changes."""
 
     def __init__(self, path: Path | None, *, only_read: bool = False) -> None:
         self.path, self.only_read = path, only_read
@@ -75,12 +93,12 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlmodel.Session]:
-        """Change the database: all of the block is committed at its end, or nothing of it when it raises. What is
-        committed survives a kill and a power cut. Transactions do not nest. Raises StoreError."""
+        """Commit the changes of the block, durably, or roll them back if it raises. Transactions do not nest. Raises
+        StoreError."""
         if self.only_read:
             raise StoreError(f"The database {self.path} can only be read.", files.ELSEWHERE)
         with self._exclusively():
-            if self._file_now() != self._file:  # what goes into a file without a name is lost
+            if self._file_id() != self._file:  # writes to an unlinked file are lost
                 raise StoreError(
                     f"The database {self.path} was deleted, moved or replaced while swecli ran.",
                     "Nothing more can be stored: put it back, or leave and start again.",
@@ -91,29 +109,29 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[sqlmodel.Session]:
-        """Read as of one moment, without waiting for writers. Raises StoreError like `transaction`."""
+        """Read one snapshot, without waiting for writers. Raises StoreError."""
         engine = self.engine.execution_options(begin="BEGIN")
         with self._exclusively(), sqlmodel.Session(engine, expire_on_commit=False) as session:
             yield session
 
     def rows(self, which: Any) -> list[Any]:
-        """What one statement selects. Raises StoreError."""
+        """Return the results of one statement. Raises StoreError."""
         with self.reading() as db:
             return list(db.exec(which))
 
     def row(self, which: Any) -> Any:
-        """The first of what one statement selects; None where there is none. Raises StoreError."""
+        """Return the first result of one statement, or None. Raises StoreError."""
         with self.reading() as db:
             return db.exec(which).first()
 
-    def _file_now(self) -> tuple[int, int] | None:
-        """The file that has this name now; None where there is none, or in memory."""
+    def _file_id(self) -> tuple[int, int] | None:
+        """Return device and inode of the file at `path`, or None."""
         with suppress(OSError):
             return (found.st_dev, found.st_ino) if self.path and (found := self.path.stat()) else None
         return None
 
-    def bring_up(self, version: int, steps: Sequence[Step]) -> None:
-        """Run the missing steps in one transaction, behind a copy of a file that is not new; choose the journal."""
+    def upgrade(self, version: int, steps: Sequence[Step]) -> None:
+        """Run the missing migrations in one transaction, after a backup unless the file is new; set WAL mode."""
         if self.path and self.path.stat().st_mode & 0o077:
             self.path.chmod(0o600)
         with write_lock(self.path):
@@ -125,9 +143,9 @@ class Database:
                 with self.engine.begin() as connection:
                     migrate(connection, steps)
             if self.path:
-                with closing(self.engine.raw_connection()) as raw:  # without shared memory it keeps its journal
+                with closing(self.engine.raw_connection()) as raw:  # without shared memory it has no effect
                     raw.driver_connection.execute("PRAGMA journal_mode = WAL")  # type: ignore[union-attr]  # open
-                self._file = self._file_now()
+                self._file = self._file_id()
 
     @contextmanager
     def _exclusively(self) -> Iterator[None]:
@@ -140,37 +158,36 @@ class Database:
             try:
                 yield
             except (SQLAlchemyError, sqlite3.Error) as error:
-                raise explain(error, self.path) from error
+                raise to_store_error(error, self.path) from error
             finally:
                 self._inside = False
 
     def close(self) -> None:
-        """Close the file; twice is fine. What was committed is safe with or without it."""
+        """Close the file. May be called twice."""
         with self._turn:
             if self._closed:
                 return
             self._closed = True
             if self._file:
-                with suppress(StoreError), write_lock(self.path):  # the last to close moves the WAL into the file
+                with suppress(StoreError), write_lock(self.path):  # the last connection to close checkpoints the WAL
                     self.engine.dispose()
             self.engine.dispose()
 
     def check(self) -> list[str]:
-        """Read the whole database and report what is wrong, one line each; broken search indexes are rebuilt."""
+        """Check the whole database; return one line for each problem. Broken search indexes are rebuilt."""
         with self.transaction() as db:
-            return problems(db.connection())
+            return find_problems(db.connection())
 
     def _copy(self, to: Path) -> None:
-        """Copy all of it, as of one moment, into the new file `to`, which then needs no side files. Raises OSError,
-        sqlite3.Error."""
+        """Copy a snapshot into the new file `to`, without WAL. Raises OSError, sqlite3.Error."""
         files.new_file(to)
         with closing(sqlite3.connect(to, isolation_level=None)) as target, closing(self.engine.raw_connection()) as raw:
             raw.driver_connection.backup(target)  # type: ignore[union-attr]  # open
             target.execute("PRAGMA journal_mode = DELETE")
 
     def backup(self, to: Path | None = None) -> Path:
-        """Copy the database, as of now, into one new file; returns its path. `to` is the file, or a folder to make it
-        in; None for beside the database. Raises BadInput, StoreError; nothing half-made is left."""
+        """Copy a snapshot into one new file and return its path. `to` is the file or its folder; None is the database's
+        folder. Raises BadInput, StoreError; then no file is left."""
         if to is None and self.path is None:
             raise BadInput("A copy of a database in memory needs a path.")
         beside = files.spare_name(self.path or Path("swecli.db").absolute(), "backup")
@@ -183,7 +200,7 @@ class Database:
             with self._exclusively():
                 self._copy(target)
         except (OSError, StoreError) as error:
-            with suppress(OSError):  # where nothing could be made there is nothing to remove
+            with suppress(OSError):  # the error to report is that of the copy
                 target.unlink(missing_ok=True)
             if isinstance(error, StoreError):
                 raise
@@ -194,23 +211,19 @@ class Database:
 
 
 def driver(db: sqlmodel.Session) -> sqlite3.Connection:
-    """The connection of a transaction, which sees its changes so far."""
+    """Flush a transaction and return its `sqlite3` connection."""
     db.flush()
     connection: Any = db.connection().connection.driver_connection
     return connection  # type: ignore[no-any-return]
 
 
 def open_database(location: str | Path, *, steps: Sequence[Step] = STEPS, to_read: bool = False) -> Database:
-    """Open the database at a path or a sqlite:/// URL, make it if there is none, and bring it to the newest shape.
+    """Open the database at a path or sqlite:/// URL; create it if it is missing, and migrate it to the newest version
+    after a backup, which `Database.notices` reports. `to_read` opens a read-only file unchanged and refuses an empty
+    one.
 
-    An older one is first copied to a file beside it; `Database.notices` reports it. With `to_read` one that cannot be
-    written is opened as it is, and an empty one is refused.
-
-    Raises:
-        BadInput: the location cannot be used.
-        DamagedDatabase: not ours, no database, or damaged; it is not touched.
-        StoreError: the disk does not let it, or it was made by a newer swecli; then it is not touched.
-    """
+    Raises BadInput for an unusable location; DamagedDatabase for a damaged file or one of another program, and
+    StoreError for a disk error or the file of a newer swecli, all of them unchanged."""
     path = files.locate(location)
     if path and path.is_dir():
         raise BadInput(f"{path} is a folder.", "Give the path of the database file in it.")
@@ -218,21 +231,21 @@ def open_database(location: str | Path, *, steps: Sequence[Step] = STEPS, to_rea
         writable = not path or not path.exists() or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
         if to_read and not writable:
             return _open(path, steps, only_read=True)
-        notices = _fill_the_place(path, to_read=to_read) if path else []
+        notices = _prepare_file(path, to_read=to_read) if path else []
         database = _open(path, steps)
     except OSError as error:
         raise StoreError(f"The database {path} cannot be used: {error.strerror or error}.", files.ELSEWHERE) from error
     except (SQLAlchemyError, sqlite3.Error, UnicodeError) as error:
-        raise explain(error, path) from error
+        raise to_store_error(error, path) from error
     database.notices[:0] = notices
     return database
 
 
-def _fill_the_place(path: Path, *, to_read: bool) -> list[str]:
-    """Make an empty file where there is none; a line about an empty one that is there. Raises DamagedDatabase, also for
-    a journal without its database, which SQLite would delete as it opens an empty file."""
+def _prepare_file(path: Path, *, to_read: bool) -> list[str]:
+    """Create an empty file if there is none; return a notice if it was empty. Raises DamagedDatabase, also for a WAL
+    without its database, which SQLite would delete when it opens an empty file."""
     journal = Path(f"{path}-wal")
-    left = journal.exists() and journal.stat().st_size > 0  # before the file is looked at: another may be making both
+    left = journal.exists() and journal.stat().st_size > 0  # first: another process may create both
     there = path.stat() if path.exists() else None
     if there and there.st_size:
         return []
@@ -266,7 +279,7 @@ def _open(path: Path | None, steps: Sequence[Step], *, only_read: bool = False) 
                 )
             if path and not only_read and files.needs_check(path):
                 sound = str(connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one())
-                if sound != "ok" and "FTS5" not in sound:  # a search index does not keep it shut: `check` rebuilds it
+                if sound != "ok" and "FTS5" not in sound:  # `check` rebuilds search indexes
                     broken = sqlite3.DatabaseError(sound)
                     broken.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
                     raise broken
@@ -276,7 +289,7 @@ def _open(path: Path | None, steps: Sequence[Step], *, only_read: bool = False) 
                 "Start swecli once where it can be written, or choose another with --db.",
             )
         if not only_read:
-            database.bring_up(version, steps)
+            database.upgrade(version, steps)
     except BaseException:
         database.close()
         raise

@@ -1,5 +1,5 @@
-"""The database's file: where it is, that it is private to the user, who writes it, and what SQLite reports of it as one
-line for the user. Needs no SQLModel."""
+"""The database's file: its path, its permissions, the lock of its writer, and SQLite's errors as lines for the user.
+Imports no SQLModel."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _LINES = {
 
 
 def locate(location: str | Path) -> Path | None:
-    """The file meant by a path or a sqlite:/// URL; None for a database in memory. Raises BadInput."""
+    """Return the file of a path or sqlite:/// URL; None for a database in memory. Raises BadInput."""
     text = str(location)
     scheme, is_url, rest = text.partition("://")
     if is_url and scheme != "sqlite":
@@ -58,33 +58,32 @@ def locate(location: str | Path) -> Path | None:
 
 
 def new_file(path: Path) -> None:
-    """Make an empty file for this user alone. Raises FileExistsError, OSError."""
+    """Create an empty file with mode 0600. Raises FileExistsError, OSError."""
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 def spare_name(path: Path, purpose: str) -> Path:
-    """A name beside the file that says what it is for and when it was made, to the microsecond."""
+    """Return a path beside the file with a purpose and the time, to the microsecond."""
     return path.with_name(f"{path.name}.{purpose}-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}")
 
 
 def needs_check(path: Path) -> bool:
-    """Whether to look for damage before the file is used: looking is cheap."""
+    """Return whether the file is small enough to be checked for damage each time it is opened."""
     return path.exists() and path.stat().st_size <= _CHEAP_TO_CHECK
 
 
 @contextmanager
 def write_lock(database: Path | None, patience: float = BUSY_SECONDS) -> Iterator[None]:
-    """Hold the lock beside the database under which one of our processes writes at a time. Raises StoreError after
-    that many seconds of waiting.
+    """Hold the lock beside the database, so that one of our processes writes at a time. Raises StoreError after
+    `patience` seconds.
 
     SQLite before 3.51.3 can damage a WAL database when one connection commits while another checkpoints (the WAL-reset
-    bug). Where the file system has no such locks there is none.
-    """
+    bug). Without effect on file systems without locks."""
     with ExitStack() as held:
         with suppress(OSError):
             if database is not None:
                 handle = os.open(f"{database}-lock", os.O_CREAT | os.O_RDWR, 0o600)
-                held.callback(os.close, handle)  # which gives the lock up
+                held.callback(os.close, handle)  # releases the lock
                 _lock(handle, time.monotonic() + patience)
         yield
 
@@ -99,13 +98,13 @@ def _lock(handle: int, until: float) -> None:
             time.sleep(0.002)
 
 
-def explain(error: Exception, path: Path | None) -> StoreError:
-    """The error as a line for the user, with what to do next."""
+def to_store_error(error: Exception, path: Path | None) -> StoreError:
+    """Convert an error to one with a message and a hint for the user."""
     origin, name = getattr(error, "orig", None) or error, str(path or "in memory")
     code = int(getattr(origin, "sqlite_errorcode", 0)) & 0xFF
-    if isinstance(origin, UnicodeError):  # a broken schema, which SQLite quotes as it is
+    if isinstance(origin, UnicodeError):  # SQLite quotes a corrupt schema in its message
         code = sqlite3.SQLITE_CORRUPT
-    if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN) and path:  # also what a full disk is reported as
+    if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN) and path:  # a full disk is reported as these, too
         with suppress(OSError):
             code = code if os.statvfs(path.parent).f_bavail else sqlite3.SQLITE_FULL
     if code not in _LINES:

@@ -1,5 +1,5 @@
-"""From one shape of the database to the next: tables, columns and indexes come from the tables' own definitions. And
-what is wrong with a database of the newest."""
+"""Migrate the database: tables, columns and indexes are created from the tables' definitions, steps convert the rows.
+And find problems in a database of the newest version."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable, Table
 from swecli.models.errors import StoreError
 from swecli.models.playbook import PRIORS, factors_of_counts, update_belief
 from swecli.store.sqlite.files import APPLICATION_ID
-from swecli.store.tables import learned  # noqa: F401  # its tables are in the catalogue of all
+from swecli.store.tables import learned  # noqa: F401  # defines tables
 from swecli.store.tables.columns import CleanJson
 from swecli.store.tables.sessions import Row
 
@@ -33,8 +33,8 @@ _SEARCH = (
     "INSERT INTO {table}_fts(rowid, {column}) VALUES (new.{key}, new.{column}); END",
     "INSERT INTO {table}_fts({table}_fts) VALUES ('rebuild')",
 )
-# Full-text indexes hold no text of their own, triggers keep them in step. By table: its text, its key and what more the
-# index is made with; of results no phrases are searched, only words
+# Full-text indexes without their own copy of the text, updated by triggers. By table: its text, its key and more
+# options; results are searched by words, not phrases
 SEARCHED = {
     "message": ("content", "id", ""),
     "session": ("title", "number", ""),
@@ -42,17 +42,14 @@ SEARCHED = {
 }
 
 
-def _add_what_is_missing(connection: Connection) -> bool:
-    """Add the tables, columns and indexes that are not there yet; whether there was any table.
-
-    A column that must not be empty needs a `server_default`: SQLite refuses it where the table has a row. Those of
-    JSON have one without it, the JSON null that an empty value is stored as.
-    """
+def _create_missing(connection: Connection) -> bool:
+    """Create missing tables, columns and indexes; return whether there was any table. A NOT NULL column needs a
+    `server_default`, which SQLite requires for a table with rows; JSON columns default to JSON null."""
     found = inspect(connection)
     present = set(found.get_table_names())
     for table in Row.metadata.sorted_tables:
         if table.name not in present:
-            for statement in _written(table):
+            for statement in _create_statements(table):
                 connection.exec_driver_sql(statement)
             continue
         known = {column["name"] for column in found.get_columns(table.name)}
@@ -70,22 +67,21 @@ def _add_what_is_missing(connection: Connection) -> bool:
     return bool(present)
 
 
-@cache  # a process that opens many databases writes the statements once
-def _written(table: Table) -> tuple[str, ...]:
-    """The statements that make a table and its indexes."""
+@cache  # compiled once for all databases of a process
+def _create_statements(table: Table) -> tuple[str, ...]:
+    """Return the statements that create a table and its indexes."""
     made: list[CreateTable | CreateIndex] = [CreateTable(table), *map(CreateIndex, table.indexes)]
     return tuple(str(one.compile(dialect=sqlite.dialect())) for one in made)
 
 
-def _call_gone_what_was_guessed_fixed(connection: Connection) -> None:
-    """What was called fixed because its code was gone was never looked at."""
+def _mark_guessed_fixes_gone(connection: Connection) -> None:
+    """Findings were marked fixed, without a check, if their code was gone."""
     guessed = "the code it spoke of is gone"
     connection.exec_driver_sql("UPDATE finding SET state = 'gone' WHERE state = 'fixed' AND reason = ?", (guessed,))
 
 
-def _turn_counts_into_verdicts(connection: Connection) -> None:
-    """For each bullet of an older version one verdict that stands for its counts, and the belief that it leaves. How
-    far turns were counted is not kept any more: there is nothing to count again."""
+def _convert_counts_to_verdicts(connection: Connection) -> None:
+    """Convert the counts of each bullet to one verdict, and compute its belief."""
     connection.exec_driver_sql("DROP TABLE IF EXISTS playbook_standing")
     question = "SELECT number, trust, helpful, harmful, neutral FROM bullet WHERE helpful + harmful + neutral > 0"
     adding = (
@@ -102,9 +98,9 @@ def _turn_counts_into_verdicts(connection: Connection) -> None:
         connection.execute(text(change), {"belief": json.dumps(belief), "uses": uses, "number": row.number})
 
 
-def _drop_what_nobody_reads(connection: Connection) -> None:
-    """Columns that the tables have no more, answers that were kept until they were applied, and operations of older
-    versions: their counts are verdicts since shape 13."""
+def _drop_unused(connection: Connection) -> None:
+    """Drop columns that the tables do not define, drafts of reflections, and operations that became verdicts in version
+    13."""
     connection.exec_driver_sql("DROP TABLE IF EXISTS reflection_draft")
     found = inspect(connection)
     for table in Row.metadata.sorted_tables:
@@ -117,18 +113,18 @@ def _drop_what_nobody_reads(connection: Connection) -> None:
     connection.exec_driver_sql(f"UPDATE delta SET before = '{{}}' WHERE ops = '[]' AND {no_mark}")
 
 
-def _drop_the_switch(connection: Connection) -> None:
-    """The playbook is kept out of prompts by a setting."""
+def _drop_playbook_switch(connection: Connection) -> None:
+    """A setting replaced the switch."""
     connection.exec_driver_sql("DROP TABLE IF EXISTS playbook_switch")
 
 
 def _drop_judgements(connection: Connection) -> None:
-    """A verdict is stored with its finding."""
+    """Verdicts are stored with their findings."""
     connection.exec_driver_sql("DROP TABLE IF EXISTS judgement")
 
 
-# The n-th step leads from shape n-1 to shape n: what becomes of the rows that are there, or None where the shape has
-# but more tables, columns or indexes. Steps are never changed once released.
+# The n-th step migrates the rows from version n-1 to n; None if the version only adds tables, columns or indexes.
+# Released steps are never changed.
 STEPS: tuple[Step, ...] = (
     None,  # sessions, their messages, strategies
     None,  # reductions; tokens are counted once
@@ -139,19 +135,19 @@ STEPS: tuple[Step, ...] = (
     None,  # what was taken back can be brought back
     None,  # what an answer has so far
     None,  # what tools returned is searched too
-    _call_gone_what_was_guessed_fixed,  # findings have verdicts and a history
+    _mark_guessed_fixes_gone,  # findings have verdicts and a history
     None,  # lines of other tools' transcripts
     None,  # what a provider sent that only it can read
-    _turn_counts_into_verdicts,  # what a strategy is worth stands with it
-    _drop_what_nobody_reads,  # what turns changed of files, and what was taken back
+    _convert_counts_to_verdicts,  # what a strategy is worth stands with it
+    _drop_unused,  # what turns changed of files, and what was taken back
     None,  # pictures that go with a query
-    _drop_the_switch,  # one way to keep the playbook out
+    _drop_playbook_switch,  # one way to keep the playbook out
     _drop_judgements,  # one place for a verdict
 )
 
 
 def migrate(connection: Connection, steps: Sequence[Step] = STEPS) -> None:
-    """Take the database to the newest shape, inside the running transaction. Raises StoreError."""
+    """Migrate the database to the newest version within the running transaction. Raises StoreError."""
     version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
     if version > len(steps):
         raise StoreError(
@@ -159,15 +155,15 @@ def migrate(connection: Connection, steps: Sequence[Step] = STEPS) -> None:
             "Update swecli, or choose another database with --db.",
         )
     if version < len(steps):
-        if _add_what_is_missing(connection):  # a new database has no rows
+        if _create_missing(connection):  # a new database has no rows
             for step in filter(None, steps[version:]):
                 step(connection)
         connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.exec_driver_sql(f"PRAGMA user_version = {len(steps)}")
 
 
-def problems(connection: Connection) -> list[str]:
-    """All that is wrong with the file: structure, references, search index (which is rebuilt). At most 100 lines."""
+def find_problems(connection: Connection) -> list[str]:
+    """Check structure, references and search indexes, which are rebuilt if broken; return at most 100 lines."""
     rows = connection.exec_driver_sql("PRAGMA integrity_check(100)").scalars().all()
     found = [f"structure: {row}" for row in rows if row != "ok"]
     for table, _rowid, parent, _number in connection.exec_driver_sql("PRAGMA foreign_key_check").all():

@@ -22,12 +22,12 @@ def failure(code: int) -> OperationalError:
     "code", [sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY, 9999, 0]
 )
 def test_errors_are_one_line(code: int) -> None:
-    error = files.explain(failure(code), Path("/some{path}/db"))
+    error = files.to_store_error(failure(code), Path("/some{path}/db"))
     assert type(error) is StoreError
     assert "\n" not in error.message
     assert error.message.endswith((".", "as the library says it"))
 
 
 def test_damage_is_an_error_of_its_own() -> None:
-    assert isinstance(files.explain(failure(sqlite3.SQLITE_CORRUPT_INDEX), None), DamagedDatabase)
-    assert not isinstance(files.explain(failure(sqlite3.SQLITE_FULL), None), DamagedDatabase)
+    assert isinstance(files.to_store_error(failure(sqlite3.SQLITE_CORRUPT_INDEX), None), DamagedDatabase)
+    assert not isinstance(files.to_store_error(failure(sqlite3.SQLITE_FULL), None), DamagedDatabase)
