@@ -20,6 +20,14 @@ PLAIN_DECORATORS = {"property", "staticmethod", "classmethod", "dataclass"}
 PLAIN_BASES = {"typing", "enum", "dataclasses", "abc", "collections.abc"}
 
 
+def parse(text: str) -> ast.Module:
+    """Parse source; once more if CPython 3.11 mixed it up with a parser in another thread (gh-106905)."""
+    try:
+        return ast.parse(text)
+    except SystemError:
+        return ast.parse(text)
+
+
 class House:
     """Its modules by dotted name, parsed; empty files are modules that hold nothing."""
 
@@ -32,7 +40,7 @@ class House:
             name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
             texts[name], self.paths[name] = path.read_text(encoding="utf-8"), path
         self.modules = len(texts)
-        self.trees = {name: ast.parse(text) for name, text in texts.items() if text.strip()}
+        self.trees = {name: parse(text) for name, text in texts.items() if text.strip()}
         self.lines = {name: len(texts[name].splitlines()) for name in self.trees}
         self.total = sum(self.lines.values())
         self.imports = {name: set(self._imports(name, set(texts))) for name in self.trees}

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.architecture.measures import parse
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "swecli"
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -27,7 +29,7 @@ TEXTS = {name(path): path.read_text(encoding="utf-8") for path in MODULES}
 
 @cache
 def nodes(module: str) -> tuple[ast.AST, ...]:
-    return tuple(ast.walk(ast.parse(TEXTS[module])))
+    return tuple(ast.walk(parse(TEXTS[module])))
 
 
 def functions(module: str) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:

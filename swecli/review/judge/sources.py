@@ -160,7 +160,8 @@ def parse_python(path: str, lines: Sequence[str]) -> ast.Module | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of invalid escapes in the user's code
             return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    # SystemError: CPython 3.11 shares the state of its parser between threads (gh-106905)
+    except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
         return None
 
 
