@@ -114,9 +114,9 @@ async def test_why_a_turn_had_what_it_had_is_reported_as_it_was_then() -> None:
 async def test_what_names_a_file_that_is_gone_by_now_is_in_no_request_and_that_is_reported_once() -> None:
     runtime = make_runtime(lambda request: "Done.")
     Path("docs").mkdir()
-    for name in ("docs/notes.md", "plan.md"):
+    for name in ("docs/notes.md", "docs/plan.md"):
         Path(name).write_text("x")
-    teach(runtime, "Read `docs/notes.md` before you restart billing", "The order of all work stands in `plan.md`")
+    teach(runtime, "Read `docs/notes.md` before you restart billing", "The order of all work stands in `docs/plan.md`")
     await run_turn(runtime, "restart billing", learn=False)
     assert names(runtime) == {"P-1", "P-2"}
     Path("docs/notes.md").rename("docs/old.md")
@@ -125,7 +125,7 @@ async def test_what_names_a_file_that_is_gone_by_now_is_in_no_request_and_that_i
     assert line.startswith("P-1 is stale and stays out of prompts: docs/notes.md does not exist")
     assert "P-1 no longer applies" in "".join(told(runtime)).replace("[", "").replace("]", "")
     assert not [e for e in await run_turn(runtime, "again", learn=False) if isinstance(e, Notice) and "stale" in e.text]
-    Path("plan.md").unlink()
+    Path("docs/plan.md").unlink()
     runtime.new_session()
     await run_turn(runtime, "restart billing", learn=False)
     assert names(runtime) == set(), "a new session looks at what it takes over"
