@@ -41,7 +41,7 @@ class Agent:
         self.sessions, self.settings = builder.sessions, builder.settings
         self.condense_model: ChatModel | None = None
         self.counter = TokenCounter(model.profile.encoding)
-        self.known = ModelLimits()
+        self.observed = ModelLimits()
         self.notes: list[str] = []  # for the next query, such as the output of a shared shell line
         self.thinking = ""  # reasoning effort that the user set in this run
         self._reopen = ""
@@ -63,7 +63,7 @@ class Agent:
         if prompt != self.builder.system_prompt:
             self.builder = replace(self.builder, system_prompt=prompt)
             self.begin_epoch("the model has other tools")
-        self.counter, self.known = TokenCounter(model.profile.encoding), ModelLimits()
+        self.counter, self.observed = TokenCounter(model.profile.encoding), ModelLimits()
 
     def begin_epoch(self, reason: str) -> None:
         """Begin a new epoch, with a new system message, with the next turn."""
@@ -115,7 +115,7 @@ class Agent:
                 async for event in events:
                     yield event
         finally:
-            self._running, self.known = False, fitter.known
+            self._running, self.observed = False, fitter.observed
 
     async def do_task(self, title: str, prompt: str, tools: Collection[str], ctx: ToolContext) -> ToolResult:
         """Run a task in a child session with the reading tools and those named in `tools`; its last message is the
@@ -170,18 +170,18 @@ class Agent:
         """Make the context fitter for the next turn of the current session."""
         session = self.sessions.current_session
         assert session is not None, "a turn runs in a session"
-        if self.known.session != session.id:  # observed limits are valid for one session and model
-            self.known = ModelLimits(session.id)
+        if self.observed.session != session.id:  # observed limits are valid for one session and model
+            self.observed = ModelLimits(session.id)
         if not self.model.profile.offline:
             last = session.context
-            self.known = self.known.restore_scale(last.asked_model, last.asked_prompt, last.asked_counted)
+            self.observed = self.observed.restore_scale(last.asked_model, last.asked_prompt, last.asked_counted)
         own = (self.specs(), self.counter, session, self.builder)
-        return ContextFitter(self.model, *own, self.condense_model or self.model, self.known, self.thinking)
+        return ContextFitter(self.model, *own, self.condense_model or self.model, self.observed, self.thinking)
 
     def specs(self) -> list[ToolSpec]:
         """Return the tools that the next request offers: fewer in a small window, `recall` and `skill` only if
         useful."""
-        if is_lean(self.model.profile.window) or self.model.name in self.known.small:
+        if is_lean(self.model.profile.window) or self.model.name in self.observed.small:
             return lean_specs(self.tools.specs())
         return usable_specs(self.tools.specs(), more=self._has_more, skills=self.ctx.skills)
 

@@ -191,7 +191,7 @@ class ContextControl:
         effects = await fitter.compact(past, StepPlace(session.interactions + 1, 0, query), wish)
         if not effects:
             raise BadInput("There is nothing to summarise: no request with earlier turns was made yet.", "Ask first.")
-        self._agent.known = fitter.known
+        self._agent.observed = fitter.observed
         record = TurnRecord(self._sessions, self._agent.counter)
         for effect in effects:
             row = replace(effect, interaction=session.interactions) if isinstance(effect, Reduction) else effect

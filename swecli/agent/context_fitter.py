@@ -54,8 +54,8 @@ class _Fitting:
 
 @dataclass(slots=True)
 class ContextFitter:
-    """Fits the requests of a session's turns; `condense_model` writes summaries. `known` holds the observed limits of
-    the models and outlives a turn; `thinking` is the requested reasoning effort."""
+    """Fits the requests of a session's turns; `condense_model` writes summaries. `observed` holds the limits of the
+    models and outlives a turn; `thinking` is the requested reasoning effort."""
 
     model: ChatModel
     specs: list[ToolSpec]
@@ -63,16 +63,16 @@ class ContextFitter:
     session: Session
     builder: RequestBuilder
     condense_model: ChatModel
-    known: ModelLimits = field(default_factory=ModelLimits)
+    observed: ModelLimits = field(default_factory=ModelLimits)
     thinking: str = ""
 
     async def fit(self, messages: list[ApiMessage], at: StepPlace) -> FittedRequest:
         """Make a request that fits of a turn's keyed messages."""
         fitting, failure = self._start(epochs.normalize_keyed(messages), at), None
-        size, known = self._size(fitting), self.known
-        self.known = replace(known, due=max(0, known.due - max(0, size.tokens - known.left)))
+        size, known = self._size(fitting), self.observed
+        self.observed = replace(known, due=max(0, known.due - max(0, size.tokens - known.left)))
         if size.over:
-            if fitting.deep and self.known.deep != at.interaction:
+            if fitting.deep and self.observed.deep != at.interaction:
                 fixed = ladder.fixed_tokens(fitting.messages, fitting.limits, self.counter)
                 line = (
                     f"the conversation was reduced {budget.OFTEN + 1} times in {budget.STEPS} steps: tools and "
@@ -86,7 +86,7 @@ class ContextFitter:
                     self._truncate(fitting)
             except ContextFull as error:
                 if (few := lean_specs(self.specs)) != self.specs:
-                    self.specs, self.known = few, replace(known, small=known.small | {self.model.name})
+                    self.specs, self.observed = few, replace(known, small=known.small | {self.model.name})
                     return await self.fit(messages, at)
                 failure = error
         final = self.measure(fitting.messages)
@@ -121,7 +121,7 @@ class ContextFitter:
     def record_refusal(self, error: ContextOverflow, sent: FittedRequest) -> None:
         """Lower the limit after a request was too long for the provider."""
         reserve = sent.request.max_tokens or 0
-        self.known = self.known.record_refusal(self._shape(self.model), sent.size.tokens, reserve, error)
+        self.observed = self.observed.record_refusal(self._shape(self.model), sent.size.tokens, reserve, error)
 
     def check_usage(self, usage: Usage | None, sent: FittedRequest) -> str:
         """Compare the provider's token count of a request with ours; return a line for the user, or "". Raises
@@ -130,8 +130,8 @@ class ContextFitter:
         if profile.offline or usage is None:
             return ""
         window = profile.window if profile.origins.get("window") == "probe" else None
-        check = self.known.record_usage(self.model.name, usage, sent.counted, self._tools_tokens(), window)
-        self.known = check.known
+        check = self.observed.record_usage(self.model.name, usage, sent.counted, self._tools_tokens(), window)
+        self.observed = check.observed
         if check.tokens_read:
             few = f"{check.tokens_read:,} of about {sent.counted:,} tokens"
             error = ContextOverflow(f"The provider read {few} and did not report it.")
@@ -141,13 +141,13 @@ class ContextFitter:
 
     def _tools_tokens(self) -> int:
         """Count the tokens of the tools; 0 if the server hides them from the model."""
-        return 0 if self.model.name in self.known.toolless else self.counter.count_tools(self.specs)
+        return 0 if self.model.name in self.observed.toolless else self.counter.count_tools(self.specs)
 
     def _shape(self, model: ChatModel) -> tuple[str, int, int | None]:
         return model.name, self._tools_tokens(), self.builder.settings.max_tokens
 
     def _start(self, messages: list[ApiMessage], at: StepPlace) -> _Fitting:
-        limits, deep = self.limits, self.known.is_reduced_too_often(at.interaction, at.step)
+        limits, deep = self.limits, self.observed.is_reduced_too_often(at.interaction, at.step)
         target, size = limits, measure(messages, limits, self.counter)
         if size.over and (deep or not size.fits):
             target = ladder.lower_limits(messages, limits, self.counter, ladder.LEFT_DEEP if deep else ladder.LEFT)
@@ -165,7 +165,7 @@ class ContextFitter:
 
     def _limits(self, model: ChatModel) -> RequestLimits:
         """Return a model's limits by its profile and by what was observed."""
-        known, profile, shape = self.known, model.profile, self._shape(model)
+        known, profile, shape = self.observed, model.profile, self._shape(model)
         return RequestLimits(
             window=known.windows.get(model.name, profile.window),
             reserve=known.answer_tokens(model.name, profile.reserve(self.builder.settings.max_tokens)),
@@ -183,7 +183,7 @@ class ContextFitter:
     def _find_cut(self, fitting: _Fitting) -> epochs.SummaryCut | None:
         """Return the messages to summarise; None if a summary is not needed, not allowed, or would gain too little."""
         is_needed = self.builder.settings.auto_condense_context and self._size(fitting).over
-        if not is_needed or fitting.deep or fitting.at.refused or self.known.due:
+        if not is_needed or fitting.deep or fitting.at.refused or self.observed.due:
             return None
         if (
             cut := epochs.find_summary_cut(fitting.messages, fitting.at.interaction, self.session.context.pins)
@@ -198,14 +198,14 @@ class ContextFitter:
         """Record failures and reductions for the next steps."""
         at = fitting.at
         if fitting.failure:
-            self.known = self.known.record_failure(size.tokens)
-            if self.known.failures in budget.REPORTED:
-                often = f"{self.known.failures} times in a row, and is tried again as the conversation grows"
-                how = f"condensing failed {often}" if self.known.failures > 1 else "the conversation was not condensed"
+            self.observed = self.observed.record_failure(size.tokens)
+            if (failures := self.observed.failures) in budget.REPORTED:
+                often = f"{failures} times in a row, and is tried again as the conversation grows"
+                how = f"condensing failed {often}" if failures > 1 else "the conversation was not condensed"
                 fitting.effects.append(Notice(f"{how}: {fitting.failure}", "warning"))
-        self.known = replace(self.known, left=size.tokens)
+        self.observed = replace(self.observed, left=size.tokens)
         if any(isinstance(effect, Reduction) for effect in fitting.effects):
-            self.known = self.known.record_reduction(at.interaction, at.step, deep=fitting.deep)
+            self.observed = self.observed.record_reduction(at.interaction, at.step, deep=fitting.deep)
 
     async def _summarise(self, fitting: _Fitting, cut: epochs.SummaryCut | None, wish: str = "") -> bool:
         """Replace the messages of `cut`, if any, by a summary. Returns whether the request is still too long."""
@@ -245,7 +245,7 @@ class ContextFitter:
         elif summarised:
             row, fitting.messages = summarised[0]
             fitting.add(row)
-            self.known = replace(self.known, failures=0, due=0)
+            self.observed = replace(self.observed, failures=0, due=0)
         return answer.messages is not fitting.messages  # its truncation is repeated as rows, which keep pinned turns
 
     async def _request_summary(self, fitting: _Fitting, cut: epochs.SummaryCut, wish: str) -> tuple[str, str]:

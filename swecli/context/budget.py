@@ -241,6 +241,6 @@ class _CountCheck:
     """Result of comparing the provider's count with ours. `tokens_read` is set if the request was provably truncated;
     `notice` is a line for the user."""
 
-    known: ModelLimits
+    observed: ModelLimits
     tokens_read: int = 0
     notice: str = ""

@@ -210,9 +210,9 @@ def test_a_provider_that_cuts_silently_is_found_out_and_one_that_cannot_count_is
     climb.fit()
     sent = climb.last
     climb.fitter.check_usage(Usage(input=sent.counted * 2), sent)
-    assert climb.fitter.known.scales == {"scripted/test": 2.0}
+    assert climb.fitter.observed.scales == {"scripted/test": 2.0}
     climb.fitter.check_usage(Usage(input=11), sent)  # no window is that small: this is not a count
-    assert climb.fitter.known.scales == {"scripted/test": 2.0}
+    assert climb.fitter.observed.scales == {"scripted/test": 2.0}
     notice = climb.fitter.check_usage(Usage(input=2_048), sent)
     assert "may have been truncated" in notice, "one witness is not a proof"
     larger = replace(sent, counted=sent.counted + 500)

@@ -67,8 +67,8 @@ def test_an_unknown_window_has_no_limit_in_tokens(window: int | None) -> None:
 def test_a_server_that_leaves_the_tools_out_is_named_once_however_small_the_request(size: int) -> None:
     first = ModelLimits().record_usage("tiny", Usage(input=300 * size), ours=853 * size, tools=611 * size)
     assert "does not seem to pass on the tools" in first.notice
-    assert not first.known.record_usage("tiny", Usage(input=300 * size), ours=853 * size, tools=611 * size).notice
+    assert not first.observed.record_usage("tiny", Usage(input=300 * size), ours=853 * size, tools=611 * size).notice
 
 
 def test_a_count_that_no_request_can_have_is_ignored() -> None:
-    assert ModelLimits().record_usage("tiny", Usage(input=11), ours=5_000, tools=611).known == ModelLimits()
+    assert ModelLimits().record_usage("tiny", Usage(input=11), ours=5_000, tools=611).observed == ModelLimits()

@@ -226,7 +226,7 @@ async def test_the_turn_goes_on_and_the_next_is_whole_again(name: str) -> None:
         refused, prompt = len(line.refused), len(json.dumps(line.sent[-1]["messages"]))
         if service.names:
             figure = f"{service.window:,}".replace(",", "")
-            assert str(runtime.agent.make_fitter().known.windows[runtime.agent.model.name]) == figure
+            assert str(runtime.agent.make_fitter().observed.windows[runtime.agent.model.name]) == figure
         assert len(json.dumps(line.sent[line.refused[-1]]["messages"])) > prompt or service.sums
         await run_turn(runtime, "short", learn=False)
         assert len(line.refused) == refused, "what was learned holds"
