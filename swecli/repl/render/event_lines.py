@@ -5,9 +5,9 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from swecli.models.events import TurnFinished, WindowApplied
+from swecli.models.events import Event, Notice, TurnFinished, WindowApplied
 from swecli.models.finding import Finding, pluralize
-from swecli.models.learning_events import PlaybookUpdated
+from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed, describe_event
 from swecli.models.review_events import FindingsAccumulated, ReviewEvent, ReviewFinished, ReviewStarted
 from swecli.repl.render.formatting import format_cost, format_duration, one_line, sanitize
 from swecli.repl.render.markdown import add_prefix, indent
@@ -30,6 +30,7 @@ _REVIEW_STOPS = {
     "interrupted": "interrupted: findings so far are kept",
     "failed": "failed: findings so far are kept",
 }
+_MAX_REMARK = 2_000  # characters
 _MAX_LOST = 5  # unreadable reports shown
 
 
@@ -45,7 +46,22 @@ def render_turn_end(event: TurnFinished) -> RenderableType:
     return text.append(" · ".join(parts), "quiet")
 
 
-def render_playbook_update(event: PlaybookUpdated) -> RenderableType | None:
+def render_remark(event: Event) -> RenderableType | None:
+    """Render an event that is no part of the turn's text or calls; None if it has no lines."""
+    match event:
+        case WindowApplied():
+            return _render_window(event)
+        case PlaybookUpdated():
+            return _render_playbook_update(event)
+        case ReviewEvent():
+            return _render_review_event(event)
+    text = one_line(describe_event(event), _MAX_REMARK)
+    if isinstance(event, ReflectionFailed) or (isinstance(event, Notice) and event.level == "warning"):
+        return add_prefix(Text(text, style="warn"), "! ", "warn")
+    return Text(text, style="quiet") if text else None
+
+
+def _render_playbook_update(event: PlaybookUpdated) -> RenderableType | None:
     """Render a playbook change and its cost in one line; None for none and for rejected proposals of a model."""
     lines = [sanitize(line, keep_newlines=False).strip() for line in event.lines]
     lines += [] if event.tokens else [f"rejected: {one_line(line)}" for line in event.refused]
@@ -56,15 +72,15 @@ def render_playbook_update(event: PlaybookUpdated) -> RenderableType | None:
     return add_prefix(Text(f"{label}: {lines[0]}{more} · {format_cost(event.cost)}"), "✎ ")
 
 
-def format_window(event: WindowApplied) -> str:
-    """Format how many turns the reflection window keeps and drops; "" if it drops none."""
+def _render_window(event: WindowApplied) -> RenderableType | None:
     if not event.removed:
-        return ""
+        return None
     kept = "the last turn" if event.kept == 1 else f"the last {event.kept:,} turns"
-    return f"keeping {kept} ({event.removed:,} older {'one' if event.removed == 1 else 'ones'} left out)"
+    left_out = f"{event.removed:,} older {'one' if event.removed == 1 else 'ones'} left out"
+    return Text(f"keeping {kept} ({left_out})", style="quiet")
 
 
-def render_review_event(event: ReviewEvent) -> RenderableType | None:
+def _render_review_event(event: ReviewEvent) -> RenderableType | None:
     """Render an event of a review; None if it has no lines."""
     match event:
         case FindingsAccumulated():

@@ -11,17 +11,13 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from swecli.models import events
-from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed, describe_event
 from swecli.models.message import AskRequest, Decision
-from swecli.models.review_events import ReviewEvent
 from swecli.repl.render import event_lines, tools
 from swecli.repl.render.activity import Activity, Reasoning, render_todos
-from swecli.repl.render.formatting import one_line
 from swecli.repl.render.markdown import MarkdownStream
 from swecli.repl.render.screen import Screen
 
 _MAX_LIVE_ROWS = 12  # a taller live region would jump, and each key press draws it again
-_MAX_REMARK = 2_000  # characters
 _FRAME_SECONDS = 0.1  # minimum between two drawings of the live region
 
 
@@ -106,7 +102,7 @@ class Renderer:
         self.draw(force=True)
         return True
 
-    def _handle(self, event: events.Event) -> None:  # noqa: C901, PLR0912  one case per event
+    def _handle(self, event: events.Event) -> None:
         match event:
             case events.TextDelta():
                 self._append_text(event.text)
@@ -129,18 +125,10 @@ class Renderer:
                 self._stop_work()
                 self._print_block(None)
                 self.screen.error(event.error, event.hint)
-            case ReflectionFailed() | events.Notice(level="warning"):
-                self._print_remark(one_line(describe_event(event), _MAX_REMARK), warn=True)
-            case events.StepRetried() | events.ContextReduced() | events.Notice():
+            case _:
                 if isinstance(event, events.StepRetried):
                     self._finish_streams()
-                self._print_remark(one_line(describe_event(event), _MAX_REMARK))
-            case events.WindowApplied():
-                self._print_remark(event_lines.format_window(event))
-            case PlaybookUpdated():
-                self._print_remark(event_lines.render_playbook_update(event))
-            case ReviewEvent():
-                self._print_remark(event_lines.render_review_event(event))
+                self._print_remark(event_lines.render_remark(event))
 
     def _append_text(self, text: str) -> None:
         if self._stream is None:
@@ -194,17 +182,14 @@ class Renderer:
         if block is not None:
             self.screen.print(block)
 
-    def _print_remark(self, remark: str | RenderableType | None, warn: bool = False) -> None:
-        """Print a remark; consecutive ones have no empty line between them. None and "" print nothing."""
-        if not remark:
+    def _print_remark(self, remark: RenderableType | None) -> None:
+        """Print a remark; consecutive ones have no empty line between them."""
+        if remark is None:
             return
         if not self._after_remark and self._needs_gap:
             self.screen.line()
         self._after_remark, self._decided_call = True, ""
-        if not isinstance(remark, str):
-            self.screen.print(remark)
-        else:
-            (self.screen.warn if warn else self.screen.note)(remark)
+        self.screen.print(remark)
 
     def _finish_streams(self) -> None:
         """Print the rest of the streamed reasoning or text."""

@@ -11,7 +11,7 @@ from rich.console import RenderableType
 from swecli.models.events import ContextReduced, StepRetried, TurnFinished
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed, describe_event
 from swecli.models.message import Usage
-from swecli.repl.render.event_lines import render_playbook_update, render_turn_end
+from swecli.repl.render.event_lines import render_remark, render_turn_end
 from swecli.repl.render.formatting import format_duration
 from swecli.repl.render.screen import Screen
 from tests.screen.emulated import Paper
@@ -47,13 +47,13 @@ def test_times_read_well(milliseconds: int, shown: str) -> None:
 
 def test_what_was_learned_states_what_it_cost() -> None:
     one = PlaybookUpdated(7, "d", ("+ run tests with pytest -q  (P-3)",), added=("P-3",))
-    assert text(render_playbook_update(one)) == "✎ learned: + run tests with pytest -q  (P-3) · no cost"
+    assert text(render_remark(one)) == "✎ learned: + run tests with pytest -q  (P-3) · no cost"
     many = PlaybookUpdated(7, "d", tuple(f"P-{n} helpful" for n in range(9)), tagged=("P-1",), cost=0.02)
-    assert text(render_playbook_update(many)) == "✎ playbook: P-0 helpful · 8 more: /playbook list --log · $0.02"
+    assert text(render_remark(many)) == "✎ playbook: P-0 helpful · 8 more: /playbook list --log · $0.02"
     refused = PlaybookUpdated(7, "d", (), refused=("not learned: it holds a secret",))
-    assert "it holds a secret" in text(render_playbook_update(refused))
-    assert render_playbook_update(replace(refused, tokens=90)) is None, "rejected proposals of a model are only logged"
-    assert render_playbook_update(PlaybookUpdated(7, "d", ())) is None
+    assert "it holds a secret" in text(render_remark(refused))
+    assert render_remark(replace(refused, tokens=90)) is None, "rejected proposals of a model are only logged"
+    assert render_remark(PlaybookUpdated(7, "d", ())) is None
 
 
 def test_failures_and_retries_say_what_comes_next() -> None:

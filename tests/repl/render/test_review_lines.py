@@ -15,7 +15,7 @@ from swecli.models.review_events import (
     ReviewProgressed,
     ReviewStarted,
 )
-from swecli.repl.render.event_lines import render_review_event
+from swecli.repl.render.event_lines import render_remark
 from swecli.repl.render.screen import Screen
 from tests.screen.emulated import Paper
 
@@ -37,7 +37,7 @@ ODD = Finding("a\x1b[31m.py", 3, "DEAD_CODE", "bad [bold]\x07 words", id="F-1", 
 def test_each_event_has_its_line(event: ReviewEvent, said: str) -> None:
     paper = io.StringIO()
     screen = Screen(Paper(paper, 200), False)
-    drawing = render_review_event(event)
+    drawing = render_remark(event)
     assert drawing is not None
     screen.print(drawing)
     assert said in paper.getvalue()
