@@ -24,8 +24,7 @@ def _format_op(op: Op, name: str) -> str:
         return f"? {content} (needs your approval: {_reason_of(op)}){named}" if waits else f"+ {content}{named}"
     if op.op == "UPDATE":
         return f"{label}{_format_update(op)}"
-    why = _reason_of(op)
-    return f"{label}{_DONE[op.op]}" + (f": {why}" if why and op.op == "QUARANTINE" else "")
+    return f"{label}{_DONE[op.op]}"
 
 
 def _format_update(op: Op) -> str:
@@ -60,8 +59,7 @@ def summarize(applied: AppliedDelta) -> str:
 
 
 def report(lessons: TurnLessons, applied: AppliedDelta | None, refused: Sequence[str]) -> list[PlaybookUpdated]:
-    """Build the event of an applied delta; empty if nothing was applied, reported or spent. Quarantined proposals are
-    not listed."""
+    """Build the event of a delta, without quarantined proposals; empty if nothing was applied, reported or spent."""
     if applied is None and not (lessons.lines or refused or lessons.cost != 0):
         return []
     ops = applied.ops_by_id() if applied else []

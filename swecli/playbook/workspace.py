@@ -137,8 +137,7 @@ def stale_lines(stale: Mapping[str, str], where: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class WorkspaceLookup:
-    """Looks up anchors below `root` and `above`; if `deep`, bare file names in all folders. Caches the file names, so
-    create one per check."""
+    """Looks up anchors below `root` and `above`; if `deep`, bare file names in all folders, read once per instance."""
 
     root: Path
     above: Path | None = None

@@ -141,9 +141,8 @@ def roles(digest: TurnDigest, observed: Observation, bullets: Mapping[str, Bulle
 
 
 def _role_of(bullet: Bullet, observed: Observation, digest: TurnDigest) -> tuple[float, str]:
-    """Return a bullet's share of the outcome's weight, and the id of the call that links it ("": none): 1 if the
-    deciding call contains one of its anchors, or it was cited and a call or the user's mark followed; 0 if it is stale
-    or quarantined; else the share of a bullet that was only shown."""
+    """Return a bullet's share of the outcome's weight and the id of the call that links it: 1 if the deciding call
+    contains one of its anchors, or if it was cited and a call or a mark followed; 0 if stale or quarantined."""
     call = observed.call
     if not bullet.is_live or bullet.stale:
         return 0.0, ""

@@ -155,9 +155,8 @@ class LearningService:
     async def backfill(
         self, sessions: Sequence[str], epochs: int = 1
     ) -> AsyncIterator[tuple[str, int, list[LearningEvent]]]:
-        """Reflect on every turn of these sessions, oldest first, until each was reflected on `epochs` times; yields
-        (session id, interaction, events). Changes the current session. Raises BadInput before the first reflection if
-        a session does not exist."""
+        """Reflect `epochs` times on every turn of these sessions, oldest first; yields (session id, interaction,
+        events). Changes the current session. Raises BadInput, before the first reflection, for an unknown session."""
         ids = [self.sessions.resume(ref, "").id for ref in sessions]
         for epoch in range(1, epochs + 1):
             for name in ids:

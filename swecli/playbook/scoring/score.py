@@ -35,11 +35,6 @@ def expected(odds: Belief) -> float:
     return odds[2] - odds[0]
 
 
-def deviation(odds: Belief) -> float:
-    """Return the standard deviation of the value, 0 to 1."""
-    return math.sqrt(max(0.0, odds[2] + odds[0] - expected(odds) ** 2))
-
-
 def passes(bullet: Bullet, *, ignorant: bool = False) -> bool:
     """Return True if the score allows a bullet in prompts. The user's and pinned bullets always pass; others pass again
     when their evidence fades. `ignorant`: no reflector has insight."""
@@ -49,7 +44,8 @@ def passes(bullet: Bullet, *, ignorant: bool = False) -> bool:
     if is_probably_harmful(bullet):
         return False
     benefit = _NO_BENEFIT if ignorant and bullet.trust in ("reasoning", *OUTSIDE) else _BENEFIT
-    return expected(odds) + benefit * deviation(odds) >= 0
+    deviation = math.sqrt(max(0.0, odds[2] + odds[0] - expected(odds) ** 2))
+    return expected(odds) + benefit * deviation >= 0
 
 
 def is_probably_harmful(bullet: Bullet) -> bool:

@@ -37,10 +37,9 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class SelectionRequest:
-    """The input of a selection: all `bullets` by id, oldest first, and their `index`, updated when needed. At most
-    `most` bullets in `budget` tokens are selected; 0 of either turns the playbook off. `new_ids` are bullets the user
-    added in this epoch. `holdout` percent of turns withhold one bullet, drawn with `seed`. `whole_head`: the head may
-    use the whole budget, because no later turn shares it."""
+    """The input of a selection: all `bullets` by id, oldest first, and their `index`. At most `most` in `budget` tokens
+    are selected (0: playbook off). `new_ids` were added by the user in this epoch; `holdout` percent of turns
+    withhold one bullet, drawn with `seed`; with `whole_head`, no later turn shares the budget."""
 
     bullets: Mapping[str, Bullet]
     query: str
@@ -54,15 +53,10 @@ class SelectionRequest:
     seed: int = 0
     whole_head: bool = False
 
-    @property
-    def off(self) -> bool:
-        """True if the settings turn the playbook off."""
-        return not (self.budget and self.most)
-
 
 def rank(request: SelectionRequest) -> tuple[list[Candidate], bool]:
     """Return the candidates, best first, and whether all that may be shown fit."""
-    if request.off:
+    if not (request.budget and request.most):
         return [], True
     whole = _all_if_fit(request)
     if whole is not None:

@@ -142,7 +142,7 @@ def _total_score(selection: Selection) -> float:
 
 def _revocation_reason(request: SelectionRequest, held: HeldBullets) -> str:
     """Return why a bullet of the conversation must be removed, or ""."""
-    if request.off and held.ids:
+    if held.ids and not (request.budget and request.most):
         return "the playbook is off"
     for name in held.ids:
         bullet = request.bullets.get(name)

@@ -117,8 +117,6 @@ def import_file(ctx: ActionContext, file: str, *, trusted: bool) -> ActionResult
         raise usage_error(ctx, "No file was named.", "add --from FILE")
     path = resolve_file(file)
     imported = read_markdown(_read(path))
-    if not ctx.session.id and (own := [item.line for item in imported if item.bullet.scope == "session"]):
-        raise BadInput(f"Line {own[0]} has the scope session, but there is no session.", "Use `scope: project` there.")
     present = {bullet.id: bullet for bullet in (*ctx.bullets(), *ctx.sessions.playbook.removed(ctx.session))}
     plan = plan_import(imported, present, trusted=trusted)
     added: tuple[str, ...] = ()

@@ -128,8 +128,7 @@ def read_markdown(text: str) -> list[ImportedBullet]:
 
 
 def _read_line(line: str, section: str, found: dict[str, ImportedBullet], number: int) -> str:
-    """Parse one line into `found` and return the section of the next one. Any text except a list may precede the first
-    section. Raises ValueError."""
+    """Parse one line into `found` and return the next one's section. Text may precede the first. Raises ValueError."""
     if line.startswith("## "):
         if not (section := _text(line[3:].strip())).strip():
             raise ValueError("the section has no name")
@@ -178,9 +177,4 @@ def _with_fact(imported: ImportedBullet, name: str, value: str) -> ImportedBulle
 
 
 def _text(text: str) -> str:
-    if not text.startswith('"'):
-        return text
-    value = json.loads(text)
-    if not isinstance(value, str):
-        raise ValueError("it is not text")
-    return value
+    return str(json.loads(text)) if text.startswith('"') else text

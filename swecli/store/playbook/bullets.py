@@ -1,5 +1,4 @@
-"""Conversion of playbook rows to models, recomputation of beliefs from evidence, and the queries that limit bullets and
-deltas to a session's scopes."""
+"""Playbook rows: conversion to models, recomputation of beliefs, and queries limited to a session's scopes."""
 
 from __future__ import annotations
 
@@ -218,8 +217,8 @@ def mark_changed(db: Any, numbers: Iterable[int | None]) -> None:
 
 
 def load_bullets(db: sqlmodel.Session, session: Session, old: SessionPlaybook | None = None) -> SessionPlaybook:
-    """Load the session's playbook, within a transaction. If `old` was current when the transaction began, only the
-    bullets that the transaction changed are read, so that the cost of a turn does not depend on the playbook's size."""
+    """Load the session's playbook, within a transaction; only the bullets that the transaction changed, if `old` was
+    current when it began, so that the cost of a turn does not depend on the playbook's size."""
     changed = db.info.get("changed", set())
     plain = driver(db)
     found = read_bullets(plain, session, project_of(session), None if old is None else [*changed])

@@ -1,5 +1,4 @@
-"""Apply, undo and redo deltas within a transaction. A delta stores a snapshot of every bullet it touches; beliefs and
-counts are recomputed from the remaining evidence."""
+"""Apply, undo and redo deltas within a transaction, with a snapshot of every bullet that a delta touches."""
 
 from __future__ import annotations
 
@@ -150,8 +149,8 @@ def revert(db: sqlmodel.Session, row: DeltaRow, *, redo: bool) -> None:
     row.undone = not redo
     row.turned = 1 + int(db.exec(sqlmodel.select(func.coalesce(func.max(DeltaRow.turned), 0))).one())
     db.flush()
-    verdicts_on = db.exec(select(EvidenceRow.bullet).filter_by(delta=row.number)).all()
-    bullets.recompute(db, bullet_rows(db, {*row.before, *(f"P-{number}" for number in verdicts_on)}).values())
+    judged = db.exec(select(EvidenceRow.bullet).filter_by(delta=row.number)).all()
+    bullets.recompute(db, bullet_rows(db, {*row.before, *(f"P-{number}" for number in judged)}).values())
     db.flush()
 
 
@@ -168,8 +167,7 @@ def _check_unchanged(db: sqlmodel.Session, row: DeltaRow) -> None:
 
 @dataclass(slots=True)
 class _DeltaResult:
-    """The bullets after a delta. New ones have the temporary ids `new-0`, `new-1`, …; `evidence` pairs bullet ids with
-    evidence."""
+    """The bullets after a delta, new ones with the temporary ids `new-0`, `new-1`, …, and their evidence by id."""
 
     bullets: dict[str, Bullet]
     touched: dict[str, None] = field(default_factory=dict)  # an ordered set

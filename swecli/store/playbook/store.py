@@ -174,8 +174,7 @@ class PlaybookStore(ReflectionQueue):
             bullets.mark_changed(db, map(number_of, wanted))
 
     def evidence(self, bullet_id: str, *, verdicts: bool = False) -> list[Evidence]:
-        """Return a bullet's sources, oldest first; with `verdicts`, its verdicts instead, with quotes such as
-        `helpful: pytest went from failing to passing`."""
+        """Return a bullet's sources, oldest first, or its verdicts (`helpful: pytest went from failing to passing`)."""
         return self.evidence_by_id((bullet_id,), verdicts=verdicts)[bullet_id]
 
     def evidence_by_id(self, names: Collection[str], *, verdicts: bool = False) -> dict[str, list[Evidence]]:

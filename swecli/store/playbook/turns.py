@@ -138,10 +138,10 @@ def _turn_outcome(db: sqlmodel.Session, row: DeltaRow) -> dict[str, Any] | None:
     return None if turn is None else values(result, _OUTCOME) | values(turn, ("mark", "why"))
 
 
-def _set_turn_outcome(db: sqlmodel.Session, row: DeltaRow, verdicts_on: dict[str, Any]) -> None:
+def _set_turn_outcome(db: sqlmodel.Session, row: DeltaRow, outcome: dict[str, Any]) -> None:
     if (turn := find_turn(db, row.session_id, row.interaction)) is not None:
-        turn.mark, turn.why = verdicts_on["mark"], verdicts_on["why"]
-        record_turn(db, row.session_id, turn.number, **{name: verdicts_on[name] for name in _OUTCOME})
+        turn.mark, turn.why = outcome["mark"], outcome["why"]
+        record_turn(db, row.session_id, turn.number, **{name: outcome[name] for name in _OUTCOME})
 
 
 class ReflectionQueue:

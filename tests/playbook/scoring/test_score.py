@@ -14,7 +14,6 @@ from swecli.playbook.scoring.score import (
     Effect,
     Reflector,
     ShownBullet,
-    deviation,
     expected,
     outcome_verdicts,
     passes,
@@ -89,7 +88,6 @@ def test_what_the_user_wrote_or_pinned_is_never_hidden_and_the_rest_gets_the_ben
     assert not passes(Bullet("P-1", "x", belief=bad))
     assert passes(Bullet("P-1", "x", belief=unlucky))
     assert not passes(Bullet("P-1", "x", belief=unlucky), ignorant=True)
-    assert deviation((0.0, 1.0, 0.0)) == 0
 
 
 def test_a_measured_effect_is_shrunken_and_small_numbers_are_called_so() -> None:
