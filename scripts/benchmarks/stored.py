@@ -15,7 +15,7 @@ from swecli.models.context import Epoch
 from swecli.models.message import ChatMessage, Role
 from swecli.models.session import uuid7
 from swecli.models.window import WindowSpec
-from swecli.store.sessions import mapping
+from swecli.store.sessions.rows import message_row
 from swecli.store.sqlite.database import open_database
 from swecli.store.tables.sessions import InteractionRow, MessageRow, ReductionRow, SessionRow
 
@@ -85,5 +85,5 @@ def _messages(row: SessionRow, count: int) -> list[MessageRow]:
         text = f"The {COMMON} of module {n % 97}, question {n}. {RARE if n == 0 and count > 1 else ''}"
         message = ChatMessage(Role.USER, text) if asks else ChatMessage(Role.ASSISTANT, text + ANSWER)
         message.interaction, message.created_at = n // 2 + 1, row.created_at
-        made.append(mapping.message_row(row.id, message))
+        made.append(message_row(row.id, message))
     return made

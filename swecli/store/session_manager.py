@@ -23,8 +23,7 @@ from swecli.store.playbook.store import PlaybookStore
 from swecli.store.reading import NEWEST, NEWEST_FIRST, load_back_to
 from swecli.store.records import FoundInteraction, SearchHit, TextMatch, UsageTotals
 from swecli.store.session_files import archive
-from swecli.store.sessions.context import ContextStore
-from swecli.store.sessions.mapping import load_session, report_damage, totals
+from swecli.store.sessions.rows import ContextStore, load_session, report_damage, totals
 from swecli.store.sessions.search import FLOOR, find_text, search_all, search_session
 from swecli.store.sessions.store import SessionWriter
 from swecli.store.sqlite.database import Database, driver, open_database

@@ -18,7 +18,7 @@ from swecli.models.errors import BadInput
 from swecli.models.session import Session, uuid7
 from swecli.store.playbook import deltas
 from swecli.store.records import FileChange, FileState, UndoStep
-from swecli.store.sessions.mapping import find_turn
+from swecli.store.sessions.rows import find_turn
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.learned import ChoiceRow, DeltaRow, ReflectionRow, TurnRow
 from swecli.store.tables.sessions import (

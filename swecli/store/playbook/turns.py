@@ -15,7 +15,7 @@ from swecli.models.session import Session
 from swecli.store.playbook.bullets import project_of
 from swecli.store.reading import read_reflectors
 from swecli.store.records import CheckResult, PendingReflection, TurnRecord, UsageTotals
-from swecli.store.sessions.mapping import find_turn, is_running_elsewhere, spent_by_purpose
+from swecli.store.sessions.rows import find_turn, is_running_elsewhere, spent_by_purpose
 from swecli.store.sqlite.database import Database, driver
 from swecli.store.tables import learned
 from swecli.store.tables.columns import clean_text, shared, values

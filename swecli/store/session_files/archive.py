@@ -20,7 +20,7 @@ from swecli.models.context import UNDO
 from swecli.models.errors import BadInput
 from swecli.models.session import Session, uuid7
 from swecli.store.playbook.bullets import load_bullets
-from swecli.store.sessions.mapping import find_row, totals
+from swecli.store.sessions.rows import find_row, totals
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.learned import BulletRow, ChoiceRow, DeltaRow, EvidenceRow, ReflectionRow, TurnRow
 from swecli.store.tables.sessions import (

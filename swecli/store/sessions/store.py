@@ -20,8 +20,7 @@ from swecli.models.session import Session
 from swecli.redact import redact
 from swecli.store.reading import CALL, MESSAGE, REQUEST, SESSION, USAGE, first_query
 from swecli.store.records import InteractionInfo, UnfinishedTurn
-from swecli.store.sessions import mapping
-from swecli.store.sessions.mapping import INTERRUPTED, RUNNING, find_turn
+from swecli.store.sessions.rows import INTERRUPTED, RUNNING, find_turn, interaction_of, message_row, read_back
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import clean_text, finite, values
 from swecli.store.tables.learned import BulletRow, ChoiceRow
@@ -94,7 +93,7 @@ class SessionWriter:
             row = db.get_one(MessageRow, message.id)
             for name, value in more.items():
                 setattr(row, name, value)
-            mapping.read_back(db, [(row, message)], tuple(more))
+            read_back(db, [(row, message)], tuple(more))
         self._waiting, self._open_calls = None, {}
         self.session.add_message(message)
         return message
@@ -125,14 +124,14 @@ class SessionWriter:
             message.interaction = row.interactions if opens else session.interactions
             row.messages += 1
             row.updated_at = max(row.updated_at, message.created_at)
-            stored = mapping.message_row(session.id, message)
-            mapping.read_back(db, [(stored, message)], MESSAGE)
+            stored = message_row(session.id, message)
+            read_back(db, [(stored, message)], MESSAGE)
             message.id, kept = stored.id, list[tuple[CallRow, ToolCall]]()
             for call in message.tool_calls:
                 call.id = clean_text(call.id)
                 place: dict[str, Any] = {"message_id": stored.id, "session_id": session.id, "call_id": call.id}
                 kept.append((CallRow(**place, **values(call, CALL)), call))
-            mapping.read_back(db, kept, CALL)
+            read_back(db, kept, CALL)
         return {call.id: row.id or 0 for row, call in kept}
 
     def record_call(self, call: ToolCall, full_result: str | None = None) -> None:
@@ -152,7 +151,7 @@ class SessionWriter:
                 db.exec(sqlmodel.delete(FullResultRow).filter_by(call=row.id))
             for name in CALL:
                 setattr(row, name, getattr(call, name))
-            mapping.read_back(db, [(row, call)], CALL)
+            read_back(db, [(row, call)], CALL)
 
     def open_call(self, call_id: str) -> int | None:
         """Return the key of a call of the running turn for `save_unfinished`, or None."""
@@ -218,7 +217,7 @@ class SessionWriter:
         """Return the record of interaction `n`, or None."""
         with self.database.reading() as db:
             row = find_turn(db, self.session.id, n)
-            return None if row is None else mapping.interaction_of(row)
+            return None if row is None else interaction_of(row)
 
     def rename(self, title: str) -> None:
         """Set the session's title, redacted."""

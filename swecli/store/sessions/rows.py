@@ -1,11 +1,12 @@
-"""Load sessions, settle interrupted ones, and convert models to rows field by field of the same name."""
+"""Rows of sessions: loaded and settled, converted from models field by field of the same name, summed; and those of
+reductions, pins and retained facts, by which a resumed session sends the same requests."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import sqlalchemy
@@ -13,16 +14,18 @@ import sqlmodel
 from sqlalchemy import ColumnElement, func
 from sqlmodel import col, select
 
-from swecli.models.errors import DamagedDatabase
+from swecli.models.context import BEGIN, UNDO, Reduction, RetainedFact
+from swecli.models.errors import BadInput, DamagedDatabase
 from swecli.models.message import ChatMessage, Role, Usage
 from swecli.models.session import Session
-from swecli.store.reading import MESSAGE, find_session, read_session
+from swecli.store.reading import MESSAGE, PIN, REDUCTION, find_session, read_pinned, read_reductions, read_session
 from swecli.store.records import InteractionInfo, UsageTotals
 from swecli.store.sqlite.database import Database, driver
 from swecli.store.tables.columns import clean_text, shared, values
-from swecli.store.tables.sessions import InteractionRow, MessageRow, RequestRow, SessionRow
+from swecli.store.tables.sessions import InteractionRow, MessageRow, ReductionRow, RequestRow, SessionRow, SurvivorRow
 
 RUNNING, INTERRUPTED = "running", "interrupted"
+_MAX_REDUCTIONS = 1_000_000  # of one session
 _INTERACTION = shared(InteractionInfo, InteractionRow, "shown", "cited")
 
 
@@ -124,3 +127,85 @@ def spent_by_purpose(db: sqlmodel.Session, *where: ColumnElement[bool]) -> dict[
     return {
         row[0]: UsageTotals(Usage(*map(int, row[4:])), None if row[2] else float(row[3] or 0), row[1]) for row in rows
     }
+
+
+class ContextStore:
+    """Keeps `session.context` and the database in sync. Every function may raise StoreError; then neither has
+    changed."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, session: Session, row: Reduction) -> Reduction:
+        """Commit a reduction; return it as it is read back, with its number."""
+        epoch, edits = row.epoch and asdict(row.epoch), asdict(row.edits) if row.edits else None
+        stored = ReductionRow(session_id=session.id, opens=bool(epoch), **values(row, REDUCTION))
+        stored.epoch, stored.edits = epoch, edits
+        with self._database.transaction() as db:
+            db.add(stored)
+            if row.epoch is not None:
+                db.exec(sqlmodel.update(SessionRow).filter_by(id=session.id).values(window_start=row.epoch.first))
+            clean = read_reductions(driver(db), session.id, 1)[0]
+        session.context.add(clean)
+        if clean.epoch is not None:
+            session.window_start = clean.epoch.first
+        return clean
+
+    def undo(self, session: Session, hold_turns: int, hold_tokens: int) -> Reduction:
+        """Undo the newest reduction and return it: the next request is built without it. The undo row delays its
+        repetition, see `Reduction`. Raises BadInput if there is none."""
+        with self._database.transaction() as db:
+            undoable = select(ReductionRow).filter_by(session_id=session.id, undone=False)
+            undoable = undoable.where(col(ReductionRow.how).not_in((BEGIN, UNDO)))
+            row = db.exec(undoable.order_by(col(ReductionRow.number).desc()).limit(1)).first()
+            if row is None:
+                raise BadInput("Nothing has been removed from this session's requests yet.")
+            row.undone = True
+            undo = ReductionRow(session_id=session.id, how=UNDO, interaction=session.interactions)
+            undo.detail, undo.hold_turns, undo.hold_tokens = f"R-{row.number}", hold_turns, hold_tokens
+            db.add(undo)
+            plain = driver(db)
+            taken = next(one for one in read_reductions(plain, session.id, _MAX_REDUCTIONS) if one.number == row.number)
+            present = read_reductions(plain, session.id)
+        session.context.reductions = present
+        return taken
+
+    def log(self, session: Session, limit: int = 1000) -> list[Reduction]:
+        """Return the session's reductions, undone ones too, newest first."""
+        with self._database.reading() as db:
+            return read_reductions(driver(db), session.id, limit)
+
+    def pin(self, session: Session, interaction: int) -> None:
+        """Commit that an interaction is pinned. Raises BadInput if it does not exist."""
+        if not 1 <= interaction <= session.interactions:
+            raise BadInput(f"There is no turn T{interaction} in this session.", "See /window.")
+        if interaction in session.context.pins:
+            return
+        row = SurvivorRow(session_id=session.id, kind=PIN, key=str(interaction), interaction=interaction)
+        with self._database.transaction() as db:
+            db.add(row)
+        session.context.pins = tuple(sorted({*session.context.pins, interaction}))
+        with report_damage(), self._database.reading() as db:
+            read_pinned(driver(db), session)
+
+    def unpin(self, session: Session, interaction: int) -> None:
+        """Commit that an interaction is not pinned any more. Raises BadInput if it is not pinned."""
+        if interaction not in session.context.pins:
+            raise BadInput(f"T{interaction} is not pinned.")
+        with self._database.transaction() as db:
+            db.exec(sqlmodel.delete(SurvivorRow).filter_by(session_id=session.id, kind=PIN, key=str(interaction)))
+        session.context.pins = tuple(pin for pin in session.context.pins if pin != interaction)
+
+    def keep(self, session: Session, facts: Iterable[RetainedFact]) -> None:
+        """Commit facts; a fact replaces one of the same kind and key, and removes it if its text is empty."""
+        clean = [RetainedFact(s.kind, clean_text(s.key), clean_text(s.text), s.interaction) for s in facts]
+        known = session.context.facts
+        fresh = [s for s in clean if known.get((s.kind, s.key)) != s and (s.text or (s.kind, s.key) in known)]
+        if not fresh:
+            return
+        with self._database.transaction() as db:
+            for one in fresh:
+                db.exec(sqlmodel.delete(SurvivorRow).filter_by(session_id=session.id, kind=one.kind, key=one.key))
+                if one.text:
+                    db.add(SurvivorRow(session_id=session.id, **asdict(one)))
+        session.context.keep(fresh)
