@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 _TURN = ("?", "TURN", "for example T7 (default: the newest)")
 _WORDS = {
-    "why": ("+", "TEXT", "what to look for"),
+    "why": ("+", "TEXT", "the text to search for"),
     "window": ("?", "N|N+S|full|auto", "the new window (default: show the present one)"),
     "prompt": ("*", "TEXT", "the query"),
-    "compact": ("*", "TEXT", "what to focus on"),
+    "compact": ("*", "TEXT", "the focus of the summary"),
     "pin": _TURN,
     "unpin": _TURN,
 }

@@ -23,9 +23,9 @@ SUBCOMMANDS = {  # name -> summary for --help
     "context": "show, plan, why, log, undo, pin, window, prompt, compact, replay",
     "config": "get, set, path, edit",
     "db": "path, check, backup",
-    "sql": "ask the database of sessions, read-only",
-    "stats": "what requests took over days",
-    "report": "the same as one HTML page",
+    "sql": "query the database of sessions, read-only",
+    "stats": "tokens and cost by day",
+    "report": "the statistics as one HTML page",
     "models": "models that can be used, and what each needs; show, test, forget",
     "doctor": "check this installation",
     "completion": "bash, zsh, fish: completion in your shell",
@@ -165,39 +165,23 @@ def build_parser() -> Parser:
     add = parser.add_argument
     add("prompt", nargs="?", default="", help="becomes the first message")
     add("-c", "--continue", action="store_true", dest="go_on", help="continue this directory's last session")
-    add(
-        "-r",
-        "--resume",
-        nargs="?",
-        const="",
-        default=None,
-        metavar="ID|NAME",
-        help="resume a session; alone: choose from a list",
-    )
+    add("-r", "--resume", nargs="?", const="", metavar="ID|NAME", help="resume a session; alone: choose from a list")
     add("-p", "--print", action="store_true", dest="headless", help="answer one prompt without a screen and exit")
     add("-m", "--model", metavar="PROVIDER/NAME", help="for example openai/gpt-4o, ollama_chat/qwen3, demo")
     add("--window", metavar="N[+S]|full|auto", help="reflection window: interactions sent verbatim (default 5)")
     add("--mode", metavar="MODE", help="ask (default), edits, plan or auto")
     add("--max-turns", metavar="N", help="at most this many requests to the model in one turn")
     add("--max-budget-usd", metavar="X", help="stop the turn when it has cost this much")
-    add(
-        "--no-reflect",
-        action="store_const",
-        const=False,
-        dest="reflect_at_end",
-        help="with -p: leave reflecting to the next start at a terminal",
-    )
+    later = "with -p: reflect at the next start in a terminal instead"
+    add("--no-reflect", action="store_const", const=False, dest="reflect_at_end", help=later)
     add("--output-format", choices=format_names(), help="with -p (default text)")
-    add(
-        "--input-format",
-        choices=("text", "stream-json"),
-        help='with -p (default text); stream-json: a turn for each piped line {"type": "user", "text": "..."}',
-    )
+    piped = 'with -p (default text); stream-json: a turn for each piped line {"type": "user", "text": "..."}'
+    add("--input-format", choices=("text", "stream-json"), help=piped)
     add("--no-color", action="store_const", const=False, dest="color", help="plain text")
     add("--db", metavar="URL", help="database file or sqlite:/// URL")
     add("--config", metavar="FILE", help="use this settings file")
     add("-C", "--cwd", metavar="DIR", help="work in this directory")
-    add("--allow-home", action="store_true", help="work also in your home folder, above it, or in /")
+    add("--allow-home", action="store_true", help="allow your home folder, its parents and /")
     add("--version", action="store_true", help="print the version")
     return parser
 

@@ -27,19 +27,16 @@ def main() -> NoReturn:
     gc.set_threshold(50_000, 20, 50)  # the default would collect 240 times during imports, and find nothing
     _replace_closed_streams()
     try:
-        code = _run_fast(sys.argv[1:])
+        if (argv := sys.argv[1:]) in (["--version"], ["-V"]):  # scripts call this often: nothing is imported
+            sys.stdout.write(f"swecli {__version__}\n")
+            code = 0
+        else:
+            code = run_safely(argv)
     except SystemExit as stop:  # --help
         code = stop.code if isinstance(stop.code, int) else 0
     except OSError:  # the error message could not be written
         code = 1
     _exit(code)
-
-
-def _run_fast(argv: list[str]) -> int:
-    if argv in (["--version"], ["-V"]):  # before anything is imported: scripts call this often
-        sys.stdout.write(f"swecli {__version__}\n")
-        return 0
-    return run_safely(argv)
 
 
 def run_safely(argv: list[str]) -> int:

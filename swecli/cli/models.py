@@ -142,7 +142,7 @@ def _known(args: argparse.Namespace) -> ActionResult:
     known = [pair for service in (*LOCAL, *KEYED) for pair in chat_models(models, service.name).items()]
     found = [(name, row) for name, row in known if args.word.lower() in name.lower()]
     if not found:
-        raise BadInput(f"No known model has {args.word!r} in its name.", "It may work all the same: try it with -m.")
+        raise BadInput(f"No known model has {args.word!r} in its name.", "It may still work: try it with -m.")
     value = [
         {"model": name, "window": row.get("max_input_tokens")}
         | {f"{way}_usd_per_million": _per_million(row.get(f"{way}_cost_per_token")) for way in ("input", "output")}

@@ -15,7 +15,7 @@ from typing import Any
 
 from swecli.cli.flags import Parser
 from swecli.cli.playbook import instructions_in
-from swecli.cli.subcommands import configuration_of, open_sessions, positive, table_lines, write_file
+from swecli.cli.subcommands import configuration_of, format_call, open_sessions, positive, table_lines, write_file
 from swecli.context.replay.history import ASSUMED_WINDOW, History, PastTurn, with_stored_requests
 from swecli.context.replay.run import (
     MINIMUM_PREFIX,
@@ -62,12 +62,12 @@ def add_replay(parser: Parser) -> None:
     add("session", nargs="?", metavar="SESSION", help="id, prefix of one, or title (default: the last one here)")
     add("--policy", action="append", choices=_POLICIES, help="only this one (repeat for more; default: all)")
     add("--window", type=_window, default=WindowSpec(5, 3), metavar="N+S", help="size and slack (default: 5+3)")
-    add("--model", metavar="PROVIDER/NAME", help="whose prices and window (default: the session's model)")
+    add("--model", metavar="PROVIDER/NAME", help="model for prices and window (default: the session's)")
     add("--context-window", type=positive, metavar="TOKENS", help="the model's window, if the table is wrong")
     add("--ttl", type=_seconds, default=TTL, metavar="TIME", help="how long a cache is kept: 90s, 5m, 1h (default: 5m)")
-    add("--turns", action="store_true", help="print each turn, too")
-    add("--plot", action="store_true", help="draw tokens by turn")
-    add("--svg", type=Path, metavar="FILE", help="write that drawing as SVG")
+    add("--turns", action="store_true", help="also print each turn")
+    add("--plot", action="store_true", help="plot tokens by turn")
+    add("--svg", type=Path, metavar="FILE", help="write the plot as SVG")
 
 
 def _window(text: str) -> WindowSpec:
@@ -144,7 +144,7 @@ def _notes(history: History, first: PolicyUsage, totals: dict[str, TurnUsage], a
         f"Model's window {assumed.context_window:,} tokens; reflection window {assumed.window}; "
         f"a summary is assumed to have {assumed.summary_tokens:,} tokens.",
         *([f"Requests larger than the model's window, which it would refuse: {over}."] if over else []),
-        "Left out: project instructions, and what learning costs. full and compact90 carry no playbook.",
+        "Left out: project instructions and the cost of learning. full and compact90 have no playbook.",
     ]
 
 
@@ -209,7 +209,10 @@ def replay_session(args: argparse.Namespace) -> ActionResult:
         read_past(session, settings, window, instructions_in(session.working_directory)), log
     )
     if args.diff and not any(turn.stored for turn in history.turns):
-        raise BadInput("What this session sent is not stored: another tool made it.", "Replay it without --diff.")
+        raise BadInput(
+            "The requests of this session are not stored: it was imported from another tool.",
+            "Replay it without --diff.",
+        )
     assumed = Assumptions(prices, session.window, window, settings.cache_minutes * 60)
     turns, sizes = replay_turns(history, assumed, settings), list[int]()
     tools, seen, different = history.counter.count_tools(history.tools), set[_Change](), 0
@@ -252,11 +255,9 @@ def _lines(past: PastTurn, events: Sequence[Event], sizes: Sequence[int]) -> Ite
             case StepStarted() if event.n <= len(sizes):  # otherwise the turn ended before it was sent
                 yield f"  request {event.n}: {sizes[event.n - 1]:,} tokens"
             case WindowApplied():
-                yield f"  window: {event.removed} turns left, {event.kept} are kept"
+                yield f"  window: {event.removed} turns removed, {event.kept} kept"
             case ToolFinished():
-                given = json.dumps(event.call.parameters, ensure_ascii=False)
-                first, *more = event.result.for_model.strip().splitlines() or ["nothing"]
-                yield f"  {event.call.name} {given} -> {first}" + (f" (+{len(more)} lines)" if more else "")
+                yield format_call(event.call.name, event.call.parameters, event.result.for_model)
             case TurnFailed():
                 yield f"  {event.error}"
             case _:
@@ -285,10 +286,10 @@ def _report(past: PastTurn, names: tuple[str, str], changes: Sequence[_Change], 
         if change not in seen:
             yield from _diff(names, change)
     if before := sum(change in seen for change in changes):
-        yield f"T{past.number}: {before} of {len(changes)} differences as before"
+        yield f"T{past.number}: {before} of {len(changes)} differences were already shown"
     seen.update(changes)
     if not past.stored:
-        yield f"T{past.number}: what it sent is not stored"
+        yield f"T{past.number}: its requests are not stored"
 
 
 def _diff(names: tuple[str, str], change: _Change) -> Iterator[str]:

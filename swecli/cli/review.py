@@ -37,7 +37,9 @@ def write_event(event: Event, *, stream: bool = False) -> None:
             found = f"{pluralize(event.unique, 'finding')} of {pluralize(event.total, 'report')}"
             lines = [*(f"lost: {line}" for line in event.lost)]
             lines += [f"{event.end}: {found} in {pluralize(event.loops, 'loop')}", *format_event(event)]
-            lines += [] if event.complete else ["the review is incomplete: what was not read may hold more"]
+            lines += (
+                [] if event.complete else ["the review is incomplete: code that was not read may contain more findings"]
+            )
         case FindingsAccumulated():
             lines = [f"found: {row_view(finding).line}" for finding in event.findings]
         case _:
@@ -93,27 +95,31 @@ def review(parser: Parser) -> None:
     """Review changes, a branch, a commit, paths or the whole tree, and keep every finding."""
     add = parser.add_argument
     add("target", nargs="*", metavar="TARGET", help="paths, a commit or a range A..B (default: uncommitted changes)")
-    add("--staged", action="store_true", help="what is staged")
-    add("--base", metavar="BRANCH", help="what changed since this branch")
+    add("--staged", action="store_true", help="staged changes")
+    add("--base", metavar="BRANCH", help="changes since this branch")
     add("--pr", metavar="N", help="a pull request of this repository on GitHub")
     add("--post", action="store_true", help="with --pr: post the findings as comments; without --yes only show them")
     add("--yes", action="store_true", help="with --post: really post")
-    add("--post-min", choices=SEVERITIES, default="medium", help="with --post: the least severity that is posted")
+    add("--post-min", choices=SEVERITIES, default="medium", help="with --post: the lowest severity to post")
     add("--continue", action="store_true", dest="unfinished", help="continue the unfinished review")
     loops = "at most this many requests to the model (default 20)"
     add("--loops", metavar="N", dest="review_loops", type=positive, help=loops)
-    add("--format", choices=_FORMATS, default="", help="what is written to stdout (default text)")
+    add("--format", choices=_FORMATS, default="", help="output format (default text)")
     add("--output", metavar="FILE", help="write it to a file instead")
     add("--fail-on", choices=SEVERITIES, help="exit with 1 if an open finding is at least this severe")
-    least = "what a finding needs to fail CI, be posted or be in SARIF (default confirmed)"
+    least = "verdict a finding needs to fail CI, be posted or be in SARIF (default confirmed)"
     add("--min-verdict", choices=("confirmed", "cannot_tell", "any"), default="confirmed", help=least)
-    add("--no-verify", action="store_true", help="do not check findings by fresh requests; implies --min-verdict any")
-    add("--dry-run", action="store_true", help="print what would be read and what it may cost; no request is made")
-    add("--allow-incomplete", action="store_true", help="exit with 0 although not everything was read")
-    add("--include", metavar="PATTERN", action="append", default=[], help="review these files though a rule skips them")
+    add(
+        "--no-verify", action="store_true", help="do not check findings in separate requests; implies --min-verdict any"
+    )
+    add("--dry-run", action="store_true", help="print the plan and the estimated cost; no request is made")
+    add("--allow-incomplete", action="store_true", help="exit with 0 even if not everything was read")
+    add(
+        "--include", metavar="PATTERN", action="append", default=[], help="review these files even if a rule skips them"
+    )
     add("-m", "--model", metavar="PROVIDER/NAME", help="for example openai/gpt-4o, demo")
     add("--max-budget-usd", metavar="X", help="stop when it has cost this much")
-    add("--allow-home", action="store_true", help="review also where the repository is your home folder, or above it")
+    add("--allow-home", action="store_true", help="allow a repository that is your home folder or a parent of it")
     parser.set_defaults(run=_run, whole_project=True)
 
 
@@ -138,7 +144,7 @@ def _spec(args: argparse.Namespace) -> tuple[str, ...]:
     if len(named) > 1 or (named and args.unfinished):
         raise UsageError("A review has one target.", "Name paths, a commit, --staged, --base or --continue.")
     if args.post and args.pr is None:
-        raise UsageError("--post goes with --pr.", "For example: swecli review --pr 12 --post")
+        raise UsageError("--post needs --pr.", "For example: swecli review --pr 12 --post")
     return named[0] if named else ()
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import asdict
 from pathlib import Path
 
 from swecli.cli.flags import Parser
-from swecli.cli.subcommands import open_sessions, positive
+from swecli.cli.subcommands import format_call, open_sessions, positive
 from swecli.headless.plain import dumps
 from swecli.models.errors import BadInput
 from swecli.models.ids import parse_turn
@@ -22,26 +21,28 @@ _MAX_NAMED = 5  # skipped lines of an import that are listed
 def sessions(parser: Parser) -> None:
     """List, show, search, rename, fork, delete, export, import or replay sessions."""
     listing = parser.action("list", _list, "newest first")
-    listing.add_argument("--here", action="store_true", help="only those of this directory")
-    show = parser.action("show", _show, "the conversation of one session")
+    listing.add_argument("--here", action="store_true", help="only sessions of this directory")
+    show = parser.action("show", _show, "show the conversation of one session")
     search = parser.action("search", _search, "find words in all conversations")
     search.add_argument("words", nargs="+")
     rename = parser.action("rename", _rename, "give a session a title")
-    fork = parser.action("fork", _fork, "copy a session, to go on from there")
-    delete = parser.action("delete", _delete, "remove a session for good")
-    export = parser.action("export", _export, "print everything of a session, secrets redacted")
+    fork = parser.action("fork", _fork, "copy a session, to continue the copy")
+    delete = parser.action("delete", _delete, "delete a session permanently")
+    export = parser.action("export", _export, "print a complete session, with secrets redacted")
     bring = parser.action("import", _import, "import a session from a file, also one of another tool")
     bring.add_argument("file", metavar="FILE", help="an export, or a transcript of Claude Code, codex, pi or aider")
-    replay = parser.action("replay", _replay, "run it once more through today's turns; nothing is sent, no tool runs")
+    replay = parser.action("replay", _replay, "run it again with this version; nothing is sent, no tool runs")
     for action in (show, rename, fork, delete, export, replay):
         action.add_argument("session", help="id, unique prefix of one, or title")
     for action in (listing, search):
         action.add_argument("--limit", type=positive, default=20, metavar="N")
     export.add_argument("--format", choices=("html", "md", "json"), default="json", help="(default json)")
     export.add_argument("--with-secrets", action="store_true", help="do not redact, to move it to another machine")
-    replay.add_argument("--diff", action="store_true", help="only where its requests differ; exit 1 where they do")
+    replay.add_argument(
+        "--diff", action="store_true", help="print only differences of its requests; exit 1 if there are any"
+    )
     rename.add_argument("title", nargs="+")
-    fork.add_argument("--upto", metavar="TURN", help="leave out what came after this turn, for example T7")
+    fork.add_argument("--upto", metavar="TURN", help="leave out the turns after this one, for example T7")
 
 
 def _list(args: argparse.Namespace) -> ActionResult:
@@ -65,10 +66,7 @@ def _show(args: argparse.Namespace) -> ActionResult:
     for message in session.messages:
         labels = "".join(f" {image['label']}" for image in message.images or ())
         lines.append(f"{message.role.value}: {message.content}{labels}".rstrip())
-        for call in message.tool_calls:
-            first, *rest = (call.error or call.result or "").strip().splitlines() or ["nothing"]
-            more = f" (+{len(rest)} lines)" if rest else ""
-            lines.append(f"  {call.name} {json.dumps(call.parameters, ensure_ascii=False)} -> {first}{more}")
+        lines += [format_call(c.name, c.parameters, c.error or c.result or "") for c in message.tool_calls]
     return ActionResult(None, tuple(lines))
 
 

@@ -155,17 +155,15 @@ def log_to(path: Path) -> None:
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     root.addHandler(handler)
     root.setLevel(logging.WARNING)
+    logging.raiseExceptions = False  # a full disk must not write over the conversation
 
 
 class _LogFile(logging.handlers.RotatingFileHandler):
-    """A log file that only this user can read. Errors are ignored: a full disk must not write over the conversation."""
+    """A log file that only this user can read, with secrets redacted."""
 
     def _open(self) -> TextIOWrapper:
         os.close(os.open(self.baseFilename, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
         return super()._open()
-
-    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  logging's name
-        pass
 
     def format(self, record: logging.LogRecord) -> str:
         return redact(super().format(record))

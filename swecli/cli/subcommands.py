@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import os
 import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from swecli.cli.flags import Parser
 from swecli.cli.startup import enter_directory, make_start, read_configuration
@@ -125,9 +126,9 @@ def print_line(text: str) -> None:
     _write([plain(text)])
 
 
-def _print_result(result: ActionResult, json: bool) -> int:
+def _print_result(result: ActionResult, as_json: bool) -> int:
     """Print a result as JSON or text. Return its exit code."""
-    if json:
+    if as_json:
         _write([dumps(result.value, indent=2)])
     elif result.exact is not None and not sys.stdout.isatty():
         _write([], result.exact)
@@ -149,6 +150,13 @@ def _write(lines: Iterable[str], exact: str = "") -> None:
         raise
     except OSError as error:
         raise SwecliError(f"The output cannot be written: {error.strerror}.") from error
+
+
+def format_call(name: str, parameters: dict[str, Any], result: str) -> str:
+    """Format a tool call with the first line of its result."""
+    first, *rest = result.strip().splitlines() or ["nothing"]
+    more = f" (+{len(rest)} lines)" if rest else ""
+    return f"  {name} {json.dumps(parameters, ensure_ascii=False)} -> {first}{more}"
 
 
 def table_lines(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:

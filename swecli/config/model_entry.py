@@ -92,7 +92,7 @@ def parse_base_url(value: Any) -> str:
     """Parse a base URL and strip a trailing slash and endpoint path. Raises ValueError for credentials or a query."""
     address = string(value)
     if "@" in re.sub(r"^\w*:?/*", "", address).partition("/")[0]:  # checked first: the other errors show the value
-        raise ValueError("has credentials in it, which would reach logs: set the key in its variable")
+        raise ValueError("contains credentials, which would be logged: set the key in its environment variable")
     try:
         parts = urlsplit(address)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -101,7 +101,7 @@ def parse_base_url(value: Any) -> str:
     if not usable or not address.isprintable() or " " in address:
         raise ValueError(f"is not an address: {address!r} (write it like https://gateway.example.com/v1)")
     if parts.query or parts.fragment:
-        raise ValueError("has a query in it, and paths are put behind it: leave out what follows the path")
+        raise ValueError("contains a query, but paths are appended to it: leave out everything after the path")
     return re.sub(r"/(chat/completions|v1/messages)$", "", address.rstrip("/"))
 
 
@@ -142,7 +142,7 @@ def _extra_body(value: Any) -> dict[str, Any]:
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError):
-        raise ValueError("holds what JSON cannot: a date, a time or a number without end") from None
+        raise ValueError("contains a value that JSON does not support: a date, a time or an infinite number") from None
     return dict(value)
 
 
@@ -151,7 +151,7 @@ def _price(value: Any) -> dict[str, float]:
     if not {"input", "output"} <= set(table) <= {"input", "output", "cache_read", "cache_write"}:
         raise ValueError("takes dollars per million tokens: input and output, also cache_read and cache_write")
     if not all(type(cost) in (int, float) and 0 <= cost < 1e6 for cost in table.values()):
-        raise ValueError("takes numbers of dollars from 0 on")
+        raise ValueError("takes amounts of dollars, at least 0")
     return {name: float(cost) for name, cost in table.items()}
 
 
@@ -172,7 +172,7 @@ class ModelEntry:
         one_of("api", ("openai", "anthropic", "litellm")), "protocol; without it `model` is provider/name"
     )
     model: str | None = _key(string, "the model's name there; without it the table's own name")
-    base_url: str | None = _key(parse_base_url, "address; /chat/completions or /v1/messages is put behind it")
+    base_url: str | None = _key(parse_base_url, "address; /chat/completions or /v1/messages is appended")
     key_env: str | None = _key(_variable_name, "environment variable that holds the key")
     key_command: tuple[str, ...] | None = _key(
         _nonempty_list('the words of a command, for example ["pass", "show", "llm/work"]'),
@@ -186,11 +186,11 @@ class ModelEntry:
     price: Mapping[str, float] | None = _key(
         _price, "dollars per million tokens: input, output, cache_read, cache_write"
     )
-    tools: bool | None = _key(boolean, "whether it calls tools")
-    system_role: bool | None = _key(boolean, "whether it takes a system message")
-    images: bool | None = _key(boolean, "whether it takes images")
+    tools: bool | None = _key(boolean, "whether the model supports tools")
+    system_role: bool | None = _key(boolean, "whether the model supports a system message")
+    images: bool | None = _key(boolean, "whether the model supports images")
     cache: str | None = _key(one_of("cache", ("none", "prefix", "marks")), "how the service caches prompts")
-    first_byte: int | None = _key(_seconds, "seconds without any byte once the request was sent")
+    first_byte: int | None = _key(_seconds, "seconds without a byte after the request was sent")
     first_token: int | None = _key(_seconds, "seconds until the first token while keep-alives come")
     quiet: int | None = _key(_seconds, "seconds without a byte after the first token")
     aliases: tuple[str, ...] | None = _key(

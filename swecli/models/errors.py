@@ -109,8 +109,6 @@ class Unavailable(ProviderError):
 class RateLimited(Unavailable):
     """Too many requests. `retry_after` is in seconds, None if the provider did not name it."""
 
-    def __init__(
-        self, message: str, hint: str = "", *, status: int | None = 429, retry_after: float | None = None
-    ) -> None:
+    def __init__(self, message: str, hint: str = "", *, status: int = 429, retry_after: float | None = None) -> None:
         super().__init__(message, hint, status=status)
         self.retry_after = retry_after

@@ -193,7 +193,7 @@ def test_a_replay_names_what_is_sent_differently_today(run: Run) -> None:
     assert done.code == 1
     assert any(line.startswith("-") and "Prices are net" in line for line in done.out.splitlines())
     assert any(line.startswith("+") and "Prices are gross" in line for line in done.out.splitlines())
-    assert "T2: 1 of 1 differences as before" in done.out
+    assert "T2: 1 of 1 differences were already shown" in done.out
     assert done.out.splitlines()[-1].startswith("2 of 2 turns send something else")
     assert run("sessions", "replay", name, "--diff", "--json").json["turns"][0]["tokens"][0] > 0
 
@@ -204,5 +204,5 @@ def test_a_session_of_another_tool_has_nothing_to_compare(run: Run) -> None:
     assert run("sessions", "replay", name).code == 0
     done = run("sessions", "replay", name, "--diff")
     assert done.code == 42
-    assert "is not stored" in done.complaint
+    assert "are not stored" in done.complaint
     assert run("sessions", "replay", "nobody").code == 42

@@ -61,7 +61,7 @@ def test_a_table_is_found_under_its_name_and_its_aliases() -> None:
         ('base_url = "http://[::1"', "base_url: is not an address"),
         ('base_url = "http://h:99999/v1"', "base_url: is not an address"),
         ('base_url = "http://a b/v1"', "base_url: is not an address"),
-        ('base_url = "https://h/v1?api-version=1"', "base_url: has a query in it"),
+        ('base_url = "https://h/v1?api-version=1"', "base_url: contains a query"),
         ('headers = { Authorization = "Bearer x" }', "headers: Authorization cannot be set here"),
         ('headers = { X-Api-Key = "x" }', "headers: X-Api-Key cannot be set here"),
         ('headers = { Host = "x" }', "headers: Host cannot be set here"),
@@ -69,13 +69,13 @@ def test_a_table_is_found_under_its_name_and_its_aliases() -> None:
         ('headers = { X-Team = "a\\nb" }', "the value of X-Team is not one line of plain text"),
         ("extra_body = { messages = [] }", "extra_body: messages cannot be set here"),
         ("extra_body = { stream = false }", "extra_body: stream cannot be set here"),
-        ("extra_body = { until = 2026-01-01 }", "extra_body: holds what JSON cannot"),
-        ("extra_body = { top_p = nan }", "extra_body: holds what JSON cannot"),
+        ("extra_body = { until = 2026-01-01 }", "extra_body: contains a value that JSON does not support"),
+        ("extra_body = { top_p = nan }", "extra_body: contains a value that JSON does not support"),
         ('thinking = "hard"', "thinking: unknown effort 'hard' .choose: off, low"),
         ("context_window = 0", "context_window: 0 is not a whole number from 256"),
         ("context_window = 4096\nmax_output = 5000", "max_output is larger than context_window"),
         ("price = { input = 3 }", "price: takes dollars per million tokens: input and output"),
-        ("price = { input = -3, output = 1 }", "price: takes numbers of dollars from 0 on"),
+        ("price = { input = -3, output = 1 }", "price: takes amounts of dollars, at least 0"),
         ('tools = "maybe"', "tools: 'maybe' is not true or false"),
         ("quiet = 0", "quiet: 0 is not a whole number from 1 to 86400"),
         ('aliases = ["w"]', "'w' names two tables"),
@@ -90,7 +90,7 @@ def test_what_a_table_does_not_take_is_one_line_that_names_it(line: str, says: s
 
 @pytest.mark.parametrize("start", ["https://", "ftp://", "", "https:// "])
 def test_credentials_in_an_address_are_refused_without_showing_them(start: str) -> None:
-    with pytest.raises(ConfigError, match="base_url: has credentials in it") as caught:
+    with pytest.raises(ConfigError, match="base_url: contains credentials") as caught:
         load(f'[models.w]\nbase_url = "{start}me:hunter2@gateway/v1"')
     assert "hunter2" not in str(caught.value)
 
