@@ -17,7 +17,7 @@ _HUNK = re.compile(r"@@ -(?P<old>\d+)(?:,(?P<removed>\d+))? \+(?P<start>\d+)(?:,
 _NAMES = ("--- ", "+++ ", "rename from ", "rename to ")
 _HEADER = re.compile(r'diff --git "?a/(?P<old>.*?)"? "?b/(?P<new>.*?)"?$')
 ATTRIBUTES = ("linguist-generated", "linguist-vendored", "diff")
-_MAX_LINE = 5_000  # characters; longer lines are minified or generated
+MAX_LINE = 5_000  # characters; longer lines are minified or generated
 _HEAD = 2_048  # characters in which a generated file is expected to be marked as such
 _GENERATED_MARK = re.compile(
     r"generated\b.{0,200}?do not edit|do not edit.{0,200}?\bgenerated", re.IGNORECASE | re.DOTALL
@@ -55,9 +55,14 @@ class FileDiff:
     status: str = ""
 
     @property
+    def rows(self) -> tuple[tuple[str, int, str], ...]:
+        """The rows of all hunks."""
+        return tuple(row for hunk in self.hunks for row in hunk.rows)
+
+    @property
     def lines(self) -> set[int]:
         """The numbers of all lines of the new file that the diff shows."""
-        return {number for hunk in self.hunks for sign, number, _ in hunk.rows if sign != "-"}
+        return {number for sign, number, _ in self.rows if sign != "-"}
 
 
 def parse_diff(text: str) -> list[FileDiff]:
@@ -125,12 +130,17 @@ def matches_kind(path: str, kind: str) -> bool:
     return _FILE_KINDS[kind].match(f"/{path.lower()}") is not None
 
 
+def is_included(path: str, include: Sequence[str]) -> bool:
+    """Return whether a path matches a pattern, or is below a folder, of `--include`."""
+    return any(fnmatch(path, pattern) or path.startswith(f"{pattern.rstrip('/')}/") for pattern in include)
+
+
 def skip_rule_for_path(path: str, attributes: Mapping[str, str], include: Sequence[str]) -> str:
     """Return the rule that skips a file by its name or git attributes, or "". Attributes override names in both
     directions; `include` patterns override every rule but "binary"."""
     if matches_kind(path, "binary"):
         return "binary"
-    if any(fnmatch(path, pattern) or path.startswith(f"{pattern.rstrip('/')}/") for pattern in include):
+    if is_included(path, include):
         return ""
     if attributes.get("diff") == "unset":
         return "marked -diff"
@@ -143,8 +153,8 @@ def skip_rule_for_path(path: str, attributes: Mapping[str, str], include: Sequen
 
 def skip_rule_for_text(lines: Sequence[str], attributes: Mapping[str, str]) -> str:
     """Return the rule that skips a file by its content, or ""."""
-    if any(len(line) > _MAX_LINE for line in lines):
-        return f"a line over {_MAX_LINE:,} characters"
+    if any(len(line) > MAX_LINE for line in lines):
+        return f"a line over {MAX_LINE:,} characters"
     kept = attributes.get("linguist-generated") in ("unset", "false")
     return "generated" if not kept and _GENERATED_MARK.search("\n".join(lines[:80])[:_HEAD]) else ""
 

@@ -16,7 +16,15 @@ from swecli.models.errors import BadInput
 from swecli.models.message import Usage
 from swecli.models.review_events import Coverage, Estimate, FileCoverage, SkippedFile, Unit, to_ranges
 from swecli.review.judge.sources import Source, Sources
-from swecli.review.target.diffs import DiffHunk, FileDiff, format_skips, matches_kind, skip_rule_for_text
+from swecli.review.target.diffs import (
+    MAX_LINE,
+    DiffHunk,
+    FileDiff,
+    format_skips,
+    is_included,
+    matches_kind,
+    skip_rule_for_text,
+)
 from swecli.review.target.targets import TARGET_HINT, Target
 
 _CONFLICT = re.compile(r"(?:<<<<<<<|>>>>>>>) ")
@@ -99,10 +107,12 @@ def build_plan(target: Target, sources: Sources, counter: TokenCounter, max_toke
     skips, known = list(target.skips), set(target.earlier.digests)
     for path in target.files:
         diff, source = target.diffs.get(path) or FileDiff(path), sources.get(path)
-        if rule := _skip_rule(path, sources, target.attributes.get(path, {})):
+        if rule := _skip_rule(target, diff, sources):
             skips.append(SkippedFile(path, rule))
             continue
         why = source.problem or ("conflict markers" if any(_CONFLICT.match(line) for line in source.lines) else "")
+        if not is_included(path, target.include) and any(len(text) > MAX_LINE for _, _, text in diff.rows):
+            why = why or f"a line over {MAX_LINE:,} characters"
         built = []
         for symbol, rows in _split_sections(diff, source):
             # about three characters a token, and the line number in front
@@ -126,12 +136,18 @@ def build_plan(target: Target, sources: Sources, counter: TokenCounter, max_toke
     return Plan(target, parts, unsendable, tuple(skips), tuple(hunk for hunk in fit if hunk.digest in known), leads)
 
 
-def _skip_rule(path: str, sources: Sources, attributes: Mapping[str, str]) -> str:
-    """Return the rule that skips a file by its type or content, or ""."""
-    source = sources.get(path)
-    if (sources.root / path).is_symlink():
+def _skip_rule(target: Target, diff: FileDiff, sources: Sources) -> str:
+    """Return the rule that skips a file by its type or content, or "". Lines added to a file that existed do not count,
+    so that a change cannot hide itself."""
+    source = sources.get(diff.path)
+    if (sources.root / diff.path).is_symlink():
         return "link"
-    return "binary" if source.hash and source.problem else skip_rule_for_text(source.lines, attributes)
+    if source.hash and source.problem:
+        return "binary"
+    added = {number for sign, number, _ in diff.rows if sign == "+"}
+    kept = [line for number, line in enumerate(source.lines, 1) if number not in added] or source.lines
+    attributes = target.attributes.get(diff.path, {})
+    return "" if is_included(diff.path, target.include) else skip_rule_for_text(kept, attributes)
 
 
 def _build_hunk(diff: FileDiff, symbol: str, rows: list[_Row], why: str) -> _Hunk:

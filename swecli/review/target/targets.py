@@ -17,7 +17,11 @@ from swecli.tools.files import is_sensitive
 from swecli.tools.git import SECONDS, GitFailed, find_repository, read_attributes, run_git
 from swecli.tools.searching import files_below
 
-_EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # git knows it without storing it
+# the empty tree, which git knows without storing it, by the length of the repository's ids (SHA-1, SHA-256)
+_EMPTY_TREES = {
+    40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+    64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
+}
 _SHALLOW_HINT = "This clone is shallow: fetch all of it (git fetch --unshallow; fetch-depth: 0 in GitHub Actions)."
 TARGET_HINT = "Name files (/review src/), a commit, or --base BRANCH."
 
@@ -25,9 +29,10 @@ TARGET_HINT = "Name files (/review src/), a commit, or --base BRANCH."
 @dataclass(frozen=True, slots=True)
 class Target:
     """What is reviewed. `spec` are the user's words, `label` describes it, `diffs` maps paths to changes (empty for
-    whole files), `notes` name files that cannot be reviewed, `skips` those that a rule skips. `base` is the commit it
-    is compared with, `attributes` are that commit's by path; `commit` is the one whose files are read ("": the work
-    tree). `pr`, `head`, `github` and `earlier`, the state of the last push, belong to a pull request."""
+    whole files), `notes` name files that cannot be reviewed, `skips` those that a rule skips, `include` are patterns of
+    files that no rule skips. `base` is the commit it is compared with, `attributes` are that commit's by path; `commit`
+    is the one whose files are read ("": the work tree). `pr`, `head`, `github` and `earlier`, the state of the last
+    push, belong to a pull request."""
 
     spec: tuple[str, ...]
     label: str
@@ -42,6 +47,7 @@ class Target:
     head: str = ""
     earlier: PullState = PullState()
     github: GitHub | None = None
+    include: tuple[str, ...] = ()
 
     @property
     def files_by_name(self) -> dict[str, str]:
@@ -128,7 +134,7 @@ def _commit_target(ctx: _Context, name: str) -> Target:
         else:
             commit = ctx.resolve(name)
             base = next(iter(ctx.git("rev-parse", f"{commit}^@").split()), "")
-            what = (base or _EMPTY_TREE, commit)
+            what = (base or _EMPTY_TREES[len(commit)], commit)
     except GitFailed as error:
         hint = _SHALLOW_HINT if ctx.shallow else "See: git log --oneline"
         raise BadInput(f"{name!r} is not a file, commit or range.", hint) from error
@@ -231,8 +237,9 @@ def _filter_files(
         raise BadInput(f"There is nothing to review in {target.label}: {reason}.", TARGET_HINT)
     changed = kept if named is None else {}
     return replace(
-        target, files=tuple(kept), diffs=changed, notes=tuple(notes), skips=tuple(skips), attributes=attributes
-    )
+        target, files=tuple(kept), diffs=changed, notes=tuple(notes), skips=tuple(skips), attributes=attributes,
+        include=include,
+    )  # fmt: skip
 
 
 def _relative_to_top(top: Path, here: Path, word: str) -> str:

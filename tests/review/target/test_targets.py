@@ -131,6 +131,28 @@ def test_binary_and_deleted_files_are_named_and_what_is_huge_or_text_will_not_be
     assert "huge.txt will not be read: huge.txt is too large" in plan.target.notes[-1]
 
 
+def plan_of(target: Target) -> tuple[list[str], list[str], list[str]]:
+    """The paths that are read, those that cannot be sent, and those that a rule skips."""
+    plan = build_plan(target, Sources(Path("shop").resolve()), TokenCounter(), 8_000)
+    sent = [hunk.path for part in plan.parts for hunk in part.hunks]
+    return sent, [hunk.path for hunk in plan.unsendable], [skip.path for skip in plan.skips]
+
+
+def test_a_change_cannot_hide_by_what_it_adds_to_a_file() -> None:
+    path = Path("shop/shop/prices.py")
+    path.write_text("# generated, do not edit\n" + path.read_text())
+    Path("shop/new.py").write_text("# generated, do not edit\nx = 1\n")
+    assert plan_of(find()) == (["shop/prices.py"], [], ["new.py"])
+    path.write_text(path.read_text() + f"y = '{'x' * 6_000}'\n")
+    assert plan_of(find())[1] == ["shop/prices.py", "shop/prices.py"]
+
+
+def test_include_brings_back_what_a_rule_skips_for_its_text() -> None:
+    Path("shop/new.py").write_text(f"# generated, do not edit\nx = '{'x' * 6_000}'\n")
+    for target in (resolve_target(Path("shop").resolve(), (), include=("*.py",)), find("new.py")):
+        assert set(plan_of(target)[0]) == {"new.py"}
+
+
 def test_without_a_repository_paths_can_be_reviewed() -> None:
     Path("plain").mkdir()
     Path("plain/a.py").write_text("x\n")
