@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from html import unescape
 from pathlib import Path
@@ -22,8 +22,8 @@ from swecli.tools.execute import ToolRegistry
 
 REPORT_TOOL = "report_findings"
 _ITEM: dict[str, Any] = json.loads(Path(__file__).with_name(f"{REPORT_TOOL}.json").read_text(encoding="utf-8"))
+_STORED = "The findings are stored."
 _EXCLUDED = frozenset({"todo", "search_session", "skill", "task"})  # they are about the session, not the code
-MAX_FINDINGS = 5_000  # of one reply
 _LISTS = ("findings", "issues", "code_smells", "codeSmells", "results")
 _MIN_QUOTATION = 40  # characters of a JSON value that is ignored if the code contains it
 _LOOKS_LIKE = re.compile(r"codeSmellType|code_smell_type|\"(?:path|file)\"\s*:", re.IGNORECASE)
@@ -49,17 +49,15 @@ class _ReportParams(Params):
     findings: Any = Field(description="The findings.", json_schema_extra={"type": "array", "items": _ITEM})
 
 
-def review_tools(tools: ToolRegistry, answer: Callable[[], str]) -> ToolRegistry:
-    """Return the read-only tools and the one that reports. Findings are extracted and stored before that one runs;
-    `answer` returns its result."""
+def review_tools(tools: ToolRegistry) -> ToolRegistry:
+    """Return the read-only tools and the one that reports. Findings are extracted and stored before that one runs."""
 
     def plan(params: _ReportParams, ctx: ToolContext) -> ToolPlan:
         count = len(params.findings) if isinstance(params.findings, list) else 1
         return ToolPlan(f"Report {pluralize(count, 'finding')}")
 
     async def run(params: _ReportParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-        text = answer()
-        return ToolResult(True, text, Display(title="Findings", body=text))
+        return ToolResult(True, _STORED, Display(title="Findings", body=_STORED))
 
     text = Path(__file__).with_name(f"{REPORT_TOOL}.md").read_text(encoding="utf-8").strip()
     kept = [tool for tool in tools if tool.kind.is_read_only and tool.name not in _EXCLUDED]
@@ -98,9 +96,6 @@ def extract(reply: ModelReply, loop: int = 0, paths: Collection[str] = (), shown
     if not values and not in_words and _LOOKS_LIKE.search(text):
         out.lost.append("a block that looks like findings could not be read at all")
     out.findings += [found for found in in_words if found.key[:2] not in known]
-    if len(out.findings) > MAX_FINDINGS:
-        out.lost.append(f"{len(out.findings) - MAX_FINDINGS} findings beyond {MAX_FINDINGS} in one response")
-        del out.findings[MAX_FINDINGS:]
     return out
 
 

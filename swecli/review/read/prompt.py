@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path, PurePosixPath
 
-from swecli.context.project import front_matter
 from swecli.models.errors import BadInput
-from swecli.models.finding import SEVERITIES, SMELLS, Finding
+from swecli.models.finding import SMELLS, Finding
 from swecli.review.target.plan import Part
 from swecli.tools.git import run_git
 
@@ -24,11 +23,10 @@ _MAX_CHECKS = 50
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule of the project. `severity` is the default for its findings."""
+    """One rule of the project, named by its file; front matter is part of its text."""
 
     name: str
     text: str
-    severity: str = "medium"
 
 
 def build_system_prompt(rules: Sequence[Rule]) -> str:
@@ -37,7 +35,7 @@ def build_system_prompt(rules: Sequence[Rule]) -> str:
     text = _PROMPT.read_text(encoding="utf-8").strip().replace("{smells}", smells)
     if not rules:
         return text
-    own = "\n\n".join(f"### {rule.name} (severity {rule.severity})\n{rule.text}" for rule in rules)
+    own = "\n\n".join(f"### {rule.name}\n{rule.text}" for rule in rules)
     return f'{text}\n\n## The project\'s own checks (kind "check", code_smell_type its name)\n{own}'
 
 
@@ -82,15 +80,15 @@ def load_rules(
         text = _read(root, where, base, environ)
         if text is None:
             continue
-        rule = parse_rule(PurePosixPath(where).stem if where.startswith(_FOLDER) else where, text)
-        if "\0" in text or "\ufffd" in text or not rule.text:
-            notes.append(f"{where} {'is empty' if not rule.text else 'cannot be read as text'} and is not used")
+        text = text.strip()
+        if "\0" in text or "\ufffd" in text or not text:
+            notes.append(f"{where} {'cannot be read as text' if text else 'is empty'} and is not used")
             continue
-        if len(rule.text) > room:
+        if len(text) > room:
             notes.append(f"{where} is truncated to {room:,} characters: all rules have {MAX_RULES:,}")
         if room > 0:
-            found.append(replace(rule, text=rule.text[:room]))
-        room = max(0, room - len(rule.text))
+            found.append(Rule(PurePosixPath(where).stem if where.startswith(_FOLDER) else where, text[:room]))
+        room = max(0, room - len(text))
     return found, notes
 
 
@@ -110,11 +108,3 @@ def _read(root: Path, where: str, base: str, environ: Mapping[str, str] | None) 
             return run_git(root, "show", f"{base}:{where}", environ=environ)
         return None if path.is_symlink() or not path.is_file() else path.read_text("utf-8-sig", errors="replace")
     return None
-
-
-def parse_rule(stem: str, text: str) -> Rule:
-    """Parse a rule's file: optional front matter with `name`, `description` and `severity-default`, then the text."""
-    given, body = front_matter(text.replace("\r\n", "\n"))
-    severity = (given.get("severity-default") or given.get("severity") or "").lower()
-    kept = "\n".join(filter(None, [given.get("description", ""), body.strip()]))
-    return Rule(given.get("name") or stem, kept, severity if severity in SEVERITIES else "medium")

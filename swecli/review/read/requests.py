@@ -27,6 +27,7 @@ _MAX_UNREADABLE = 2  # parts in a row without a readable report that end a revie
 _MAX_REPLY = 2_000  # characters of an unreadable reply that are kept
 _MAX_OUTPUTS = 8  # tool results that are kept to recognize quotations
 _CUT = "Your answer reached its length limit. Report the findings in smaller parts, and go on."
+_LEFT_OUT = "(Earlier messages of this review were left out to save room; every finding is stored.)"
 _REPAIR = (
     "No report of this part could be read. Call report_findings(part={number}, done=true, findings=[...]) now, with "
     "every finding you have named; if there is none, with an empty list."
@@ -45,13 +46,13 @@ class ReviewRequests:
         self.sent = 0
 
     def build(
-        self, messages: list[ApiMessage], left: str, part: str = "", *, report_only: bool = False
+        self, messages: list[ApiMessage], part: str = "", *, report_only: bool = False
     ) -> tuple[list[ApiMessage], ModelRequest, list[Event]]:
-        """Return the conversation to continue with, the request and its events. `left`, the review's progress, and
-        `part`, the running part's message, restore a beginning that the window removed. Raises ContextFull."""
+        """Return the conversation to continue with, the request and its events. `part`, the running part's message, is
+        restored if the window removed it. Raises ContextFull."""
         output, allowed = self._output, self._known.limits.get(self._shape)
         limits = RequestLimits(self.model.profile.window, output, allowed=allowed, tools_tokens=self._tools)
-        opened = restore_opening(messages, left, part)
+        opened = restore_opening(messages, part)
         fitted, reduced = fit(opened, limits, self.counter)
         size = measure(fitted, limits, self.counter)
         self.sent = size.tokens
@@ -73,13 +74,12 @@ class ReviewRequests:
         return self._known.answer_tokens(self.model.name, self.model.profile.reserve(self.max_tokens))
 
 
-def restore_opening(messages: list[ApiMessage], left: str, part: str = "") -> list[ApiMessage]:
+def restore_opening(messages: list[ApiMessage], part: str = "") -> list[ApiMessage]:
     """Return the messages with a user message in front, if the window removed the first one or the running part's."""
     missing = bool(part) and all(part not in str(message.get("content")) for message in messages)
     if len(messages) < 2 or (messages[1]["role"] == "user" and not missing):
         return messages
-    note = f"(Earlier messages of this review were left out to save room; every finding is stored.) {left}"
-    texts, rest = [note, *([part] if missing else [])], messages[1:]
+    texts, rest = [_LEFT_OUT, *([part] if missing else [])], messages[1:]
     if rest[0]["role"] == "user":  # some services refuse two user messages in a row
         texts, rest = [*texts, str(rest[0]["content"])], rest[1:]
     return [messages[0], {"role": "user", "content": "\n\n".join(texts)}, *rest]
@@ -93,7 +93,6 @@ class Progress:
     read: dict[str, None]
     state: TurnState = field(default_factory=lambda: TurnState("", 0, []))
     messages: list[ApiMessage] = field(default_factory=list)
-    left: str = ""  # as of the last move of the window, so that the request's beginning stays the same
     part: Part | None = None
     text: str = ""  # the message of the running part
     steps: int = 0  # loops of the running part

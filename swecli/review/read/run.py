@@ -46,7 +46,7 @@ class Review:
         self._store, self._sessions, self._model, self._counter = job.store, job.sessions, agent.model, agent.counter
         self._root, window = job.verifier.sources.root, agent.model.profile.window
         limit = min(_MAX_RESULT, window * 4 // 10) if window else _MAX_RESULT
-        tools = review_tools(agent.tools, self._describe_progress)
+        tools = review_tools(agent.tools)
         ctx = replace(
             agent.ctx, root=self._root, sessions=job.sessions, file_digests={}, todos=[], page_limit=limit * 4 // 5
         )
@@ -140,11 +140,11 @@ class Review:
         lost = [line for line in at.lost if line not in self.record.lost]
         self.record = replace(self.record, seen=tuple(at.read), lost=(*self.record.lost, *lost))
         if calls and at.end is None and not await self._calls.may_continue():
-            yield Notice("the same calls came again and again: the review ends here", "warning")
+            yield Notice("the model repeated the same calls, so the review ends", "warning")
             at.end = "unreadable" if at.part is not None else "done"
         kept = loop_window(at.messages, loop)  # seed 000's: after loop 5, of more than 15 messages the last 10 stay
         if removed := len(at.messages) - len(kept):
-            at.messages, at.left = kept, self._describe_progress()
+            at.messages = kept
             yield LoopWindowApplied(loop, removed, len(kept), self.record.id)
         self.record = self._store.record(self.record, []).review  # the loop count, and what was read
         yield self._progressed(part)
@@ -164,7 +164,7 @@ class Review:
         """Send one request, whose reply is then in `state.step`; reduce and resend it if it is too long."""
         at = self._at
         for retries in reversed(range(_MAX_OVERFLOWS + 1)):
-            at.messages, request, events = self._requests.build(at.messages, at.left, at.text, report_only=report_only)
+            at.messages, request, events = self._requests.build(at.messages, at.text, report_only=report_only)
             for event in events:
                 yield event
             step = at.state.step = ModelStep(self._model, request, used_ids=self._calls.used_ids)
@@ -176,7 +176,7 @@ class Review:
                 if not retries:
                     raise
                 self._requests.record_overflow(error)
-                yield Notice("the provider calls the request too long: it is reduced and sent again", "warning")
+                yield Notice("the provider rejected the request as too long: reducing and resending it", "warning")
                 continue
             if at.part is not None and any(at.text in str(message.get("content")) for message in request.messages):
                 at.answered.add(at.part.number)
@@ -220,11 +220,6 @@ class Review:
             at.state.cost, part.number, parts, part.paths, counts,
         )  # fmt: skip
 
-    def _describe_progress(self) -> str:
-        """Return the progress as the model reads it."""
-        parts, left = len(self.job.plan.parts), len(self._at.waiting)
-        return f"{self.record.unique} findings are stored. {left} of {parts} parts are not done."
-
     # Begin, continue, end
 
     def _restore(self) -> list[Event]:
@@ -239,7 +234,6 @@ class Review:
             read = extract(ModelReply(message.content, calls=message.tool_calls), loop, self._names)
             found = ground(read.findings, Sources(self._root), self._names)
             events.append(self._store_findings(found, read.lost, loop))
-        at.left = self._describe_progress()
         at.messages = loop_window([*at.messages, *session.to_api_messages()], max(6, self.record.loops))
         return events
 

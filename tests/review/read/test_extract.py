@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from swecli.models.finding import SMELLS
 from swecli.models.finding_rows import MAX_LINE
 from swecli.models.message import ModelReply, ToolCall
-from swecli.review.read.extract import MAX_FINDINGS, extract
+from swecli.review.read.extract import extract
 
 
 def row(**fields: Any) -> dict[str, Any]:
@@ -85,7 +85,6 @@ ODD: dict[str, tuple[str, int, bool]] = {
     "a severity that is an object": (json.dumps(row(severity={"level": 3})), 1, True),
     "a smell nobody knows": (json.dumps(row(codeSmellType="SpaghettiThing")), 1, False),
     "five hundred": (json.dumps([row(line=n) for n in range(1, 501)]), 500, False),
-    "too many": (json.dumps([row(line=n) for n in range(1, MAX_FINDINGS + 11)]), MAX_FINDINGS, True),
     "a list written as a text": (json.dumps({"findings": json.dumps([row(), row(line=9)])}), 2, False),
     "nested without end": ("[" * 5_000 + ONE, 0, True),
     "control letters": (json.dumps(row(message="a\x1b[31mb\x07")), 1, False),

@@ -5,24 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-import pytest
-
-from swecli.review.read.prompt import MAX_RULES, Rule, load_rules, parse_rule
+from swecli.review.read.prompt import MAX_RULES, load_rules
 from tests.support.project import make_project
-
-
-@pytest.mark.parametrize(
-    ("text", "check"),
-    [
-        ("No print.", Rule("stem", "No print.")),
-        ("---\nname: P\nseverity-default: high\n---\nNo print.", Rule("P", "No print.", "high")),
-        ("---\r\nname: 'P'\r\ndescription: d\r\n---\r\nrule\r\n", Rule("P", "d\nrule")),
-        ("---\nseverity-default: odd\n---\nx", Rule("stem", "x")),
-        ("---\nname: never closed\nx", Rule("stem", "---\nname: never closed\nx")),
-    ],
-)
-def test_a_check_is_words_with_a_head(text: str, check: Rule) -> None:
-    assert parse_rule("stem", text) == check
 
 
 def test_what_cannot_be_used_is_named_and_all_share_one_room() -> None:

@@ -7,7 +7,7 @@ from swecli.review.read.prompt import Rule, build_system_prompt
 
 
 def test_it_names_all_smells_and_the_projects_rules_and_nothing_of_the_target() -> None:
-    text = build_system_prompt([Rule("No floats", "Money is Decimal.", "high")])
+    text = build_system_prompt([Rule("No floats", "Money is Decimal.")])
     assert all(smell in text for smell in SMELLS)
-    assert "No floats (severity high)\nMoney is Decimal." in text
+    assert "### No floats\nMoney is Decimal." in text
     assert len(build_system_prompt([])) < 6_000

@@ -7,13 +7,13 @@ from swecli.tools.execute import ToolRegistry
 
 
 def test_a_review_has_tools_that_read_and_one_that_reports() -> None:
-    tools = review_tools(ToolRegistry.discover(), lambda: "")
+    tools = review_tools(ToolRegistry.discover())
     assert {"read_file", "search_files", "list_files", "report_findings"} <= set(tools.names())
     assert not {"write_file", "edit_file", "run_command", "todo"} & set(tools.names())
 
 
 def test_one_bad_entry_costs_no_other() -> None:
-    tool = review_tools(ToolRegistry.discover(), lambda: "").get("report_findings")
+    tool = review_tools(ToolRegistry.discover()).get("report_findings")
     assert tool is not None
     tool.params.model_validate({"findings": [{"path": "a.py"}, 7, "x"]})
     assert tool.spec().parameters["properties"]["findings"]["items"]["required"][:2] == ["path", "line"]

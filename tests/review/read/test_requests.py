@@ -21,17 +21,17 @@ def call(number: int) -> list[ApiMessage]:
 
 def test_a_conversation_whose_beginning_left_opens_with_a_line_that_states_it() -> None:
     messages = [SYSTEM, *call(1)]
-    opened = restore_opening(messages, "3 left.")
+    opened = restore_opening(messages)
     assert [m["role"] for m in opened] == ["system", "user", "assistant", "tool"]
-    assert "3 left." in opened[1]["content"]
-    assert restore_opening(opened, "other") == opened
+    assert "Earlier messages" in opened[1]["content"]
+    assert restore_opening(opened) == opened
 
 
 def test_what_is_too_long_is_reduced_and_the_line_is_no_part_of_it() -> None:
     model = ScriptedModel(context_window=32_000, max_output=1_000)
     request = ReviewRequests(model, [], TokenCounter(model.profile.encoding))
     messages = [SYSTEM, *(m for n in range(12) for m in call(n))]
-    kept, sent, told = request.build(messages, "")
+    kept, sent, told = request.build(messages)
     assert sent.purpose == "review"
     assert sent.messages[1]["role"] == "user"
     assert kept[1]["role"] == "assistant"
@@ -40,5 +40,5 @@ def test_what_is_too_long_is_reduced_and_the_line_is_no_part_of_it() -> None:
     assert request.sent <= 32_000
     request.record_overflow(ContextOverflow("too long"))
     before = request.sent
-    request.build(kept, "")
+    request.build(kept)
     assert request.sent < before

@@ -187,7 +187,7 @@ async def test_a_request_the_provider_calls_too_long_is_made_smaller() -> None:
     Path("shop/prices.py").write_text("x = 1  # a line of some length, to be left out when there is no room\n" * 200)
     long = ContextOverflow("too long")
     events = await run(read(text=reported(A)), long, END, spec=("shop/prices.py",))
-    assert any(isinstance(e, Notice) and "reduced" in e.text for e in events)
+    assert any(isinstance(e, Notice) and "reducing" in e.text for e in events)
     assert ended(events).end == "done"
 
 
@@ -267,7 +267,7 @@ async def test_the_projects_checks_are_reported_where_the_folder_is_trusted() ->
     )
     runtime = make_runtime([read(), END])
     await collect(await begin(runtime, "shop/prices.py"))
-    assert "No floats (severity high)\nMoney is Decimal." in runtime.agent.model.requests[0].messages[0]["content"]  # type: ignore[attr-defined]
+    assert "severity-default: high\n---\nMoney is Decimal." in runtime.agent.model.requests[0].messages[0]["content"]  # type: ignore[attr-defined]
     stranger = make_runtime([read(), END])
     events = await collect(await begin(stranger, "shop/prices.py", trusted=False))
     assert "Decimal" not in str(stranger.agent.model.requests[0].messages)  # type: ignore[attr-defined]
