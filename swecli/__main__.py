@@ -8,7 +8,10 @@ from os import curdir, environ, path, pathsep
 def _leave_folder_out() -> None:
     """Take the working folder off the module path before any module is looked for: a `json.py` that lies in a folder
     is not ours to run. So is what PYTHONPATH names in that folder, or relative to it."""
-    here = path.abspath(curdir)
+    try:
+        here = path.abspath(curdir)
+    except OSError:  # the folder was deleted: nothing in it can be run
+        return
     if not sys.flags.safe_path and sys.path[:1] == [here]:
         del sys.path[0]  # put there by -m
     # reads the environment: Python has done so before

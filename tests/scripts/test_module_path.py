@@ -153,3 +153,10 @@ def test_a_review_starts_no_linter(command: str, tool: str, tmp_path: Path) -> N
     )
     assert not (tmp_path / "asked").exists()
     assert not mark.exists(), mark.read_text()
+
+
+def test_a_folder_that_was_deleted_is_one_line(command: str, tmp_path: Path) -> None:
+    folder = tmp_path / "deleted"
+    script = f'mkdir "{folder}" && cd "{folder}" && rmdir "{folder}" && exec "{command}" playbook list'
+    done = run("sh", "-c", script)
+    assert "The working directory is gone" in done.err

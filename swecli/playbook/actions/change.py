@@ -83,6 +83,8 @@ def _edit(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
         raise usage_error(
             ctx, "There is nothing to change.", f"edit {bullet.id} TEXT, or --pin, --off, --on, --scope user"
         )
+    if _OFF in flags and len(flags) > 1:
+        raise usage_error(ctx, "--off cannot be combined with --on or --pin.", f"edit {bullet.id} --off")
     if _SCOPE in args and scope not in _SCOPES:
         raise usage_error(
             ctx, f"Unknown scope {scope!r:.40} (choose: project, user).", f"edit {bullet.id} --scope user"

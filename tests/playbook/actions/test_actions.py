@@ -105,7 +105,7 @@ def test_edit_changes_words_state_scope_and_when(runtime: Runtime) -> None:
     assert session.playbook.bullets["P-1"].state == "disabled"
     do(runtime, "edit P-1 --on")
     assert session.playbook.bullets["P-1"].state == "active"
-    for line in ("edit P-1", "edit P-1 --scope moon", "edit P-9 x", "edit P-1 --on"):
+    for line in ("edit P-1", "edit P-1 --scope moon", "edit P-9 x", "edit P-1 --on", "edit P-1 --pin --off"):
         with pytest.raises(SwecliError):
             do(runtime, line)
 
