@@ -9,7 +9,7 @@ import pytest
 from swecli.models.events import ContextMeasured, StepStarted
 from swecli.models.session import Session
 from swecli.models.window import WindowSpec
-from swecli.repl.actions.context import show
+from swecli.repl.actions.context import _show
 from swecli.repl.footer import Footer, _count_sent_turns
 from tests.support.runtime import make_runtime, run_turn
 
@@ -74,7 +74,7 @@ async def test_after_a_turn_the_footer_has_the_share_of_the_next_request_as_cont
     while_it_ran = footer.context
     footer.measure()
     assert footer.context != while_it_ran
-    assert f"({footer.context}%)" in show(runtime, "").lines[0]
+    assert f"({footer.context}%)" in _show(runtime, "").lines[0]
     runtime.close()
 
 

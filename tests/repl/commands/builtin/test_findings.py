@@ -28,7 +28,7 @@ async def ctx(monkeypatch: pytest.MonkeyPatch) -> ScriptedContext:
 async def test_they_are_listed_shown_and_settled(ctx: ScriptedContext) -> None:
     assert "README.md:1" in await ctx.type("/findings")
     assert ">    3 TAX = 0.19" in await ctx.type("/findings show F-1")
-    assert "stays so: the law" in await ctx.type("/findings dismiss F-1 the law")
+    assert "dismissed for good: the law" in await ctx.type("/findings dismiss F-1 the law")
     assert "F-1 " not in (await ctx.type("/findings list")).split("/findings")[0]
     assert "F-1" in await ctx.type("/findings list dismissed")
     await ctx.type("/findings reopen F-1")
