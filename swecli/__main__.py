@@ -1,20 +1,20 @@
-"""`python -m swecli`. The installed command starts it with `-I`, where nothing of this is left to do."""
-# ruff: noqa: PTH100, PTH117, PTH118  (pathlib itself would be looked for in the folder)
+"""`python -m swecli`. The installed command starts Python with `-I`, which makes this cleanup unnecessary."""
+# ruff: noqa: PTH100, PTH117, PTH118  (pathlib would be searched in the folder too)
 
 import sys
 from os import curdir, environ, path, pathsep
 
 
-def _leave_folder_out() -> None:
-    """Take the working folder off the module path before any module is looked for: a `json.py` that lies in a folder
-    is not ours to run. So is what PYTHONPATH names in that folder, or relative to it."""
+def _clean_module_path() -> None:
+    """Remove the working directory, and PYTHONPATH entries in or relative to it, from the module path before imports,
+    so that a `json.py` in that directory is not run."""
     try:
         here = path.abspath(curdir)
     except OSError:  # the folder was deleted: nothing in it can be run
         return
     if not sys.flags.safe_path and sys.path[:1] == [here]:
-        del sys.path[0]  # put there by -m
-    # reads the environment: Python has done so before
+        del sys.path[0]  # added by -m
+    # Python itself has read this variable before
     given = "" if sys.flags.ignore_environment else environ.get("PYTHONPATH", "")
     for entry in given.split(pathsep):
         folder = path.abspath(entry)
@@ -24,7 +24,7 @@ def _leave_folder_out() -> None:
 
 
 if __name__ == "__main__":
-    _leave_folder_out()
+    _clean_module_path()
     from swecli.cli.main import main
 
     main()

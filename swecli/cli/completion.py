@@ -70,12 +70,12 @@ def candidates(words: list[str]) -> Iterator[tuple[str, str]]:
     elif not before:
         yield from ((name, "") for name in SUBCOMMANDS if name.startswith(typed))
     for word in before:
-        parser = next((one[word] for one in _actions(parser) if word in one), parser)
+        parser = next((one[word] for one in _action_parsers(parser) if word in one), parser)
     last = parser._option_string_actions.get(before[-1]) if before else None
     if last is not None and last.nargs != 0:
         yield from ((str(choice), "") for choice in last.choices or () if str(choice).startswith(typed))
         return
-    for names in _actions(parser):
+    for names in _action_parsers(parser):
         yield from ((name, one.description or "") for name, one in names.items() if name.startswith(typed))
     for action in parser._actions if typed.startswith("-") else ():
         for name in action.option_strings:
@@ -83,6 +83,6 @@ def candidates(words: list[str]) -> Iterator[tuple[str, str]]:
                 yield name, " ".join((action.help or "").replace("%%", "%").split())
 
 
-def _actions(parser: argparse.ArgumentParser) -> list[dict[str, argparse.ArgumentParser]]:
+def _action_parsers(parser: argparse.ArgumentParser) -> list[dict[str, argparse.ArgumentParser]]:
     """Return the parsers of a subcommand's actions by name."""
     return [one.choices for one in parser._actions if isinstance(one, argparse._SubParsersAction)]

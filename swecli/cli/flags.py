@@ -164,7 +164,7 @@ def build_parser() -> Parser:
     )
     add = parser.add_argument
     add("prompt", nargs="?", default="", help="becomes the first message")
-    add("-c", "--continue", action="store_true", dest="go_on", help="continue this directory's last session")
+    add("-c", "--continue", action="store_true", dest="continue_last", help="continue this directory's last session")
     add("-r", "--resume", nargs="?", const="", metavar="ID|NAME", help="resume a session; alone: choose from a list")
     add("-p", "--print", action="store_true", dest="headless", help="answer one prompt without a screen and exit")
     add("-m", "--model", metavar="PROVIDER/NAME", help="for example openai/gpt-4o, ollama_chat/qwen3, demo")
@@ -193,7 +193,7 @@ def parse_run(argv: Sequence[str]) -> argparse.Namespace:
     empty = [name for name in ("model", "window", "mode", "db", "config", "cwd") if getattr(args, name) == ""]
     if empty:
         raise UsageError(f"--{empty[0]} has no value.", "Give one, or leave the flag out.")
-    if args.go_on and args.resume is not None:
+    if args.continue_last and args.resume is not None:
         raise UsageError("-c and -r cannot be used together.", "Use one of them.")
     if args.headless and args.resume == "":
         raise UsageError("-r needs a session id or name with -p.", "See `swecli sessions list`.")

@@ -39,7 +39,7 @@ def _run(args: argparse.Namespace) -> ActionResult:
         raise BadInput("show, test and forget take a model's name, no other word does.", "See `swecli models`.")
     if args.name:
         return with_name[args.word](args)
-    return _known(args) if args.word else _usable(args)
+    return _search_known(args) if args.word else _list_usable(args)
 
 
 def _show(args: argparse.Namespace) -> ActionResult:
@@ -49,11 +49,11 @@ def _show(args: argparse.Namespace) -> ActionResult:
     rows = [(field, value, profile.origins.get(field, "default")) for field, value in values.items()]
     rows.append(("reserve", profile.reserve(configuration_of(args).settings.max_tokens), "computed"))
     plain = {field: {"value": value, "from": layer} for field, value, layer in rows}
-    shown = tuple((field, _shown(value), layer) for field, value, layer in rows)
+    shown = tuple((field, _format_value(value), layer) for field, value, layer in rows)
     return ActionResult(plain, head=("field", "value", "from"), rows=shown)
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "unknown" if value is None else ", ".join(value) if isinstance(value, list) else str(value)
@@ -66,8 +66,12 @@ def _test(args: argparse.Namespace) -> ActionResult:
     used, cost = reply.usage.prompt if reply.usage else None, reply.cost
     came = f"called the tool {reply.calls[0].name}" if reply.calls else f"answered in text: {reply.text.strip()[:80]!r}"
     taught = [field for field, layer in model.profile.origins.items() if layer == "learned"]
-    learned = {field: _shown(getattr(model.profile, field)) for field in taught}
-    lines = [*notices, f"{model.name} {came}", f"{seconds:.1f} s · {_shown(used)} tokens in · dollars: {_shown(cost)}"]
+    learned = {field: _format_value(getattr(model.profile, field)) for field in taught}
+    lines = [
+        *notices,
+        f"{model.name} {came}",
+        f"{seconds:.1f} s · {_format_value(used)} tokens in · dollars: {_format_value(cost)}",
+    ]
     lines += [f"learned: {field} = {value}" for field, value in learned.items()]
     lines.append(f"swecli models show {model.name} lists what is known about it.")
     facts = {"model": model.name, "answer": came, "seconds": round(seconds, 1), "prompt_tokens": used, "cost_usd": cost}
@@ -101,7 +105,7 @@ def _forget(args: argparse.Namespace) -> ActionResult:
     return ActionResult({"forgotten": args.name}, (f"Forgot what was learned about {args.name}.",))
 
 
-def _usable(args: argparse.Namespace) -> ActionResult:
+def _list_usable(args: argparse.Namespace) -> ActionResult:
     settings = configuration_of(args).settings
     choice, rows = choose_model(settings, os.environ), list[tuple[str, str, str, str]]()
     for own in settings.models:
@@ -109,15 +113,15 @@ def _usable(args: argparse.Namespace) -> ActionResult:
         key = own.key_env or ("key_command" if own.key_command else "")
         rows.append((own.name, key, state, own.base_url or own.model or ""))
     named = [one.service for one in built_in_providers() if one.service.keys or one.service.default_model]
-    rows += [_row(service) for service in (*KEYED, *LOCAL, *named)]
+    rows += [_service_row(service) for service in (*KEYED, *LOCAL, *named)]
     for entry in installed_entry_points(PROVIDERS):
         try:
-            rows.append(_row(load_entry_point(entry).service))
+            rows.append(_service_row(load_entry_point(entry).service))
         except ModelNotFound as error:
             rows.append((entry.name, "", error.message, ""))
     for name, port in live_models(os.environ):  # models of local servers
         known = make_model(name, settings, os.environ).profile
-        takes = f"{_shown(known.window)} tokens, {'tools' if known.tools else 'no tools'}"
+        takes = f"{_format_value(known.window)} tokens, {'tools' if known.tools else 'no tools'}"
         rows.append((name, "", takes, f"port {port}"))
     plain = [dict(zip(("model", "key", "state", "address"), row, strict=True)) for row in rows]
     lines = (
@@ -129,7 +133,7 @@ def _usable(args: argparse.Namespace) -> ActionResult:
     return ActionResult(value, lines, ("model", "key", "state", "address from"), tuple(rows))
 
 
-def _row(service: Service) -> tuple[str, str, str, str]:
+def _service_row(service: Service) -> tuple[str, str, str, str]:
     found = next((key for key in service.keys if os.environ.get(key, "").strip()), "")
     free = service.local or not service.keys
     state = "needs no key" if service.local else "ready" if found or free else "key not set"
@@ -137,7 +141,7 @@ def _row(service: Service) -> tuple[str, str, str, str]:
     return (name, "" if free else found or service.keys[0], state, next(iter(service.bases[-2:]), ""))
 
 
-def _known(args: argparse.Namespace) -> ActionResult:
+def _search_known(args: argparse.Namespace) -> ActionResult:
     models = model_table()
     known = [pair for service in (*LOCAL, *KEYED) for pair in chat_models(models, service.name).items()]
     found = [(name, row) for name, row in known if args.word.lower() in name.lower()]

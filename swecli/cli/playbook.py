@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swecli.cli.flags import Parser
-from swecli.cli.subcommands import configuration_of, open_sessions, positive, print_line
+from swecli.cli.subcommands import configuration_of, open_sessions, positive_int, print_line
 from swecli.config.paths import find_paths, is_trusted, project_root
 from swecli.config.settings import Settings
 from swecli.context.project import load_instructions
@@ -163,7 +163,7 @@ def learn(parser: Parser) -> None:
     parser.add_argument(
         "--from", nargs="+", required=True, dest="sessions", metavar="SESSION", help="ids, titles, `here` or `all`"
     )
-    parser.add_argument("--epochs", type=positive, default=1, metavar="K", help="how many passes (default 1)")
+    parser.add_argument("--epochs", type=positive_int, default=1, metavar="K", help="how many passes (default 1)")
     _add_reflection_flags(parser)
     parser.set_defaults(run=_learn)
 

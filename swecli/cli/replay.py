@@ -15,7 +15,7 @@ from typing import Any
 
 from swecli.cli.flags import Parser
 from swecli.cli.playbook import instructions_in
-from swecli.cli.subcommands import configuration_of, format_call, open_sessions, positive, table_lines, write_file
+from swecli.cli.subcommands import configuration_of, format_call, format_table, open_sessions, positive_int, write_file
 from swecli.context.replay.history import ASSUMED_WINDOW, History, PastTurn, with_stored_requests
 from swecli.context.replay.run import (
     MINIMUM_PREFIX,
@@ -47,7 +47,7 @@ _POLICIES = (*POLICIES, OURS)
 _Change = tuple[tuple[str, ...], tuple[str, ...]]
 
 
-def _load(args: argparse.Namespace, directory: str) -> tuple[Session, list[Reduction]]:
+def _load_session(args: argparse.Namespace, directory: str) -> tuple[Session, list[Reduction]]:
     """Load a session with all its turns, and its reductions."""
     with open_sessions(args) as sessions:
         session = sessions.resume(args.session, directory, window_hint=1)
@@ -63,7 +63,7 @@ def add_replay(parser: Parser) -> None:
     add("--policy", action="append", choices=_POLICIES, help="only this one (repeat for more; default: all)")
     add("--window", type=_window, default=WindowSpec(5, 3), metavar="N+S", help="size and slack (default: 5+3)")
     add("--model", metavar="PROVIDER/NAME", help="model for prices and window (default: the session's)")
-    add("--context-window", type=positive, metavar="TOKENS", help="the model's window, if the table is wrong")
+    add("--context-window", type=positive_int, metavar="TOKENS", help="the model's window, if the table is wrong")
     add("--ttl", type=_seconds, default=TTL, metavar="TIME", help="how long a cache is kept: 90s, 5m, 1h (default: 5m)")
     add("--turns", action="store_true", help="also print each turn")
     add("--plot", action="store_true", help="plot tokens by turn")
@@ -91,7 +91,7 @@ def _replay_policies(args: argparse.Namespace) -> ActionResult:
     # late: usage errors need neither agent nor tools
     from swecli.agent.replay import read_past, replay_turns  # noqa: PLC0415
 
-    session, _ = _load(args, str(Path.cwd()))
+    session, _ = _load_session(args, str(Path.cwd()))
     settings, prices = configuration_of(args).settings, prices_of(args.model or session.model)
     window = args.context_window or prices.context_window or ASSUMED_WINDOW
     assumed, history = Assumptions(prices, args.window, window, args.ttl), read_past(session, settings, window)
@@ -103,42 +103,42 @@ def _replay_policies(args: argparse.Namespace) -> ActionResult:
     if args.svg:
         write_file(args.svg, svg(replays, f"Replay of {session.title or session.id}"), "Give --svg another file.")
     totals = {replayed.policy: replayed.totals() for replayed in replays}
-    rows = tuple((name, *_cells(total, assumed)) for name, total in totals.items())
-    lines = _turn_lines(replays, assumed) if args.turns else []
+    rows = tuple((name, *_format_cells(total, assumed)) for name, total in totals.items())
+    lines = _format_turns(replays, assumed) if args.turns else []
     lines += ["", *plot(replays, shutil.get_terminal_size().columns)] if args.plot else []
-    lines += ["", *_notes(history, replays[0], totals, assumed)]
+    lines += ["", *_list_notes(history, replays[0], totals, assumed)]
     whose = "as given" if args.context_window else "from the local table" if prices.context_window else ""
     lines.append(f"The model's window is {whose or 'unknown and was assumed'}; --context-window sets it.")
     lines += [f"Wrote {args.svg}."] if args.svg else []
     return ActionResult(_to_json(history, replays, assumed, args.turns), tuple(lines), _HEAD, rows)
 
 
-def _cells(figures: TurnUsage, assumed: Assumptions) -> tuple[str, ...]:
+def _format_cells(figures: TurnUsage, assumed: Assumptions) -> tuple[str, ...]:
     cost = f"${figures.cost:,.4f}" if assumed.prices.unit == "USD" else f"{figures.cost:,.0f} units"
     visible = f"{figures.visible:{'g' if figures.turn else '.1f'}}"
     share, peak = f"{figures.cached_share:.1%}", f"{figures.peak:,}"
     return f"{figures.requests:,}", f"{figures.input:,}", share, cost, visible, peak
 
 
-def _turn_lines(replays: list[PolicyUsage], assumed: Assumptions) -> list[str]:
+def _format_turns(replays: list[PolicyUsage], assumed: Assumptions) -> list[str]:
     rows = [
-        (f"T{turn.turn}", replayed.policy, *_cells(turn, assumed))
+        (f"T{turn.turn}", replayed.policy, *_format_cells(turn, assumed))
         for turns in zip(*(replayed.turns for replayed in replays), strict=True)
         for replayed, turn in zip(replays, turns, strict=True)
     ]
-    return ["", *table_lines(_TURN_HEAD, rows)]
+    return ["", *format_table(_TURN_HEAD, rows)]
 
 
-def _notes(history: History, first: PolicyUsage, totals: dict[str, TurnUsage], assumed: Assumptions) -> list[str]:
+def _list_notes(history: History, first: PolicyUsage, totals: dict[str, TurnUsage], assumed: Assumptions) -> list[str]:
     """Compare our policy with the others and list the assumptions, one line each."""
     counter, cold = history.counter, sum(turn.cold for turn in first.turns[1:])
     how = f"counted with {counter.encoding}" if not counter.estimated else "estimated from characters"
     over = ", ".join(f"{name} {total.over:,}" for name, total in totals.items() if total.over)
     return [
-        *_savings({name: total.cost for name, total in totals.items()}),
+        *_compare_costs({name: total.cost for name, total in totals.items()}),
         f"A simulation over the {len(first.turns):,} stored turns of {history.session.id}: nothing was sent to a "
         f"model. Tokens are {how}.",
-        _priced(assumed),
+        _describe_prices(assumed),
         f"Cache: kept {assumed.ttl:g} s after a request, from {MINIMUM_PREFIX:,} tokens on; "
         f"{cold:,} turns began later.",
         f"Model's window {assumed.context_window:,} tokens; reflection window {assumed.window}; "
@@ -148,7 +148,7 @@ def _notes(history: History, first: PolicyUsage, totals: dict[str, TurnUsage], a
     ]
 
 
-def _priced(assumed: Assumptions) -> str:
+def _describe_prices(assumed: Assumptions) -> str:
     prices = assumed.prices
     each = ", ".join(f"{name.replace('_', ' ')} {price:g}" for name, price in prices.per_million().items())
     if prices.unit == "USD":
@@ -157,7 +157,7 @@ def _priced(assumed: Assumptions) -> str:
     return f"{named}: cost in relative units, for a token of {each}."
 
 
-def _savings(costs: dict[str, float]) -> list[str]:
+def _compare_costs(costs: dict[str, float]) -> list[str]:
     """Compare our cost with the others, and split the difference to compact90 into its causes."""
     own, others = costs.get(OURS), [(name, cost) for name, cost in costs.items() if name != OURS and cost]
     if own is None or not others:
@@ -202,7 +202,7 @@ def replay_session(args: argparse.Namespace) -> ActionResult:
     # late: usage errors need neither agent nor tools
     from swecli.agent.replay import read_past, replay_turns  # noqa: PLC0415
 
-    session, log = _load(args, "")
+    session, log = _load_session(args, "")
     settings, prices = configuration_of(args).settings, prices_of(session.model)
     window = prices.context_window or ASSUMED_WINDOW
     history = with_stored_requests(
@@ -222,15 +222,15 @@ def replay_session(args: argparse.Namespace) -> ActionResult:
         value: dict[str, Any] = {"turn": past.number, "query": past.query, "requests": each}
         if args.diff:
             today = next((request.messages for request in sent.requests if not request.condense), [])
-            changes = list(_changes(past.stored, today))
+            changes = list(_compare_messages(past.stored, today))
             different += bool(changes)
             before, after = map(history.counter.count_messages, (past.stored, today))
             names = (f"T{past.number} then, {before:,} tokens", f"T{past.number} today, {after:,} tokens")
             value |= {"tokens": [before, after], "diff": [line for change in changes for line in _diff(names, change)]}
-            lines += _report(past, names, changes, seen)
+            lines += _format_changes(past, names, changes, seen)
         else:
             steps = [size for size, request in zip(each, sent.requests, strict=True) if not request.condense]
-            lines += _lines(past, events, steps)
+            lines += _format_turn(past, events, steps)
         values.append(value)
     outcome = f"{different} of {len(turns)} turns send something else" if different else "the requests are the same"
     sums = f"{len(turns)} turns, {len(sizes)} requests, {sum(sizes):,} tokens"
@@ -239,7 +239,7 @@ def replay_session(args: argparse.Namespace) -> ActionResult:
     return ActionResult(whole, (*lines, ": ".join(ends)), code=int(different > 0))
 
 
-def _lines(past: PastTurn, events: Sequence[Event], sizes: Sequence[int]) -> Iterator[str]:
+def _format_turn(past: PastTurn, events: Sequence[Event], sizes: Sequence[int]) -> Iterator[str]:
     """Describe the events of a turn, one line each; the answer is unchanged."""
     text = ""
     for event in events:
@@ -267,20 +267,22 @@ def _lines(past: PastTurn, events: Sequence[Event], sizes: Sequence[int]) -> Ite
         yield f"  {text}"
 
 
-def _changes(stored: Sequence[ApiMessage], today: Sequence[ApiMessage]) -> Iterator[_Change]:
+def _compare_messages(stored: Sequence[ApiMessage], today: Sequence[ApiMessage]) -> Iterator[_Change]:
     """Yield the differences between the stored and today's first request; none if it is not stored."""
-    then, now = [_text(message) for message in stored], [_text(message) for message in today]
+    then, now = [_message_text(message) for message in stored], [_message_text(message) for message in today]
     for kind, a, b, c, d in SequenceMatcher(None, then, now, autojunk=False).get_opcodes() if stored else ():
         if kind != "equal":
             yield tuple(then[a:b]), tuple(now[c:d])
 
 
-def _text(message: ApiMessage) -> str:
+def _message_text(message: ApiMessage) -> str:
     calls = "".join(f"\n{json.dumps(call, ensure_ascii=False)}" for call in message.get("tool_calls") or ())
     return f"{message['role']}: {message.get('content') or ''}{calls}"
 
 
-def _report(past: PastTurn, names: tuple[str, str], changes: Sequence[_Change], seen: set[_Change]) -> Iterator[str]:
+def _format_changes(
+    past: PastTurn, names: tuple[str, str], changes: Sequence[_Change], seen: set[_Change]
+) -> Iterator[str]:
     """Yield diffs of the changes not seen in earlier turns, and a line that counts the others."""
     for change in changes:
         if change not in seen:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from swecli.cli.flags import Parser
 from swecli.cli.startup import internal_error
-from swecli.cli.subcommands import open_runtime, positive, print_line, write_file
+from swecli.cli.subcommands import open_runtime, positive_int, print_line, write_file
 from swecli.headless.plain import dumps, one_line
 from swecli.headless.runner import until_signal
 from swecli.models.errors import SwecliError, UsageError
@@ -45,10 +45,10 @@ def write_event(event: Event, *, stream: bool = False) -> None:
         case _:
             lines = format_event(event)
     for line in lines:
-        _note(line)
+        _print_note(line)
 
 
-def _note(text: str) -> None:
+def _print_note(text: str) -> None:
     sys.stderr.write(one_line(text) + "\n")
     sys.stderr.flush()
 
@@ -103,7 +103,7 @@ def review(parser: Parser) -> None:
     add("--post-min", choices=SEVERITIES, default="medium", help="with --post: the lowest severity to post")
     add("--continue", action="store_true", dest="unfinished", help="continue the unfinished review")
     loops = "at most this many requests to the model (default 20)"
-    add("--loops", metavar="N", dest="review_loops", type=positive, help=loops)
+    add("--loops", metavar="N", dest="review_loops", type=positive_int, help=loops)
     add("--format", choices=_FORMATS, default="", help="output format (default text)")
     add("--output", metavar="FILE", help="write it to a file instead")
     add("--fail-on", choices=SEVERITIES, help="exit with 1 if an open finding is at least this severe")
@@ -126,7 +126,7 @@ def review(parser: Parser) -> None:
 def _run(args: argparse.Namespace) -> int:
     """Run the review. Raises SwecliError if it cannot begin or fails; findings are stored."""
     try:
-        return asyncio.run(_review(args, None if args.unfinished else _spec(args)))
+        return asyncio.run(_review(args, None if args.unfinished else _parse_target(args)))
     except BrokenPipeError:
         raise
     except Exception as error:
@@ -136,7 +136,7 @@ def _run(args: argparse.Namespace) -> int:
         raise failed from error
 
 
-def _spec(args: argparse.Namespace) -> tuple[str, ...]:
+def _parse_target(args: argparse.Namespace) -> tuple[str, ...]:
     named: list[tuple[str, ...]] = [("--staged",)] if args.staged else []
     named += [("--base", args.base)] if args.base is not None else []
     named += [("--pr", args.pr)] if args.pr is not None else []
@@ -155,7 +155,7 @@ async def _review(args: argparse.Namespace, spec: Sequence[str] | None) -> int:
     with open_runtime(args) as runtime:
         agent, store = runtime.agent, open_store(runtime.sessions, Path.cwd())
         for line in runtime.opening_lines():
-            _note(f"swecli: {line}")
+            _print_note(f"swecli: {line}")
         options = ReviewOptions(
             args.review_loops or 0,
             tuple(args.include),
@@ -180,7 +180,7 @@ def _finish(review: Review, end: ReviewFinished, stopped: int, args: argparse.Na
     code = stopped or _exit_code(end, args)
     posted, problem = (0, 0), None
     if args.post and stopped:
-        _note("swecli: The review was interrupted, so nothing was posted.")
+        _print_note("swecli: The review was interrupted, so nothing was posted.")
     elif args.post and review.job.plan.target.pr is not None:
         try:
             posted = _post(review, end, args)
@@ -194,7 +194,7 @@ def _finish(review: Review, end: ReviewFinished, stopped: int, args: argparse.Na
     if problem is not None:
         raise problem
     if not end.complete and not stopped and args.allow_incomplete:
-        _note("swecli: The review is incomplete, and --allow-incomplete lets it pass.")
+        _print_note("swecli: The review is incomplete, and --allow-incomplete lets it pass.")
     return code
 
 
@@ -203,7 +203,7 @@ def _post(review: Review, end: ReviewFinished, args: argparse.Namespace) -> tupl
     how many were not. Raises GitHubError, BadInput."""
     push = plan_push(review.job.plan.target, end, review.record.seen, _min_verdict(args), args.post_min)
     for line in push.post() if args.yes else [*push.lines, "nothing was posted: add --yes"]:
-        _note(line)
+        _print_note(line)
     fresh = len(push.inline) + len(push.rest)
     return (fresh, 0) if args.yes else (0, fresh)
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from swecli.cli.flags import Parser
-from swecli.cli.subcommands import format_call, open_sessions, positive
+from swecli.cli.subcommands import format_call, open_sessions, positive_int
 from swecli.headless.plain import dumps
 from swecli.models.errors import BadInput
 from swecli.models.ids import parse_turn
@@ -35,7 +35,7 @@ def sessions(parser: Parser) -> None:
     for action in (show, rename, fork, delete, export, replay):
         action.add_argument("session", help="id, unique prefix of one, or title")
     for action in (listing, search):
-        action.add_argument("--limit", type=positive, default=20, metavar="N")
+        action.add_argument("--limit", type=positive_int, default=20, metavar="N")
     export.add_argument("--format", choices=("html", "md", "json"), default="json", help="(default json)")
     export.add_argument("--with-secrets", action="store_true", help="do not redact, to move it to another machine")
     replay.add_argument(

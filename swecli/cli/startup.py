@@ -58,7 +58,7 @@ def enter_directory(args: argparse.Namespace) -> None:
     """Change to the directory of `-C`; `--db` and `--config` stay relative to the old one. Raises BadInput."""
     if args.cwd is None:
         return
-    args.db = _absolute(args.db)
+    args.db = _absolute_database(args.db)
     args.config = args.config and str(working_directory() / args.config)
     try:
         os.chdir(args.cwd)
@@ -67,7 +67,7 @@ def enter_directory(args: argparse.Namespace) -> None:
     args.cwd = None
 
 
-def _absolute(database: str | None) -> str | None:
+def _absolute_database(database: str | None) -> str | None:
     scheme = "sqlite:///" if (database or "").startswith("sqlite:///") else ""
     path = (database or "").removeprefix(scheme)
     if not path.strip() or path == ":memory:" or "://" in path or path.startswith(("/", "~", "?")):
@@ -118,8 +118,9 @@ def make_start(args: argparse.Namespace) -> Start:
     configured = read_configuration(args.config, {name: given.get(name) for name in _SETTING_FLAGS})
     make_folders(configured.paths)
     log_to(configured.paths.log)
-    choice, go_on = choose_model(configured.settings, os.environ), "" if given.get("go_on") else (resume or None)
-    return replace(configured, choice=choice, resume=go_on, pick=resume == "", prompt=prompt)
+    choice = choose_model(configured.settings, os.environ)
+    session = "" if given.get("continue_last") else resume or None
+    return replace(configured, choice=choice, resume=session, pick=resume == "", prompt=prompt)
 
 
 def make_folders(paths: Paths) -> None:

@@ -10,7 +10,7 @@ from datetime import date
 from pathlib import Path
 
 from swecli.cli.flags import Parser
-from swecli.cli.subcommands import configuration_of, open_sessions, positive
+from swecli.cli.subcommands import configuration_of, open_sessions, positive_int
 from swecli.headless.plain import complaint
 from swecli.models.errors import SwecliError, UsageError
 from swecli.playbook.action import ActionResult
@@ -51,7 +51,7 @@ def sql(parser: Parser) -> None:
     """Query the database of sessions in SQL: read-only, through views whose names and columns are stable."""
     add = parser.add_argument
     add("query", nargs="?", default="", metavar="QUERY", help="one SELECT (without: list the views)")
-    add("--limit", type=positive, default=1_000, metavar="N", help="print at most N rows (default 1000)")
+    add("--limit", type=positive_int, default=1_000, metavar="N", help="print at most N rows (default 1000)")
     add("--copy", metavar="FILE", help="copy the database and the views into FILE, for other programs")
     parser.set_defaults(run=_sql)
 
@@ -75,7 +75,7 @@ def _sql(args: argparse.Namespace) -> ActionResult:
 
 def stats(parser: Parser) -> None:
     """Show tokens and cost of the last days by day, model, cause and tool."""
-    parser.add_argument("days", nargs="?", type=positive, default=30, metavar="DAYS", help="how many (default 30)")
+    parser.add_argument("days", nargs="?", type=positive_int, default=30, metavar="DAYS", help="how many (default 30)")
     parser.set_defaults(run=_stats)
 
 
@@ -90,7 +90,7 @@ def _stats(args: argparse.Namespace) -> ActionResult:
 def report(parser: Parser) -> None:
     """Write the statistics of `swecli stats` as one HTML page."""
     parser.add_argument("file", nargs="?", default="", metavar="FILE", help="default: swecli-report-DATE.html")
-    parser.add_argument("--days", type=positive, default=30, metavar="N", help="how many (default 30)")
+    parser.add_argument("--days", type=positive_int, default=30, metavar="N", help="how many (default 30)")
     parser.set_defaults(run=_report)
 
 

@@ -114,7 +114,7 @@ def write_file(path: Path, text: str, hint: str) -> None:
         raise BadInput(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}.", hint) from error
 
 
-def positive(text: str) -> int:
+def positive_int(text: str) -> int:
     """Parse a count from 1, for argparse."""
     if not text.isdecimal() or len(text) > 9 or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
@@ -134,7 +134,7 @@ def _print_result(result: ActionResult, as_json: bool) -> int:
         _write([], result.exact)
     else:
         note = [result.note] if result.note else []
-        _write([*table_lines(result.head, result.rows), *map(plain, (*result.lines, *note))])
+        _write([*format_table(result.head, result.rows), *map(plain, (*result.lines, *note))])
     return result.code
 
 
@@ -159,7 +159,7 @@ def format_call(name: str, parameters: dict[str, Any], result: str) -> str:
     return f"  {name} {json.dumps(parameters, ensure_ascii=False)} -> {first}{more}"
 
 
-def table_lines(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+def format_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
     """Format rows as aligned columns under a head, [] without rows; the last column is not padded."""
     if not rows:
         return []

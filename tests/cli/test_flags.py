@@ -12,7 +12,7 @@ from swecli.models.errors import UsageError
 
 def test_nothing_means_a_new_session_on_the_screen() -> None:
     args = parse_run([])
-    assert (args.prompt, args.go_on, args.resume, args.headless, args.model) == ("", False, None, False, None)
+    assert (args.prompt, args.continue_last, args.resume, args.headless, args.model) == ("", False, None, False, None)
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ def test_nothing_means_a_new_session_on_the_screen() -> None:
         (["-p", "fix it"], "prompt", "fix it"),
         (["fix it", "-p"], "headless", True),
         (["--print", "--", "-x is a flag"], "prompt", "-x is a flag"),
-        (["-c"], "go_on", True),
+        (["-c"], "continue_last", True),
         (["-r"], "resume", ""),
         (["--resume", "abc"], "resume", "abc"),
         (["-m", "a/b"], "model", "a/b"),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from swecli.cli.flags import SUBCOMMANDS, Parser
-from swecli.cli.subcommands import open_sessions, positive, print_line, run_subcommand, table_lines
+from swecli.cli.subcommands import format_table, open_sessions, positive_int, print_line, run_subcommand
 from swecli.models.errors import BadInput, UsageError
 
 
@@ -36,7 +36,7 @@ def test_without_an_action_all_of_them_are_named(name: str) -> None:
 
 def test_columns_stand_under_one_another_whatever_is_in_them() -> None:
     rows = [("a", "漢字", "x\n y"), ("long", "b", ""), ("\x1b[31mred", 5, "z")]
-    assert table_lines(("id", "name", "text"), rows) == [
+    assert format_table(("id", "name", "text"), rows) == [
         "id    name  text",
         "a     漢字  x y",
         "long  b",
@@ -62,8 +62,8 @@ def test_a_database_that_was_named_is_not_made_by_looking(capsys: pytest.Capture
 @pytest.mark.parametrize("text", ["0", "-1", "x", "1.5", "", "9" * 10, "²"])
 def test_a_count_begins_at_one(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError):
-        positive(text)
+        positive_int(text)
 
 
 def test_a_count_is_a_number() -> None:
-    assert positive("12") == 12
+    assert positive_int("12") == 12
