@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from sqlmodel import update
 
 from swecli.models.errors import BadInput
 from swecli.review.read.job import ReviewOptions, begin_job
+from swecli.store.tables.sessions import InteractionRow
 from tests.support.project import make_project
 from tests.support.reviews import store_of
 from tests.support.runtime import make_runtime
@@ -28,6 +30,16 @@ async def test_a_review_that_was_not_finished_is_mentioned_and_gone_on_with() ->
     assert (first.record.id, list(first.notices)) == ("R-1", [])
     assert "R-1 of the same target was not finished" in second.notices[0]
     assert (await begin_job(agent, store, None, ReviewOptions())).record == second.record
+
+
+async def test_one_that_another_process_is_running_is_left_alone() -> None:
+    runtime = make_runtime()
+    job = await begin_job(runtime.agent, store_of(runtime), ("shop",), ReviewOptions())
+    job.sessions.begin_interaction("review", "part 1")
+    assert store_of(runtime).unfinished() is not None
+    with store_of(runtime).database.transaction() as db:
+        db.exec(update(InteractionRow).values(pid=1))  # type: ignore[call-overload]
+    assert store_of(runtime).unfinished() is None
 
 
 @pytest.mark.slow
