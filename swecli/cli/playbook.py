@@ -56,7 +56,7 @@ def _run(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args, create=args.action == "add") as sessions:  # `add` may create the database
         sessions.current_session = session_of(sessions, args.session)
         learning = _open_learning(sessions, configuration_of(args).settings, None)
-        return learning.perform(args.action, _words(args), "swecli playbook")
+        return learning.perform(args.action, _build_arguments(args), "swecli playbook")
 
 
 def _on_turn(args: argparse.Namespace) -> ActionResult:
@@ -83,7 +83,7 @@ def _on_turn(args: argparse.Namespace) -> ActionResult:
     return ActionResult(value, shown, code=1 if failed else 0)
 
 
-def _words(args: argparse.Namespace) -> list[str]:
+def _build_arguments(args: argparse.Namespace) -> list[str]:
     words = list(args.words)
     for flag in ACTIONS[args.action].flags:
         value = getattr(args, flag)

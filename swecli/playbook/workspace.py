@@ -34,7 +34,7 @@ _TARGET = re.compile(r"^([A-Za-z0-9_.-]+(?:[ \t]+[A-Za-z0-9_.-]+)*)[ \t]*::?(?!=
 _MAX_NAMES = 3  # ids in one line
 
 
-def anchors_of(content: str) -> tuple[str, ...]:
+def find_anchors(content: str) -> tuple[str, ...]:
     """Find the anchors of a text as `kind:value` (`path:src/api`, `command:make check`), sorted: paths in backticks,
     paths elsewhere if they have a folder and a known suffix, and targets of make, npm and similar programs."""
     text = content[:_MAX_TEXT]
@@ -83,7 +83,7 @@ async def check_anchors(sessions: SessionManager, session: Session, workspaces: 
     new = {name: why for name, why in stale.items() if not bullets[name].stale}
     pinned = {name: why for name, why in new.items() if bullets[name].state == "pinned"}
     others = {name: why for name, why in new.items() if name not in pinned}
-    return (*stale_lines(others, "out of prompts"), *stale_lines(pinned, "in prompts, being pinned"))
+    return (*format_stale(others, "out of prompts"), *format_stale(pinned, "in prompts, being pinned"))
 
 
 def check_new_anchors(sessions: SessionManager, session: Session, workspaces: Workspaces | None, name: str) -> str:
@@ -123,10 +123,10 @@ class StaleStrategies:
 
     def notices(self) -> list[str]:
         """Format what was found as lines for the user."""
-        return list(stale_lines(self.found, "out of prompts"))
+        return list(format_stale(self.found, "out of prompts"))
 
 
-def stale_lines(stale: Mapping[str, str], where: str) -> Iterator[str]:
+def format_stale(stale: Mapping[str, str], where: str) -> Iterator[str]:
     """Format one line per missing anchor."""
     for why in dict.fromkeys(stale.values()):
         names = [name for name, reason in stale.items() if reason == why]
@@ -145,7 +145,7 @@ class WorkspaceLookup:
 
     def missing(self, bullet: Bullet) -> str | None:
         """Return the first missing anchor if none exists, "" if one exists, None if no anchor can be checked."""
-        found = [self._check_anchor(anchor) for anchor in bullet.anchors or anchors_of(bullet.content)]
+        found = [self._check_anchor(anchor) for anchor in bullet.anchors or find_anchors(bullet.content)]
         return "" if "" in found else next((one for one in found if one), None)
 
     def first_missing(self, anchors: Iterable[str]) -> str:

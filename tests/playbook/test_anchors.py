@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.playbook.workspace import anchors_of
+from swecli.playbook.workspace import find_anchors
 
 NAMED = {
     "Run `make check` before a commit": {"command:make check"},
@@ -32,15 +32,15 @@ NOT_NAMED = [
 
 
 def test_what_is_named_is_found() -> None:
-    assert {content: set(anchors_of(content)) for content in NAMED} == NAMED
+    assert {content: set(find_anchors(content)) for content in NAMED} == NAMED
 
 
 def test_names_of_the_code_are_no_anchors() -> None:
-    assert not {content: found for content in NOT_NAMED if (found := anchors_of(content))}
+    assert not {content: found for content in NOT_NAMED if (found := find_anchors(content))}
 
 
 @given(st.text(max_size=200) | st.text(alphabet="`./-a b*_,:", max_size=60))
 def test_any_text_has_anchors_or_none(content: str) -> None:
-    found = anchors_of(content)
+    found = find_anchors(content)
     assert list(found) == sorted(set(found))
     assert all(anchor.partition(":")[0] in ("path", "command") for anchor in found)

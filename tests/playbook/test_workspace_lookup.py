@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.models.playbook import Bullet
-from swecli.playbook.workspace import WorkspaceLookup, anchors_of
+from swecli.playbook.workspace import WorkspaceLookup, find_anchors
 
 FILES = {
     "src/api/users.py": "",
@@ -49,7 +49,7 @@ def here(tmp_path: Path) -> WorkspaceLookup:
 
 
 def missing(here: WorkspaceLookup, content: str) -> str:
-    return here.first_missing(anchors_of(content))
+    return here.first_missing(find_anchors(content))
 
 
 def test_what_is_missing_is_named(here: WorkspaceLookup) -> None:
@@ -79,11 +79,11 @@ def test_broken_files_and_links_are_no_reason_to_fail(here: WorkspaceLookup) -> 
 @given(st.text(max_size=120) | st.text(alphabet="`./-a b*_,:&|", max_size=60), st.sampled_from(["path", "command"]))
 def test_no_anchor_makes_it_fail(value: str, kind: str) -> None:
     here = WorkspaceLookup(Path())
-    here.first_missing([f"{kind}:{value}", *anchors_of(value)])
+    here.first_missing([f"{kind}:{value}", *find_anchors(value)])
 
 
 def test_what_is_not_below_is_looked_for_in_the_whole_project(here: WorkspaceLookup) -> None:
     below = WorkspaceLookup(here.root / "web", above=here.root)
     for content in ("The API is in `src/api`", "Users are in `users.py`", "Run `make check` first"):
         assert below.missing(Bullet("P-1", content)) == "", content
-    assert below.first_missing(anchors_of("Run `make deploy`")) == "the Makefile has no target deploy"
+    assert below.first_missing(find_anchors("Run `make deploy`")) == "the Makefile has no target deploy"

@@ -9,12 +9,12 @@ from swecli.models.errors import BadInput, UsageError
 from swecli.models.playbook import Bullet, Delta, Evidence, Op
 from swecli.models.session import uuid7
 from swecli.playbook.action import ACTIONS, ActionContext, ActionResult, Question, pop_option, split_flags, usage_error
-from swecli.playbook.actions.show import count_of, list_all, show, why
+from swecli.playbook.actions.show import list_all, parse_count, show, why
 from swecli.playbook.describe import DOUBT, summarize
 from swecli.playbook.scoring.score import is_probably_harmful
 from swecli.playbook.similarity import most_similar
 from swecli.playbook.transfer.importing import import_file
-from swecli.playbook.workspace import anchors_of, check_new_anchors
+from swecli.playbook.workspace import check_new_anchors, find_anchors
 from swecli.redact import has_secret, redact
 
 _FROM, _TRUST, _REDO = "--from", "--trust", "--redo"
@@ -22,12 +22,12 @@ _PIN, _ON, _OFF, _SCOPE, _WHEN = "--pin", "--on", "--off", "--scope", "--when"
 _SCOPES = ("session", "project", "user")
 
 
-def _content(text: str) -> str:
+def _clean_content(text: str) -> str:
     """Normalize whitespace and redact secrets."""
     return redact(" ".join(text.split()))
 
 
-def _decision(ctx: ActionContext, words: str) -> tuple[Evidence, ...]:
+def _user_evidence(ctx: ActionContext, words: str) -> tuple[Evidence, ...]:
     return (Evidence("user", words, ctx.session.id, ctx.session.interactions or None, trust="user"),)
 
 
@@ -45,29 +45,29 @@ def _add(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     if _FROM in words:
         return import_file(ctx, pop_option(words, _FROM), trusted=_TRUST in words)
     text = " ".join(words)
-    content = _content(text)
+    content = _clean_content(text)
     if not content:
         raise usage_error(ctx, "The strategy is empty.", "add TEXT")
     known = [bullet for bullet in ctx.bullets() if bullet.content.casefold() == content.casefold()]
     if known:
         more: dict[str, Any] = {"trust": "user"} | ({} if known[0].is_live else {"state": "active"})
-        ctx.apply(_delta(ctx, "taught", Op("UPDATE", known[0].id, fields=more, evidence=_decision(ctx, content))))
+        ctx.apply(_delta(ctx, "taught", Op("UPDATE", known[0].id, fields=more, evidence=_user_evidence(ctx, content))))
         return ActionResult({"added": [], "known": known[0].id}, (f"{known[0].id} already covers it and is active.",))
     near = most_similar(content, (bullet for bullet in ctx.bullets() if bullet.is_live))
     fields = _user_content(content) | {"kind": "preference", "scope": "project" if ctx.session.project else "session"}
-    applied = ctx.apply(_delta(ctx, "taught", Op("ADD", fields=fields, evidence=_decision(ctx, content))))
+    applied = ctx.apply(_delta(ctx, "taught", Op("ADD", fields=fields, evidence=_user_evidence(ctx, content))))
     name = applied.added[0]
-    lines = [f"Added as {name}.", *_missing(ctx, name)]
+    lines = [f"Added as {name}.", *_stale_line(ctx, name)]
     if near:
         lines.append(f"{near.id} covers the same: `{ctx.command} remove {near.id}` if it is outdated.")
     return ActionResult({"added": [name], "near": near.id if near else None}, tuple(lines), note=_secret_note(text))
 
 
 def _user_content(content: str) -> dict[str, Any]:
-    return {"content": content, "trust": "user", "anchors": list(anchors_of(content))}
+    return {"content": content, "trust": "user", "anchors": list(find_anchors(content))}
 
 
-def _missing(ctx: ActionContext, name: str) -> Iterator[str]:
+def _stale_line(ctx: ActionContext, name: str) -> Iterator[str]:
     if missing := check_new_anchors(ctx.sessions, ctx.session, ctx.workspaces, name):
         yield f"It is stale and not used in prompts: {missing}."
 
@@ -89,14 +89,14 @@ def _edit(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
         raise usage_error(
             ctx, f"Unknown scope {scope!r:.40} (choose: project, user).", f"edit {bullet.id} --scope user"
         )
-    content = _content(text)
+    content = _clean_content(text)
     fields: dict[str, Any] = {"when": when} if when else {}
     fields |= _user_content(content) if content else {}
     fields |= {"scope": scope} if scope else {}
     fields |= {"state": "disabled"} if _OFF in flags else {}
     if _ON in flags and bullet.state == "active" and not is_probably_harmful(bullet):
         raise BadInput(f"{bullet.id} is active already.")
-    evidence = _decision(ctx, text or " ".join([*flags, scope, when]).strip())
+    evidence = _user_evidence(ctx, text or " ".join([*flags, scope, when]).strip())
     ops = [Op("RESTORE", bullet.id, evidence=evidence)] if _ON in flags else []
     ops += [Op("UPDATE", bullet.id, fields, evidence)] if fields else []
     ops += [Op("PIN", bullet.id, evidence=evidence)] if _PIN in flags else []
@@ -110,7 +110,7 @@ def _edit(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
         ("is active", _ON in flags),
     )
     done = ", ".join(text for text, is_set in changes if is_set)
-    more = _missing(ctx, bullet.id) if text else ()
+    more = _stale_line(ctx, bullet.id) if text else ()
     return ActionResult(
         {"edited": bullet.id, "what": done}, (f"{bullet.id} {done}.", *more), note=_secret_note(f"{text} {when}")
     )
@@ -118,14 +118,14 @@ def _edit(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
 
 def _remove(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     bullet = ctx.find(" ".join(args))
-    ctx.apply(_delta(ctx, "removed", Op("REMOVE", bullet.id, evidence=_decision(ctx, f"remove {bullet.id}"))))
+    ctx.apply(_delta(ctx, "removed", Op("REMOVE", bullet.id, evidence=_user_evidence(ctx, f"remove {bullet.id}"))))
     return ActionResult({"removed": bullet.id}, (f"{bullet.id} removed; `{ctx.command} undo` restores it.",))
 
 
 def _undo(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     """Undo the last N changes (default 1), or redo them with `--redo`."""
     flags, words = split_flags(args, _REDO)
-    n = count_of(words, 1, "changes")
+    n = parse_count(words, 1, "changes")
     store = ctx.sessions.playbook
     changes = store.redo(ctx.session, n) if flags else store.undo(ctx.session, n)
     how = "redone" if flags else "undone"
@@ -151,7 +151,7 @@ def _review(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     """List the strategies that need a decision; with `P-7 use` or `P-7 remove`, decide one."""
     waiting = [bullet for bullet in ctx.bullets() if _needs_review(bullet)]
     evidence = ctx.sessions.playbook.evidence_by_id([bullet.id for bullet in waiting])
-    found = {bullet.id: _why(bullet, evidence[bullet.id]) for bullet in waiting}
+    found = {bullet.id: _review_reason(bullet, evidence[bullet.id]) for bullet in waiting}
     if not args:
         return _questions(ctx, found, evidence)
     if len(args) != 2 or args[1] not in ("use", "remove"):
@@ -160,7 +160,7 @@ def _review(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     if bullet.id not in found:
         raise BadInput(f"{bullet.id} needs no decision: it is {bullet.state}.")
     use = args[1] == "use"
-    decision = _decision(ctx, f"{args[1]} {bullet.id}")
+    decision = _user_evidence(ctx, f"{args[1]} {bullet.id}")
     ctx.apply(_delta(ctx, f"reviewed: {args[1]}", Op("RESTORE" if use else "REMOVE", bullet.id, evidence=decision)))
     done = "is active" if use else f"is removed; `{ctx.command} undo` restores it"
     return ActionResult({"id": bullet.id, "decision": args[1]}, (f"{bullet.id} {done}.",))
@@ -173,7 +173,7 @@ def _needs_review(bullet: Bullet) -> bool:
     return bullet.state == "quarantined" or bool(bullet.stale) or is_probably_harmful(bullet)
 
 
-def _why(bullet: Bullet, evidence: Sequence[Evidence]) -> str:
+def _review_reason(bullet: Bullet, evidence: Sequence[Evidence]) -> str:
     if bullet.stale:
         return f"stale: {bullet.stale}"
     if is_probably_harmful(bullet):

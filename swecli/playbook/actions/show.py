@@ -12,7 +12,7 @@ from swecli.models.ids import resolve_turn
 from swecli.models.playbook import AppliedDelta, Bullet, shorten
 from swecli.playbook.action import ActionContext, ActionResult, pop_option, split_flags
 from swecli.playbook.describe import summarize
-from swecli.playbook.scoring.score import Reflector, effect_of, expected, passes
+from swecli.playbook.scoring.score import Reflector, expected, measure_effect, passes
 from swecli.playbook.transfer.importing import resolve_file
 from swecli.playbook.transfer.markdown import to_markdown
 
@@ -23,7 +23,7 @@ _SESSION = 13  # characters that identify a session
 _VERBOSE, _LOG, _EXPORT, _FORCE = "--verbose", "--log", "--export", "--force"
 
 
-def _when(moment: datetime | None) -> str:
+def _format_time(moment: datetime | None) -> str:
     return f"{moment.astimezone():%Y-%m-%d %H:%M}" if moment else ""
 
 
@@ -51,10 +51,10 @@ def _table(ctx: ActionContext, bullets: Sequence[Bullet], *, verbose: bool) -> A
     records = ctx.sessions.playbook.turns.in_project(ctx.session) if verbose else []
     value, rows = [], []
     for bullet in bullets:
-        row = _json(bullet)
-        cells: tuple[str, ...] = (bullet.id, _state_of(bullet), _worth_of(bullet))
+        row = _bullet_json(bullet)
+        cells: tuple[str, ...] = (bullet.id, _format_state(bullet), _format_worth(bullet))
         if verbose:
-            effect = effect_of(bullet.id, records)
+            effect = measure_effect(bullet.id, records)
             row["effect"] = asdict(effect) | {"difference": effect.difference, "in_words": effect.in_words()}
             cells += (str(bullet.uses), bullet.scope, effect.in_words())
         value.append(row)
@@ -82,7 +82,7 @@ def _totals(ctx: ActionContext, turns: int) -> Iterator[str]:
         yield f"insight of {name}: {reflector.insight:.2f} after {reflector.tags} tags"
 
 
-def _state_of(bullet: Bullet) -> str:
+def _format_state(bullet: Bullet) -> str:
     """Return the state as listed: "hidden" and "stale" mean that it is not used in prompts."""
     if bullet.stale:
         return f"{bullet.state}, stale"
@@ -90,14 +90,14 @@ def _state_of(bullet: Bullet) -> str:
     return "hidden" if hidden else "waits" if bullet.state == "quarantined" else bullet.state
 
 
-def _worth_of(bullet: Bullet) -> str:
+def _format_worth(bullet: Bullet) -> str:
     """Format the expected value (-1 to +1) with its counts; "new" without any evidence."""
     if not bullet.helpful + bullet.harmful + bullet.neutral:
         return "new"
     return f"{expected(bullet.current_belief):+.1f} ({bullet.helpful}+ {bullet.harmful}-)"
 
 
-def _json(bullet: Bullet) -> dict[str, Any]:
+def _bullet_json(bullet: Bullet) -> dict[str, Any]:
     harmful, inert, helpful = bullet.current_belief
     belief = {"harmful": round(harmful, 4), "inert": round(inert, 4), "helpful": round(helpful, 4)}
     return bullet.to_json() | {"belief": belief, "worth": round(helpful - harmful, 4), "hidden": not passes(bullet)}
@@ -121,18 +121,18 @@ def _export(ctx: ActionContext, file: str, *, force: bool) -> ActionResult:
 
 
 def _log(ctx: ActionContext, rest: Sequence[str]) -> ActionResult:
-    count = count_of(rest, _LOGGED, "changes")
+    count = parse_count(rest, _LOGGED, "changes")
     changes = ctx.sessions.playbook.log(ctx.session, count)
     if not changes:
         return ActionResult([], ("No changes yet.",))
     rows = [
-        (_when(c.delta.created_at), f"T{c.delta.interaction}" if c.delta.interaction else "", c.delta.author, _row(c))
-        for c in changes
+        (_format_time(d.created_at), f"T{d.interaction}" if d.interaction else "", d.author, _format_change(c))
+        for c, d in ((change, change.delta) for change in changes)
     ]
     return ActionResult([_delta_json(c) for c in changes], head=("when", "turn", "by", "change"), rows=tuple(rows))
 
 
-def _row(applied: AppliedDelta) -> str:
+def _format_change(applied: AppliedDelta) -> str:
     return summarize(applied) + (" (undone)" if applied.undone else "")
 
 
@@ -151,7 +151,7 @@ def _delta_json(applied: AppliedDelta) -> dict[str, Any]:
     }
 
 
-def count_of(args: Sequence[str], default: int, what: str) -> int:
+def parse_count(args: Sequence[str], default: int, what: str) -> int:
     """Parse an optional count from 1 to 99,999. Raises UsageError."""
     text = " ".join(args)
     if text and not (text.isdecimal() and len(text) < 6 and int(text)):
@@ -165,31 +165,31 @@ def show(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     evidence, verdicts = store.evidence(bullet.id), store.evidence(bullet.id, verdicts=True)
     changes, turns = store.changes(bullet.id), store.prompts(bullet.id, _PROMPTS)
     harmful, inert, helpful = bullet.current_belief
-    facts = f"{bullet.kind} · for this {bullet.scope} · {_state_of(bullet)} · from {bullet.trust}"
+    facts = f"{bullet.kind} · for this {bullet.scope} · {_format_state(bullet)} · from {bullet.trust}"
     lines = [f"{bullet.id}  {bullet.content}", f"{facts} · used {bullet.uses} times"]
     lines += [f"when: {bullet.when}"] if bullet.when else []
     counts = f"{bullet.helpful} helpful · {bullet.harmful} harmful · {bullet.neutral} neutral"
     lines.append(f"{counts} · helps {helpful:.0%}, does nothing {inert:.0%}, harms {harmful:.0%}")
     lines += [f"stale: {bullet.stale}"] if bullet.stale else []
-    lines += [f"because ({item.source}{_place(item)}): {item.quote}" for item in evidence]
-    lines += [f"evidence ({item.source}{_place(item)}): {item.quote}" for item in verdicts[-_PROMPTS:]]
-    lines += [f"{_when(c.delta.created_at)}  {c.delta.author}: {_row(c)}" for c in changes]
+    lines += [f"because ({item.source}{_format_place(item)}): {item.quote}" for item in evidence]
+    lines += [f"evidence ({item.source}{_format_place(item)}): {item.quote}" for item in verdicts[-_PROMPTS:]]
+    lines += [f"{_format_time(c.delta.created_at)}  {c.delta.author}: {_format_change(c)}" for c in changes]
     stood = ", ".join(f"T{number} of {session[:_SESSION]}" for session, number in turns)
     lines.append(f"in the prompt of {stood}" if turns else "not used yet")
-    value = _json(bullet) | {
-        "evidence": [_evidence(item) for item in evidence],
-        "verdicts": [_evidence(item) for item in verdicts],
+    value = _bullet_json(bullet) | {
+        "evidence": [_evidence_json(item) for item in evidence],
+        "verdicts": [_evidence_json(item) for item in verdicts],
         "history": [_delta_json(c) for c in changes],
         "prompts": [{"session": session, "turn": number} for session, number in turns],
     }
     return ActionResult(value, tuple(lines))
 
 
-def _place(item: Any) -> str:
+def _format_place(item: Any) -> str:
     return f" T{item.interaction} of {item.session_id[:_SESSION]}" if item.interaction else ""
 
 
-def _evidence(item: Any) -> dict[str, Any]:
+def _evidence_json(item: Any) -> dict[str, Any]:
     return asdict(item) | {"created_at": item.created_at.isoformat() if item.created_at else None}
 
 

@@ -27,7 +27,7 @@ from swecli.models.session import Session
 from swecli.playbook.describe import DOUBT
 from swecli.playbook.similarity import clean, jaccard, most_similar, stems
 from swecli.playbook.turn_digest import CallDigest, TurnDigest
-from swecli.playbook.workspace import Workspaces, anchors_of
+from swecli.playbook.workspace import Workspaces, find_anchors
 from swecli.redact import has_secret, redact
 from swecli.store.playbook.store import PlaybookStore
 
@@ -136,7 +136,7 @@ def _add_new(add: AddProposal, trust: Trust | None, context: CuratorContext, cur
         "trust": "user" if trust == "user" and not doubt else trust if trust in OUTSIDE else "tool",
     }
     fields |= {"when": add.when} if add.when else {}
-    fields |= {"anchors": list(anchors)} if (anchors := anchors_of(add.content)) else {}
+    fields |= {"anchors": list(anchors)} if (anchors := find_anchors(add.content)) else {}
     evidence = _evidence(add, fields["trust"], context)
     if doubt:
         evidence += (replace(evidence[0], source=DOUBT, quote=doubt, trust="tool"),)
@@ -175,7 +175,7 @@ def _restate(add: AddProposal, old: Bullet, context: CuratorContext, curated: Cu
     """Activate a bullet that the user's words repeat, and give it the user's trust."""
     fields: dict[str, Any] = {"trust": "user"} | ({} if old.is_live else {"state": "active"})
     if stems(old.content) < stems(add.content):
-        fields |= {"content": add.content, "anchors": list(anchors_of(add.content))}
+        fields |= {"content": add.content, "anchors": list(find_anchors(add.content))}
     curated.ops.append(Op("UPDATE", old.id, fields, _evidence(add, "user", context)))
 
 
@@ -190,7 +190,7 @@ def _update(add: AddProposal, context: CuratorContext, curated: Curated) -> None
     elif trust != "user" or _requests_beyond(add.content, context.digest.own_words):
         curated.refused.append(f"not changed: {old.id}: the words are not yours")
     else:
-        fields: dict[str, Any] = {"content": add.content, "anchors": list(anchors_of(add.content)), "trust": "user"}
+        fields: dict[str, Any] = {"content": add.content, "anchors": list(find_anchors(add.content)), "trust": "user"}
         fields |= {"when": add.when} if add.when else {}
         curated.ops.append(Op("UPDATE", old.id, fields, _evidence(add, "user", context)))
 

@@ -58,21 +58,21 @@ class _Run:
 
 def observe(digest: TurnDigest, last: Mapping[str, CheckResult]) -> TurnEvidence:
     """Observe a turn; `last` contains the previous results of its checks in this project."""
-    runs = _runs(digest.calls)
+    runs = _check_runs(digest.calls)
     found = [one for name, own in runs.items() if (one := _state_change(name, own, last.get(name))) is not None]
-    found += [_refused(call) for call in digest.calls if call.denied and call.decision in ("user", "")]
+    found += [_refusal(call) for call in digest.calls if call.denied and call.decision in ("user", "")]
     checks = {name: own[-1].check for name, own in runs.items()}
-    observed = _strongest(found)
+    observed = _select_strongest(found)
     return TurnEvidence(
         observed,
         checks,
-        friction=_friction(digest) or (observed is not None and not observed.good),
+        friction=_has_friction(digest) or (observed is not None and not observed.good),
         first_success=any(check.passed and name not in last for name, check in checks.items()),
     )
 
 
-def checks_of(digest: TurnDigest) -> list[str]:
-    return [*_runs(digest.calls)]
+def check_keys(digest: TurnDigest) -> list[str]:
+    return [*_check_runs(digest.calls)]
 
 
 def is_correction(query: str) -> bool:
@@ -80,7 +80,7 @@ def is_correction(query: str) -> bool:
     return _NO.match(query) is not None
 
 
-def _runs(calls: Sequence[CallDigest]) -> dict[str, list[_Run]]:
+def _check_runs(calls: Sequence[CallDigest]) -> dict[str, list[_Run]]:
     runs: dict[str, list[_Run]] = {}
     edited = False
     for call in calls:
@@ -108,13 +108,13 @@ def _state_change(name: str, runs: Sequence[_Run], last: CheckResult | None) -> 
     return Observation(False, _STILL_RED, "check", f"{label} still fails, in another way", name, end.call)
 
 
-def _refused(call: CallDigest) -> Observation:
+def _refusal(call: CallDigest) -> Observation:
     label = shorten(call.command or str(call.parameters.get("path", call.name)), 60)
     why = f"you refused {label}" + (f": {shorten(call.reason, 60)}" if call.reason else "")
     return Observation(False, 1.0, "refusal", why, call=call)
 
 
-def _strongest(found: Sequence[Observation]) -> Observation | None:
+def _select_strongest(found: Sequence[Observation]) -> Observation | None:
     """Return the observation with the largest weight; None if there is none, or if two of that weight disagree."""
     best = max(found, key=lambda one: one.weight, default=None)
     if best is None or any(one.weight == best.weight and one.good != best.good for one in found):
@@ -122,7 +122,7 @@ def _strongest(found: Sequence[Observation]) -> Observation | None:
     return best
 
 
-def _friction(digest: TurnDigest) -> bool:
+def _has_friction(digest: TurnDigest) -> bool:
     """Return True after a refused call, a repeated failing call, a failing command or a loop stop."""
     asked: set[str] = set()
     for call in digest.calls:
@@ -134,13 +134,13 @@ def _friction(digest: TurnDigest) -> bool:
     return digest.outcome == "loop"
 
 
-def roles(digest: TurnDigest, observed: Observation, bullets: Mapping[str, Bullet]) -> list[ShownBullet]:
+def find_roles(digest: TurnDigest, observed: Observation, bullets: Mapping[str, Bullet]) -> list[ShownBullet]:
     """Return the bullets of a turn's prompt with their roles."""
     shown = (bullets[name] for name in digest.shown if name in bullets)
-    return [ShownBullet(bullet, *_role_of(bullet, observed, digest)) for bullet in shown]
+    return [ShownBullet(bullet, *_assign_role(bullet, observed, digest)) for bullet in shown]
 
 
-def _role_of(bullet: Bullet, observed: Observation, digest: TurnDigest) -> tuple[float, str]:
+def _assign_role(bullet: Bullet, observed: Observation, digest: TurnDigest) -> tuple[float, str]:
     """Return a bullet's share of the outcome's weight and the id of the call that links it: 1 if the deciding call
     contains one of its anchors, or if it was cited and a call or a mark followed; 0 if stale or quarantined."""
     call = observed.call
@@ -148,14 +148,14 @@ def _role_of(bullet: Bullet, observed: Observation, digest: TurnDigest) -> tuple
         return 0.0, ""
     if call is not None:
         text = json.dumps(call.parameters, ensure_ascii=False, default=str)
-        if _occurs(bullet, text if observed.good else f"{text} {call.output}"):
+        if _contains_anchor(bullet, text if observed.good else f"{text} {call.output}"):
             return 1.0, call.id
     if bullet.id in digest.cited and (observed.source == "mark" or digest.calls):
         return 1.0, call.id if call else ""
     return _ONLY_SHOWN[observed.good], ""
 
 
-def _occurs(bullet: Bullet, text: str) -> bool:
+def _contains_anchor(bullet: Bullet, text: str) -> bool:
     named = (anchor.partition(":")[2] or anchor for anchor in bullet.anchors)  # `kind:value`
     names = {*named, *_SPAN.findall(bullet.content)}
     return any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) for name in names if len(name) >= _SHORTEST)

@@ -20,7 +20,7 @@ from swecli.playbook.learning.curator import (
     contains_quote,
     curate,
 )
-from swecli.playbook.learning.evidence import Observation, TurnEvidence, checks_of, is_correction, observe, roles
+from swecli.playbook.learning.evidence import Observation, TurnEvidence, check_keys, find_roles, is_correction, observe
 from swecli.playbook.learning.reflector_model import Answer, ReflectorCall, read_answer
 from swecli.playbook.scoring.score import Reflector, outcome_verdicts, tag_verdicts
 from swecli.playbook.selection.rank import Count, SelectionRequest
@@ -74,7 +74,7 @@ def inspect_turn(sessions: SessionManager, session: Session, digest: TurnDigest)
     """Observe a turn; a processed one keeps its stored outcome."""
     store, number = sessions.playbook.turns, digest.interaction
     record = store.of(session.id, number)
-    evidence = observe(digest, store.checks(session, checks_of(digest)))
+    evidence = observe(digest, store.checks(session, check_keys(digest)))
     processed = record is not None and bool(record.topic)
     if record is not None and processed:
         observed = Observation(record.good, record.weight, record.signal, "") if record.good is not None else None
@@ -114,7 +114,7 @@ def _outcome_verdicts(
         return (), {}
     name = f"kind:{project_of(session)}:{observed.kind}"
     base = float(sessions.playbook.turns.figures([name]).get(name, 0.0))
-    shown, why = roles(digest, observed, session.playbook.bullets), (observed.source, observed.why)
+    shown, why = find_roles(digest, observed, session.playbook.bullets), (observed.source, observed.why)
     verdicts, moved = outcome_verdicts(shown, observed.good, observed.weight, base, why)
     return verdicts, {name: moved}
 

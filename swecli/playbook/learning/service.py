@@ -21,7 +21,7 @@ from swecli.playbook.workspace import (
     Workspaces,
     check_anchors,
     check_new_anchors,
-    stale_lines,
+    format_stale,
 )
 from swecli.store.records import PendingReflection, TurnLessons
 from swecli.store.session_manager import SessionManager
@@ -98,7 +98,7 @@ class LearningService:
             events = self._record(session, replace(learned, final=not needs_model))
             added = [name for event in events if isinstance(event, PlaybookUpdated) for name in event.added]
             missing = {name: check_new_anchors(self.sessions, session, self.workspaces, name) for name in added}
-            if lines := (*stale_lines({name: why for name, why in missing.items() if why}, "out of prompts"),):
+            if lines := (*format_stale({name: why for name, why in missing.items() if why}, "out of prompts"),):
                 events.append(PlaybookUpdated(number, "", lines))
             if turn.corrects_previous and not turn.is_processed:
                 events += self._mark(session, number - 1, False, turn.digest.query, (f"T{number - 1} counts as bad",))

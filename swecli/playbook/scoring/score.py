@@ -164,7 +164,7 @@ class Effect:
         return f"{self.difference:+.2f} ± {half_width:.2f}"
 
 
-def effect_of(bullet_id: str, records: Sequence[TurnRecord]) -> Effect:
+def measure_effect(bullet_id: str, records: Sequence[TurnRecord]) -> Effect:
     """Measure the effect of one strategy."""
     shown = [r.good for r in records if r.good is not None and bullet_id in r.shown]
     withheld = [r.good for r in records if r.good is not None and bullet_id in r.withheld]

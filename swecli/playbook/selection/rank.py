@@ -58,7 +58,7 @@ def rank(request: SelectionRequest) -> tuple[list[Candidate], bool]:
     """Return the candidates, best first, and whether all that may be shown fit."""
     if not (request.budget and request.most):
         return [], True
-    whole = _all_if_fit(request)
+    whole = _fit_all(request)
     if whole is not None:
         return whole, True
     own = [
@@ -73,10 +73,10 @@ def rank(request: SelectionRequest) -> tuple[list[Candidate], bool]:
     ]
     first.sort(key=lambda c: (c.bullet.state != "pinned", c.bullet.id not in request.new_ids, -c.bullet.number))
     known = {candidate.bullet.id for candidate in first}
-    return [*first, *(c for c in matching(request, request.budget) if c.bullet.id not in known)], False
+    return [*first, *(c for c in search(request, request.budget) if c.bullet.id not in known)], False
 
 
-def _all_if_fit(request: SelectionRequest) -> list[Candidate] | None:
+def _fit_all(request: SelectionRequest) -> list[Candidate] | None:
     """Return every bullet, those that may be shown first; None if they exceed the budget."""
     may: list[Candidate] = []
     out: list[Candidate] = []
@@ -92,7 +92,7 @@ def _all_if_fit(request: SelectionRequest) -> list[Candidate] | None:
     return [*may, *out]
 
 
-def matching(request: SelectionRequest, budget: int) -> list[Candidate]:
+def search(request: SelectionRequest, budget: int) -> list[Candidate]:
     """Return the matching bullets, best first, after the rarely used ones that get a share of the budget."""
     request.index.update(request.bullets)
     found = request.index.search(request.query, _LEAST_MASS)

@@ -12,7 +12,7 @@ from swecli.config.settings import Settings
 from swecli.models.playbook import Bullet, quote_content, render_bullets
 from swecli.models.session import Session
 from swecli.playbook.scoring.score import Reflector
-from swecli.playbook.selection.rank import HELD_BACK, Candidate, Count, SelectionRequest, expected_value, matching, rank
+from swecli.playbook.selection.rank import HELD_BACK, Candidate, Count, SelectionRequest, expected_value, rank, search
 from swecli.playbook.similarity import BulletIndex
 
 RECALLED = 400  # token budget of the `recall` tool
@@ -106,25 +106,25 @@ def _select(
     request: SelectionRequest, ranked: Sequence[Candidate], held: HeldBullets | None, *, fits: bool
 ) -> Selection:
     if held is None:
-        return _for_head(request, ranked, fits=fits)
+        return _select_for_head(request, ranked, fits=fits)
     why = _revocation_reason(request, held)
     found = _fill(request, ranked, request.budget, held)
     why = why or ("a turn that withholds a strategy" if found.withheld else "")
     why = why or ("the notes on strategies exceed their budget" if held.tokens > request.budget else "")
     if not why and not found.missed:
         return replace(found, more=not fits)
-    head = _for_head(request, ranked, fits=fits)
+    head = _select_for_head(request, ranked, fits=fits)
     why = why or _crowding_reason(request.new_ids, found, head)
     return replace(head, reopen=why) if why else replace(found, more=not fits)
 
 
 def recall(request: SelectionRequest) -> Selection:
     """Select the best matches of a query."""
-    ranked = [c for c in matching(request, request.budget) if not c.reason]
+    ranked = [c for c in search(request, request.budget) if not c.reason]
     return _fill(request, ranked, request.budget)
 
 
-def _for_head(request: SelectionRequest, ranked: Sequence[Candidate], *, fits: bool) -> Selection:
+def _select_for_head(request: SelectionRequest, ranked: Sequence[Candidate], *, fits: bool) -> Selection:
     """Select for a head: all bullets if they fit, else its share of the budget, unless that omits a pinned bullet or
     more than half of the score."""
     whole = _fill(request, ranked, request.budget)
@@ -168,7 +168,7 @@ def _crowding_reason(new: Collection[str], found: Selection, head: Selection) ->
 def _fill(
     request: SelectionRequest, ranked: Sequence[Candidate], budget: int, held: HeldBullets | None = None
 ) -> Selection:
-    line = held.line if held else _line
+    line = held.line if held else _format_line
     sent = [request.bullets[name] for name in held.ids if name in request.bullets] if held else []
     valid = [bullet for bullet in sent if bullet.is_live and (bullet.state == "pinned" or not bullet.stale)]
     valid.sort(key=lambda bullet: bullet.number)
@@ -176,7 +176,7 @@ def _fill(
     ids = {bullet.id for bullet in valid}
     missed, excluded = list[Candidate](), list[Candidate]()
     first = [candidate.bullet for candidate in ranked[:1]]
-    frame = request.count(render_bullets(first)) - request.count(_line(first[0])) if first else 0
+    frame = request.count(render_bullets(first)) - request.count(_format_line(first[0])) if first else 0
     left = budget - (held.tokens if held else frame)
     for candidate in ranked:
         bullet = candidate.bullet
@@ -197,7 +197,7 @@ def _fill(
         chosen.append(replace(candidate, tokens=tokens, chosen=True, reason=reason))
     while True:  # the whole text may have more tokens than its lines
         fresh = [candidate for candidate in chosen if candidate.reason != _HELD]
-        withheld = _withheld(request, [candidate.bullet for candidate in chosen])
+        withheld = _draw_withheld(request, [candidate.bullet for candidate in chosen])
         new = sorted((c.bullet for c in fresh if c.bullet.id not in withheld), key=lambda bullet: bullet.number)
         text = "".join(map(held.line, new)) if held else render_bullets(new)
         tokens = (held.tokens if held else 0) + (request.count(text) if text else 0)
@@ -209,12 +209,12 @@ def _fill(
     return Selection(text, tokens, budget, kept, withheld=withheld, missed=tuple(missed))
 
 
-def _withheld(request: SelectionRequest, chosen: Sequence[Bullet]) -> tuple[str, ...]:
+def _draw_withheld(request: SelectionRequest, chosen: Sequence[Bullet]) -> tuple[str, ...]:
     """Draw the bullet that this turn withholds, never a pinned one."""
     free = sorted((b.id for b in chosen if b.state != "pinned"), key=lambda name: int(name[2:]))
     luck = random.Random(request.seed)
     return (luck.choice(free),) if free and luck.random() * 100 < request.holdout else ()
 
 
-def _line(bullet: Bullet) -> str:
+def _format_line(bullet: Bullet) -> str:
     return f"- [{bullet.id}] {quote_content(bullet.content)}\n"

@@ -14,7 +14,7 @@ from swecli.playbook.action import ActionContext, ActionResult, usage_error
 from swecli.playbook.describe import DOUBT
 from swecli.playbook.similarity import clean
 from swecli.playbook.transfer.markdown import ImportedBullet, read_markdown
-from swecli.playbook.workspace import anchors_of
+from swecli.playbook.workspace import find_anchors
 from swecli.redact import has_secret
 
 _EDITABLE = ("content", "when", "section", "kind", "scope", "state", "anchors")
@@ -41,18 +41,18 @@ def plan_import(
     """Compare a file with the strategies `present`, removed ones included. A strategy is known if one with its id or
     content has the same creation time, or one has the same content. `trusted`: the user vouches for the file."""
     plan = _ImportPlan()
-    words = {_words(bullet): name for name, bullet in present.items() if bullet.state != "deleted"}
-    twins = {(bullet.created_at, _words(bullet)): bullet for bullet in present.values()}
+    words = {_normalize(bullet): name for name, bullet in present.items() if bullet.state != "deleted"}
+    twins = {(bullet.created_at, _normalize(bullet)): bullet for bullet in present.values()}
     for item in sorted(imported, key=lambda item: item.bullet.number):
         bullet, known = item.bullet, present.get(item.bullet.id)
         if known is None or not item.dated or known.created_at != bullet.created_at:
-            known = twins.get((bullet.created_at, _words(bullet))) if item.dated else None
-        alike = words.get(_words(bullet))
+            known = twins.get((bullet.created_at, _normalize(bullet))) if item.dated else None
+        alike = words.get(_normalize(bullet))
         if has_secret(bullet.content) or (known is None and bullet.state == "deleted"):
             why = "is marked as removed" if bullet.state == "deleted" else f"(line {item.line}) contains a secret"
             plan.left_out.append(f"{bullet.id} {why}")
         elif known is not None:
-            _update(plan, known, item, trusted=trusted)
+            _plan_update(plan, known, item, trusted=trusted)
         elif alike and trusted and bullet.is_live and present[alike].state == "quarantined":
             approved = Evidence("import", f"line {item.line} of the imported file", trust="user")
             plan.ops.append(Op("RESTORE", alike, evidence=(approved,)))
@@ -64,11 +64,11 @@ def plan_import(
     return plan
 
 
-def _words(bullet: Bullet) -> str:
+def _normalize(bullet: Bullet) -> str:
     return " ".join(bullet.content.lower().split())
 
 
-def _update(plan: _ImportPlan, known: Bullet, item: ImportedBullet, *, trusted: bool) -> None:
+def _plan_update(plan: _ImportPlan, known: Bullet, item: ImportedBullet, *, trusted: bool) -> None:
     named = [name for name in (*_EDITABLE, *(["trust"] if trusted else ())) if name in item.named]
     fields = {name: getattr(item.bullet, name) for name in named}
     asleep = known.state == "quarantined" or (known.state == "deleted" and known.trust in OUTSIDE)
@@ -77,7 +77,7 @@ def _update(plan: _ImportPlan, known: Bullet, item: ImportedBullet, *, trusted: 
         plan.waiting.append(known.id)
     changed = {name: value for name, value in fields.items() if value != getattr(known, name)}
     if "content" in changed and "anchors" not in changed:
-        changed["anchors"] = list(anchors_of(item.bullet.content))  # only the content was edited in the file
+        changed["anchors"] = list(find_anchors(item.bullet.content))  # only the content was edited in the file
     if not changed:
         plan.same.append(known.id)
         return
@@ -101,7 +101,7 @@ def _plan_add(plan: _ImportPlan, item: ImportedBullet, *, trusted: bool) -> None
         evidence += (Evidence(DOUBT, _ELSEWHERE, trust="repository"),)
     fields: dict[str, Any] = {name: getattr(bullet, name) for name in (*_EDITABLE, "trust", *_COUNTS)}
     if not (bullet.anchors or item.dated):  # written by hand: an export contains them
-        fields["anchors"] = list(anchors_of(bullet.content))
+        fields["anchors"] = list(find_anchors(bullet.content))
     times = ("created_at", "updated_at", "last_used") if item.dated else ("updated_at", "last_used")
     fields |= {name: when.isoformat() for name in times if (when := getattr(bullet, name))}
     written = Evidence("import", f"line {item.line} of the imported file", trust="user" if trusted else "repository")
@@ -116,7 +116,7 @@ def import_file(ctx: ActionContext, file: str, *, trusted: bool) -> ActionResult
     if not file:
         raise usage_error(ctx, "No file was named.", "add --from FILE")
     path = resolve_file(file)
-    imported = read_markdown(_read(path))
+    imported = read_markdown(_read_file(path))
     present = {bullet.id: bullet for bullet in (*ctx.bullets(), *ctx.sessions.playbook.removed(ctx.session))}
     plan = plan_import(imported, present, trusted=trusted)
     added: tuple[str, ...] = ()
@@ -149,7 +149,7 @@ def resolve_file(file: str) -> Path:
     raise BadInput(f"{path} is not a regular file.", "Save it to a file first, or name another one.")
 
 
-def _read(path: Path) -> str:
+def _read_file(path: Path) -> str:
     try:
         with path.open("rb") as file:
             if len(data := file.read(_MAX_BYTES + 1)) > _MAX_BYTES:

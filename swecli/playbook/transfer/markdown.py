@@ -28,34 +28,34 @@ def to_markdown(bullets: Iterable[Bullet], evidence: Mapping[str, Sequence[Evide
     lines = ["# Playbook", "", f"<!-- swecli playbook {_FORMAT} -->", "", _NOTE]
     ordered = sorted(bullets, key=lambda b: (b.section, b.number))
     for section, group in groupby(ordered, key=lambda b: b.section):
-        lines += ["", f"## {_on_one_line(section)}", ""]
+        lines += ["", f"## {_encode_line(section)}", ""]
         for bullet in group:
-            lines += _lines_of(bullet, evidence.get(bullet.id, ()))
+            lines += _format_bullet(bullet, evidence.get(bullet.id, ()))
     return "\n".join(lines) + "\n"
 
 
-def _on_one_line(text: str) -> str:
+def _encode_line(text: str) -> str:
     """Return a text unchanged, or as a JSON string if it would not be parsed back unchanged."""
     plain = text == " ".join(text.split()) and text and not text.startswith('"') and text.isprintable()
     return text if plain else json.dumps(text)
 
 
-def _lines_of(bullet: Bullet, evidence: Sequence[Evidence]) -> list[str]:
+def _format_bullet(bullet: Bullet, evidence: Sequence[Evidence]) -> list[str]:
     facts: list[tuple[str, str]] = [(name, getattr(bullet, name)) for name in ("kind", "scope", "state", "trust")]
     facts.append(("counts", f"{bullet.helpful} helpful, {bullet.harmful} harmful, {bullet.neutral} neutral"))
-    facts += [("when", _on_one_line(bullet.when))] if bullet.when else []
+    facts += [("when", _encode_line(bullet.when))] if bullet.when else []
     facts += [("anchors", json.dumps(bullet.anchors))] if bullet.anchors else []
     facts += [(name, when.isoformat()) for name, field in _TIMES.items() if (when := getattr(bullet, field))]
     rows = (_EvidenceRow.model_construct(**{n: getattr(e, f) for n, f in _EVIDENCE.items()}) for e in evidence)
     facts += [("evidence", json.dumps(row.model_dump(mode="json", exclude_defaults=True))) for row in rows]
-    return [f"- [{bullet.id}] {_on_one_line(bullet.content)}", *(f"  - {name}: {value}" for name, value in facts)]
+    return [f"- [{bullet.id}] {_encode_line(bullet.content)}", *(f"  - {name}: {value}" for name, value in facts)]
 
 
 _MARK = re.compile(r"<!--\s*swecli playbook (\d{1,9})\s*-->")
 _MARKER = r"(?:[-*+]|[0-9]{1,9}[.)])"  # of a Markdown list item
 _ITEM = re.compile(rf"\s*{_MARKER}\s")
 _BULLET = re.compile(rf"{_MARKER}\s+\[([^\]\n]*)\]\s+(.*)")
-_FACT = re.compile(rf"\s+{_MARKER}\s+([a-z]+): ?(.*)")
+_FIELD = re.compile(rf"\s+{_MARKER}\s+([a-z]+): ?(.*)")
 _REMARK = re.compile(r"<!--.*-->")
 _COUNTS = re.compile(r"(\d{1,30}) helpful, (\d{1,30}) harmful, (\d{1,30}) neutral")
 _MAX_INTEGER = 2**63 - 1  # of SQLite
@@ -65,7 +65,7 @@ _EVIDENCE = {
     "session": "session_id", "turn": "interaction", "call": "call_id", "when": "created_at",
 }  # fmt: skip
 _Moment = Annotated[AwareDatetime, AfterValidator(lambda when: when.astimezone(UTC))]
-_FACTS: dict[str, TypeAdapter[Any]] = {
+_FIELDS: dict[str, TypeAdapter[Any]] = {
     "kind": TypeAdapter(Kind), "scope": TypeAdapter(Scope), "state": TypeAdapter(State), "trust": TypeAdapter(Trust),
     **dict.fromkeys(_TIMES, TypeAdapter(_Moment)),
 }  # fmt: skip
@@ -130,10 +130,10 @@ def read_markdown(text: str) -> list[ImportedBullet]:
 def _read_line(line: str, section: str, found: dict[str, ImportedBullet], number: int) -> str:
     """Parse one line into `found` and return the next one's section. Text may precede the first. Raises ValueError."""
     if line.startswith("## "):
-        if not (section := _text(line[3:].strip())).strip():
+        if not (section := _parse_text(line[3:].strip())).strip():
             raise ValueError("the section has no name")
     elif match := _BULLET.fullmatch(line):
-        name, content = parse_short_id("P", match[1]), _text(match[2].strip())
+        name, content = parse_short_id("P", match[1]), _parse_text(match[2].strip())
         if name in (None, "P-0"):
             raise ValueError(f"{match[1]!r:.40} is not an id such as P-7")
         if name in found:
@@ -141,17 +141,17 @@ def _read_line(line: str, section: str, found: dict[str, ImportedBullet], number
         if problem := f"{name} has no content" if not content.strip() else length_problem(content):
             raise ValueError(problem)
         found[name] = ImportedBullet(Bullet(name, content, section or "general", scope="project"), line=number)
-    elif match := _FACT.fullmatch(line):
+    elif match := _FIELD.fullmatch(line):
         if not found:
             raise ValueError("it precedes the first strategy")
         name, imported = found.popitem()
-        found[name] = _with_fact(imported, match[1], match[2].strip())
+        found[name] = _with_field(imported, match[1], match[2].strip())
     elif line.strip() and (section or found or _ITEM.match(line)) and not _REMARK.fullmatch(line.strip()):
         raise ValueError("it is neither a strategy, `- [P-1] content`, nor a field of one, `  - kind: strategy`")
     return section
 
 
-def _with_fact(imported: ImportedBullet, name: str, value: str) -> ImportedBullet:
+def _with_field(imported: ImportedBullet, name: str, value: str) -> ImportedBullet:
     """Return a strategy with one more field. Raises ValueError, or OverflowError for a time out of range."""
     imported = replace(imported, named=imported.named | {_TIMES.get(name, name)})
     fields: dict[str, Any] = {}
@@ -166,15 +166,15 @@ def _with_fact(imported: ImportedBullet, name: str, value: str) -> ImportedBulle
         if max(fields.values()) > _MAX_INTEGER:
             raise ValueError(f"a count is at most {_MAX_INTEGER}")
     elif name == "when":
-        fields[name] = _text(value)
+        fields[name] = _parse_text(value)
     elif name == "anchors":
         fields[name] = _ANCHORS.validate_json(value)
-    elif name in _FACTS:
-        fields[_TIMES.get(name, name)] = _FACTS[name].validate_python(value)
+    elif name in _FIELDS:
+        fields[_TIMES.get(name, name)] = _FIELDS[name].validate_python(value)
     else:
         raise ValueError(f"unknown field {name!r:.40}")
     return replace(imported, bullet=replace(imported.bullet, **fields))
 
 
-def _text(text: str) -> str:
+def _parse_text(text: str) -> str:
     return str(json.loads(text)) if text.startswith('"') else text

@@ -60,20 +60,20 @@ def bullet_rows(db: sqlmodel.Session, names: Iterable[str], *where: Any) -> dict
     return {f"P-{row.number}": row for row in db.exec(which).all()} if numbers else {}
 
 
-def bullet_of(row: Any) -> Bullet:
+def to_bullet(row: Any) -> Bullet:
     """Convert a row to a bullet."""
     tuples = {"anchors": tuple(row.anchors or ()), "belief": tuple(row.belief or ())}
     return Bullet(id=f"P-{row.number}", **values(row, BULLET) | tuples)
 
 
-def columns_of(bullet: Bullet) -> dict[str, Any]:
+def column_values(bullet: Bullet) -> dict[str, Any]:
     """Return a bullet's column values, without number, session and project."""
     return values(bullet, BULLET) | {"belief": bullet.belief or None}
 
 
 def snapshot(row: BulletRow) -> dict[str, Any]:
     """Return a row as JSON for `restore_row`, without the derived columns."""
-    whole = bullet_of(row).to_json() | {"session_id": row.session_id, "project": row.project}
+    whole = to_bullet(row).to_json() | {"session_id": row.session_id, "project": row.project}
     return {name: value for name, value in whole.items() if name not in _DERIVED}
 
 
@@ -139,11 +139,11 @@ def fade_held_back(db: sqlmodel.Session, names: Sequence[str]) -> None:
 
 
 def _update_belief(row: BulletRow, factors: Belief, forget: float) -> None:
-    prior = prior_of(row)
+    prior = _prior_of(row)
     row.belief = update_belief(tuple(row.belief or prior), prior, factors, forget)
 
 
-def prior_of(row: BulletRow) -> Belief:
+def _prior_of(row: BulletRow) -> Belief:
     """Return the prior belief for a bullet's trust."""
     return PRIORS.get(row.trust, PRIORS["reasoning"])  # type: ignore[call-overload, no-any-return]
 
@@ -165,7 +165,7 @@ def recompute(db: sqlmodel.Session, rows: Collection[BulletRow]) -> None:
 
 
 def _recompute(row: BulletRow, verdicts: Sequence[EvidenceRow]) -> None:
-    prior = belief = prior_of(row)
+    prior = belief = _prior_of(row)
     counts: dict[str, int] = dict.fromkeys(_COUNTED, 0)
     for item in verdicts:
         factors, at = item.factors, item.created_at

@@ -52,14 +52,14 @@ _PAST = ("helpful", "harmful", "neutral", "uses", "belief", "created_at", "updat
 _SCOPES = ("session", "project", "user")  # from narrow to wide
 
 
-def write(db: sqlmodel.Session, delta: Delta, session: Session, verdicts: Sequence[Verdict] = ()) -> DeltaRow:
+def apply_delta(db: sqlmodel.Session, delta: Delta, session: Session, verdicts: Sequence[Verdict] = ()) -> DeltaRow:
     """Insert and apply a delta with its verdicts. Raises BadInput, which rolls the transaction back."""
     delta = replace(delta, session_id=delta.session_id or session.id)
     _check_caps(db, delta, session)
     rows = bullet_rows(db, (op.bullet_id for op in delta.ops if op.bullet_id), bullets.applies(session))
-    result = _DeltaResult({name: bullets.bullet_of(row) for name, row in rows.items()})
+    result = _DeltaResult({name: bullets.to_bullet(row) for name, row in rows.items()})
     for op in delta.ops:
-        (_add if op.op == "ADD" else _change)(result, op, delta)
+        (_apply_add if op.op == "ADD" else _apply_change)(result, op, delta)
     before: dict[str, Any] = {name: bullets.snapshot(rows[name]) for name in result.touched}
     scopes = [value["scope"] for value in before.values()]
     numbers = {name: row.number or 0 for name, row in rows.items()}
@@ -73,7 +73,7 @@ def write(db: sqlmodel.Session, delta: Delta, session: Session, verdicts: Sequen
     for name in result.touched:
         if result.bullets[name].scope != rows[name].scope:  # it belongs to the session that changes it
             rows[name].session_id, rows[name].project = row.session_id, row.project
-        for column, value in bullets.columns_of(result.bullets[name]).items():
+        for column, value in bullets.column_values(result.bullets[name]).items():
             setattr(rows[name], column, value)
     db.add(row)
     db.flush()
@@ -106,7 +106,7 @@ def _insert_new(db: sqlmodel.Session, new: Mapping[str, Bullet], session: Sessio
             counts = f"{bullet.helpful} {bullet.harmful} {bullet.neutral}"
             past.append({"bullet": number, "source": "counts", "quote": counts, "kind": "before", "factors": factors})
             bullet = replace(bullet, belief=update_belief(prior, prior, factors, 0.0))
-        rows.append(place | {"number": number} | bullets.columns_of(bullet))
+        rows.append(place | {"number": number} | bullets.column_values(bullet))
     for table, found in ((BulletRow, rows), (EvidenceRow, past)):
         if found:
             db.connection().execute(insert(table), found)
@@ -191,7 +191,7 @@ def _check_caps(db: sqlmodel.Session, delta: Delta, session: Session) -> None:
             raise BadInput(f"{now + before} {what} in one turn, at most {most}: nothing was applied.")
 
 
-def _add(result: _DeltaResult, op: Op, delta: Delta) -> None:
+def _apply_add(result: _DeltaResult, op: Op, delta: Delta) -> None:
     imported = delta.author == "import"  # only an import has counts and times already
     if op.bullet_id:
         raise BadInput(f"ADD names {op.bullet_id}, but the store assigns the id of a new strategy.")
@@ -214,7 +214,7 @@ def _add(result: _DeltaResult, op: Op, delta: Delta) -> None:
     result.evidence += [(name, item) for item in evidence]
 
 
-def _change(result: _DeltaResult, op: Op, delta: Delta) -> None:
+def _apply_change(result: _DeltaResult, op: Op, delta: Delta) -> None:
     bullet = result.bullets.get(op.bullet_id)
     if bullet is None:
         name = op.bullet_id or "strategy without an id"

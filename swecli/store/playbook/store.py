@@ -56,7 +56,7 @@ class PlaybookStore(ReflectionQueue):
         """Apply a delta atomically; return the stored one unchanged if its id was applied before. Raises BadInput if an
         operation is invalid, names no bullet of the session's scopes, or exceeds what a turn may change."""
         with self._changing(session) as db:
-            return applied_delta(_find_delta(db, delta.id) or deltas.write(db, delta, session))
+            return applied_delta(_find_delta(db, delta.id) or deltas.apply_delta(db, delta, session))
 
     @contextmanager
     def _changing(self, session: Session) -> Iterator[sqlmodel.Session]:
@@ -100,7 +100,7 @@ class PlaybookStore(ReflectionQueue):
                     deltas.revert(db, old, redo=False)
                     old.turned = 0  # not undone by the user, so redo must not find it
             if lessons.delta is not None and row is None:
-                row = deltas.write(db, lessons.delta, session, lessons.verdicts)
+                row = deltas.apply_delta(db, lessons.delta, session, lessons.verdicts)
                 if lessons.mark:
                     store_mark(db, row, lessons.mark, lessons.why)
             if fresh or lessons.delta is None:
@@ -143,7 +143,7 @@ class PlaybookStore(ReflectionQueue):
         """Return a bullet in any state; with `session`, only if it belongs to the session's scopes."""
         which = select(BulletRow).filter_by(number=number_of(bullet_id))
         row = self._database.row(which if session is None else which.where(applies(session)))
-        return None if row is None else bullets.bullet_of(row)
+        return None if row is None else bullets.to_bullet(row)
 
     def find(self, ref: str, session: Session, *, include_deleted: bool = False) -> Bullet:
         """Resolve `P-7`, `p7` or `7` to a strategy of the session's scopes. Raises BadInput."""
@@ -195,7 +195,7 @@ class PlaybookStore(ReflectionQueue):
     def removed(self, session: Session) -> list[Bullet]:
         """Return the deleted strategies of the session's scopes."""
         gone = select(BulletRow).where(applies(session)).filter_by(state="deleted")
-        return [bullets.bullet_of(row) for row in self._database.rows(gone)]
+        return [bullets.to_bullet(row) for row in self._database.rows(gone)]
 
     def prompts(self, bullet_id: str, limit: int = 20) -> list[tuple[str, int]]:
         """Return the (session id, interaction) of prompts that contained a strategy, newest first."""

@@ -27,14 +27,14 @@ async def playbook(ctx: CommandContext, args: str) -> None:
         name, rest = "list", args
     if name in ("good", "bad", "reflect"):
         raise UsageError(f"Unknown playbook action {word!r:.40}.", f"Use /{name}")
-    result = ctx.runtime.learning.perform(name, _words(name, rest))
+    result = ctx.runtime.learning.perform(name, _split_arguments(name, rest))
     if result.questions:
         await _review(ctx, result)
     else:
         ctx.report(result)
 
 
-def _words(name: str, rest: str) -> list[str]:
+def _split_arguments(name: str, rest: str) -> list[str]:
     """Split the arguments, as a shell does if they contain a file name. Raises UsageError."""
     if not any(flag in rest for flag in ("--from", "--export")):
         return rest.split()
