@@ -227,7 +227,7 @@ def replay_session(args: argparse.Namespace) -> ActionResult:
             before, after = map(history.counter.count_messages, (past.stored, today))
             names = (f"T{past.number} then, {before:,} tokens", f"T{past.number} today, {after:,} tokens")
             value |= {"tokens": [before, after], "diff": [line for change in changes for line in _diff(names, change)]}
-            lines += _format_changes(past, names, changes, seen)
+            lines += _new_changes(past, names, changes, seen)
         else:
             steps = [size for size, request in zip(each, sent.requests, strict=True) if not request.condense]
             lines += _format_turn(past, events, steps)
@@ -280,9 +280,7 @@ def _message_text(message: ApiMessage) -> str:
     return f"{message['role']}: {message.get('content') or ''}{calls}"
 
 
-def _format_changes(
-    past: PastTurn, names: tuple[str, str], changes: Sequence[_Change], seen: set[_Change]
-) -> Iterator[str]:
+def _new_changes(past: PastTurn, names: tuple[str, str], changes: list[_Change], seen: set[_Change]) -> Iterator[str]:
     """Yield diffs of the changes not seen in earlier turns, and a line that counts the others."""
     for change in changes:
         if change not in seen:

@@ -37,9 +37,8 @@ def write_event(event: Event, *, stream: bool = False) -> None:
             found = f"{pluralize(event.unique, 'finding')} of {pluralize(event.total, 'report')}"
             lines = [*(f"lost: {line}" for line in event.lost)]
             lines += [f"{event.end}: {found} in {pluralize(event.loops, 'loop')}", *format_event(event)]
-            lines += (
-                [] if event.complete else ["the review is incomplete: code that was not read may contain more findings"]
-            )
+            if not event.complete:
+                lines.append("the review is incomplete: code that was not read may contain more findings")
         case FindingsAccumulated():
             lines = [f"found: {row_view(finding).line}" for finding in event.findings]
         case _:
@@ -53,9 +52,7 @@ def _print_note(text: str) -> None:
     sys.stderr.flush()
 
 
-def _result_text(
-    end: ReviewFinished, style: str, code: int, least: str = "any", posted: tuple[int, int] = (0, 0)
-) -> str:
+def _render_result(end: ReviewFinished, style: str, code: int, least: str, posted: tuple[int, int]) -> str:
     """Render the result in a format; "" for stream-json. `code` is the exit code, `least` the verdict a finding needs
     to be in SARIF, `posted` the numbers of findings posted and not posted."""
     if style == "seed":
@@ -156,13 +153,8 @@ async def _review(args: argparse.Namespace, spec: Sequence[str] | None) -> int:
         agent, store = runtime.agent, open_store(runtime.sessions, Path.cwd())
         for line in runtime.opening_lines():
             _print_note(f"swecli: {line}")
-        options = ReviewOptions(
-            args.review_loops or 0,
-            tuple(args.include),
-            not args.no_verify,
-            args.fail_on or "high",
-            runtime.start.trusted,
-        )
+        loops, include, fail_on = args.review_loops or 0, tuple(args.include), args.fail_on or "high"
+        options = ReviewOptions(loops, include, not args.no_verify, fail_on, runtime.start.trusted)
         if args.dry_run:
             plan = await plan_review(agent, store, spec or (), options)  # no request is made
             event, count = planned_event(plan), len(plan.target.files)
@@ -186,7 +178,7 @@ def _finish(review: Review, end: ReviewFinished, stopped: int, args: argparse.Na
             posted = _post(review, end, args)
         except SwecliError as error:  # the result is written first
             posted, problem = (0, sum(finding.is_open for finding in end.findings)), error
-    text = _result_text(end, style, code, _min_verdict(args), posted)
+    text = _render_result(end, style, code, _min_verdict(args), posted)
     if args.output and text:
         write_file(Path(args.output), text, "The findings are kept: swecli findings export")
     elif text:
