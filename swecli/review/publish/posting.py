@@ -21,9 +21,10 @@ from swecli.review.target.targets import Target
 _MAX_TABLE = 28_000  # characters of the summary's table; GitHub accepts 65,536 with the state behind it
 MAX_INLINE = 10  # comments of one push; further findings are in the summary
 _MARK = re.compile(r"<!-- swecli(-fixed)? ([0-9a-f]{6,40}) -->")
-_THREADS = """query($owner: String!, $name: String!, $number: Int!, $after: String) { repository(owner: $owner,
-name: $name) { pullRequest(number: $number) { reviewThreads(first: 100, after: $after) { pageInfo { hasNextPage
-endCursor } nodes { id isResolved comments(first: 1) { nodes { databaseId } } } } } } }"""
+# of the newest 100 threads; older ones are only replied to
+_THREADS = """query($owner: String!, $name: String!, $number: Int!) { repository(owner: $owner, name: $name) {
+pullRequest(number: $number) { reviewThreads(last: 100) { nodes { id isResolved comments(first: 1) { nodes {
+databaseId } } } } } } }"""
 _RESOLVE = "mutation($id: ID!) { resolveReviewThread(input: {threadId: $id}) { thread { isResolved } } }"
 
 
@@ -152,18 +153,14 @@ def _close_fixed(push: Push) -> None:
             if error.status not in (404, 422):
                 raise
             push.problems.append(f"the comment on {finding.id} takes no reply: {error.message}")
+    if not replied:
+        return
     owner, _, name = github.repository.partition("/")
-    page: dict[str, Any] = {"hasNextPage": True, "endCursor": None}
     try:
-        while replied and page["hasNextPage"]:
-            data = github.graphql(_THREADS, owner=owner, name=name, number=number, after=page["endCursor"])
-            threads = data["repository"]["pullRequest"]["reviewThreads"]
-            for node in threads["nodes"]:
-                ours = replied & {row["databaseId"] for row in node["comments"]["nodes"]}
-                if ours and not node["isResolved"]:
-                    github.graphql(_RESOLVE, id=node["id"])
-                replied -= ours
-            page = threads["pageInfo"]
+        data = github.graphql(_THREADS, owner=owner, name=name, number=number)
+        for node in data["repository"]["pullRequest"]["reviewThreads"]["nodes"]:
+            if not node["isResolved"] and replied & {row["databaseId"] for row in node["comments"]["nodes"]}:
+                github.graphql(_RESOLVE, id=node["id"])
     except (GitHubError, KeyError, TypeError) as error:
         push.problems.append(f"threads could not be resolved, only replied to: {error}")
 
