@@ -32,8 +32,10 @@ if TYPE_CHECKING:  # most requests hold the whole session
 
 SHAPE = 17  # the schema version that these statements match
 _PATIENCE = 0.2  # seconds to wait for another writer
-_RUNNING = "SELECT EXISTS (SELECT 1 FROM interaction WHERE session_id = ? AND status = 'running')"
-_COUNTS = "SELECT interactions, messages FROM session WHERE id = ?"
+_COUNTS = (
+    "SELECT interactions, messages, (SELECT count(*) FROM interaction WHERE session_id = session.id AND"
+    " status = 'running') FROM session WHERE id = ?"
+)
 _CONTINUE = (
     "UPDATE session SET interactions = interactions + 1, messages = messages + 1, updated_at = max(updated_at, ?),"
     " first_query = CASE first_query WHEN '' THEN ? ELSE first_query END WHERE id = ?"
@@ -73,10 +75,7 @@ def open_early(location: str | Path) -> Iterator[EarlyStore]:
         db.execute("BEGIN")  # one snapshot for all reads
         yield EarlyStore(path, db)
     finally:
-        with (
-            suppress(SwecliError),
-            write_lock(path, _PATIENCE),
-        ):  # if another writes, this is not the last
+        with suppress(SwecliError), write_lock(path, _PATIENCE):  # if another writes, it is not the last
             db.close()
 
 
@@ -87,7 +86,7 @@ class EarlyStore:
     path: Path
     db: sqlite3.Connection
     current_session: Session = field(default_factory=lambda: Session(""))
-    _counts: tuple[int, int] | None = None  # interactions and messages of a stored session
+    _counts: tuple[int, int, int] | None = None  # interactions, messages, running turns; None for a new session
 
     def start(self, session: Session) -> Session:
         """Use a new session, and load its playbook."""
@@ -98,10 +97,11 @@ class EarlyStore:
 
     def resume(self, ref: str | None, directory: str) -> Session:
         """Load a stored session as `SessionManager.resume` does. Raises Unsupported if one of its turns is running."""
-        session_id = find_session(self.db, ref, directory)
-        self._check_idle(session_id)
-        self._counts = self.db.execute(_COUNTS, (session_id,)).fetchone()
-        return self.start(read_session(self.db, session_id))
+        session = read_session(self.db, find_session(self.db, ref, directory))
+        self._counts = self.db.execute(_COUNTS, (session.id,)).fetchone()
+        if self._counts is None or self._counts[2]:
+            raise Unsupported("a turn of the session is running")
+        return self.start(session)
 
     @property
     def playbook(self) -> EarlyStore:
@@ -139,23 +139,19 @@ class EarlyStore:
         with write_lock(self.path, _PATIENCE):
             self.db.execute("PRAGMA synchronous = FULL")
             self.db.execute("BEGIN IMMEDIATE")
-            if self._counts is not None:
-                self._check_idle(session.id)
-                if self.db.execute(_COUNTS, (session.id,)).fetchone() != self._counts:
-                    raise Unsupported("another process has added to the session")
+            if self.db.execute(_COUNTS, (session.id,)).fetchone() != self._counts:
+                raise Unsupported("another process has added to the session")
             at, number = _moment(message.created_at), session.interactions + 1
             if self._counts is None:
                 self._insert("session", _session_row(session, message))
             else:
                 self.db.execute(_CONTINUE, (at, first_query(message.content), session.id))
+            turn = _TURN | {"session_id": session.id, "number": number, "started_at": at, "pid": os.getpid()}
             window = {"window_spec": str(session.window), "window_start": session.window_start}
-            self._insert(
-                "interaction",
-                {"session_id": session.id, "number": number, "started_at": at, "pid": os.getpid()} | _TURN | window,
-            )
+            self._insert("interaction", turn | window)
+            place = _MESSAGE | {"session_id": session.id, "interaction": number, "created_at": at}
             text = {"role": message.role.value, "content": message.content, "status": message.status}
-            place = {"session_id": session.id, "interaction": number, "created_at": at}
-            key = self._insert("message", place | text | _MESSAGE)
+            key = self._insert("message", place | text)
             self.db.execute("COMMIT")
         message.id, message.interaction = key, number
 
@@ -163,19 +159,13 @@ class EarlyStore:
         columns, marks = ", ".join(row), ", ".join("?" * len(row))
         return self.db.execute(f"INSERT INTO {table} ({columns}) VALUES ({marks})", tuple(row.values())).lastrowid
 
-    def _check_idle(self, session_id: str) -> None:
-        if self.db.execute(_RUNNING, (session_id,)).fetchone()[0]:
-            raise Unsupported("a turn of the session is running")
-
 
 def _session_row(session: Session, message: ChatMessage) -> dict[str, Any]:
-    plain = {name: getattr(session, name) for name in ("id", "project", "model", "window_start")}
+    row = {name: getattr(session, name) for name in ("id", "project", "model", "window_start")}
+    row |= {"directory": session.working_directory, "title": "", "window_spec": str(session.window)}
+    row |= {"interactions": 1, "messages": 1, "cost": 0.0, "first_query": first_query(message.content)}
     began, at = _moment(session.created_at), _moment(message.created_at)
-    counted = {"interactions": 1, "messages": 1, "cost": 0.0, "first_query": first_query(message.content)}
-    times = {"created_at": began, "updated_at": max(began, at)}
-    return plain | counted | times | {
-        "directory": session.working_directory, "title": "", "window_spec": str(session.window)
-    }  # fmt: skip
+    return row | {"created_at": began, "updated_at": max(began, at)}
 
 
 def _moment(at: datetime) -> str:

@@ -173,17 +173,12 @@ def read_reductions(db: sqlite3.Connection, session_id: str, newest: int | None 
     if newest is not None:
         which, order = "", "number DESC LIMIT :newest"
     rest = f"reduction WHERE session_id = :id {which} ORDER BY {order}"
-    found = _select(db, _names(Reduction), rest, {"id": session_id, "newest": newest})
-    return [
-        Reduction(
-            **row
-            | {
-                "epoch": Epoch.from_json(row["epoch"]) if row["epoch"] else None,
-                "edits": Edits.from_json(row["edits"]) if row["edits"] else Edits(),
-            }
-        )
-        for row in found
-    ]
+    reductions = []
+    for row in _select(db, _names(Reduction), rest, {"id": session_id, "newest": newest}):
+        row["epoch"] = Epoch.from_json(row["epoch"]) if row["epoch"] else None
+        row["edits"] = Edits.from_json(row["edits"] or {})
+        reductions.append(Reduction(**row))
+    return reductions
 
 
 def read_bullets(
