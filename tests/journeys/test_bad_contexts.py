@@ -39,7 +39,7 @@ async def test_a_turn_that_no_request_has_room_for_is_not_pinned_and_the_next_tu
     await run_turn(runtime, "all of this: " + "word " * 8_000, learn=False)
     await run_turn(runtime, "thanks", learn=False)
     runtime.agent.use_model(small())
-    with pytest.raises(BadInput, match=r"^T1 has \d+,\d{3} tokens; \d,\d{3} fit beside the tools and the"):
+    with pytest.raises(BadInput, match=r"^T1 has \d+,\d{3} tokens; \d,\d{3} fit besides tools and"):
         runtime.context_control.pin(1)
     session = runtime.sessions.current_session
     assert session is not None
