@@ -81,10 +81,10 @@ def stats(parser: Parser) -> None:
 
 def _stats(args: argparse.Namespace) -> ActionResult:
     # late: --help and usage errors need no database
-    from swecli.repl.actions.insight import stats  # noqa: PLC0415
+    from swecli.repl.actions.insight import format_stats  # noqa: PLC0415
 
     with open_sessions(args) as sessions:
-        return stats(sessions.database, args.days, shutil.get_terminal_size().columns)
+        return format_stats(sessions.database, args.days, shutil.get_terminal_size().columns)
 
 
 def report(parser: Parser) -> None:

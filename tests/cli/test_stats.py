@@ -11,7 +11,7 @@ import pytest
 from swecli.app import Runtime
 from swecli.models.errors import UsageError
 from swecli.pages.page import render_report
-from swecli.repl.actions.insight import tables
+from swecli.repl.actions.insight import format_tables
 from swecli.store.views import daily_spending
 from tests.pages.test_session import Seen
 from tests.support.command_context import ScriptedContext
@@ -101,7 +101,7 @@ async def test_words_that_are_no_number_of_days_are_refused() -> None:
 
 def test_an_unknown_price_is_never_shown_as_nothing() -> None:
     found = {"models": [{"name": "a/b"} | FIGURES], "causes": [], "tools": []}
-    assert tables(found, 80)[2].split() == ["a/b", "3", "1.2k", "50%", "40", "unknown"]
+    assert format_tables(found, 80)[2].split() == ["a/b", "3", "1.2k", "50%", "40", "unknown"]
 
 
 async def test_names_on_the_page_are_text() -> None:

@@ -16,7 +16,7 @@ _MIN_WIDTH, _NARROW_WIDTH, _PLOT_ROWS = 40, 56, 9
 _TITLES = {"models": "by model", "causes": "by cause", "tools": "by tool"}
 
 
-def stats(database: Database, days: int, width: int) -> ActionResult:
+def format_stats(database: Database, days: int, width: int) -> ActionResult:
     """Format the spending of all sessions in the last days, at most `width` (at least 40) columns. Raises BadInput."""
     found, width = daily_spending(database, days, date.today()), max(_MIN_WIDTH, width)
     whole = found["total"]
@@ -31,10 +31,10 @@ def stats(database: Database, days: int, width: int) -> ActionResult:
     lines += ["", *_plot("tokens sent a day", found["days"], "sent", width)]
     if any(day["cost"] for day in found["days"]):
         lines += ["", *_plot("US dollars a day", found["days"], "cost", width)]
-    return ActionResult(found, (*lines, *tables(found, width)))
+    return ActionResult(found, (*lines, *format_tables(found, width)))
 
 
-def tables(found: Spending, width: int) -> list[str]:
+def format_tables(found: Spending, width: int) -> list[str]:
     """Format the tables that have rows, each after an empty line."""
     lines = list[str]()
     for name, title in _TITLES.items():

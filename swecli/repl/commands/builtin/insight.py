@@ -24,7 +24,7 @@ _BUCKETS = (
 async def cost(ctx: CommandContext, args: str) -> None:
     """Show this session's tokens and cost, by model, cause and tool"""
     # late: not needed to declare a command
-    from swecli.repl.actions.insight import tables  # noqa: PLC0415
+    from swecli.repl.actions.insight import format_tables  # noqa: PLC0415
     from swecli.store.views import session_spending  # noqa: PLC0415
 
     runtime, totals = ctx.runtime, ctx.runtime.sessions.totals()
@@ -32,7 +32,7 @@ async def cost(ctx: CommandContext, args: str) -> None:
     ctx.screen.columns([*rows, ("total tokens", f"{totals.usage.total:>12,}")])
     why = "" if totals.cost is not None else " (the price of a request is unknown)"
     ctx.screen.line(f"{pluralize(totals.requests, 'request')} · cost {format_dollars(totals.cost)}{why}")
-    for line in tables(session_spending(runtime.sessions.database, runtime.session.id), ctx.screen.width):
+    for line in format_tables(session_spending(runtime.sessions.database, runtime.session.id), ctx.screen.width):
         ctx.screen.line(line)
 
 
@@ -40,12 +40,12 @@ async def cost(ctx: CommandContext, args: str) -> None:
 async def stats(ctx: CommandContext, args: str) -> None:
     """Show what all sessions took in the last 30 (or DAYS) days"""
     # late: as above
-    from swecli.repl.actions import insight  # noqa: PLC0415
+    from swecli.repl.actions.insight import format_stats  # noqa: PLC0415
 
     days = args.strip() or str(_DAYS)
     if not days.isdecimal() or len(days) > 9:
         raise UsageError(f"{days!r} is not a number of days.", "For example: /stats 7")
-    for line in insight.stats(ctx.runtime.sessions.database, int(days), ctx.screen.width).lines:
+    for line in format_stats(ctx.runtime.sessions.database, int(days), ctx.screen.width).lines:
         ctx.screen.line(line)
 
 
