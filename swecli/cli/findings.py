@@ -57,7 +57,7 @@ def _export(args: argparse.Namespace) -> ActionResult:
     from swecli.review.publish.view import filter_findings  # noqa: PLC0415
 
     with open_sessions(args) as sessions:
-        findings = filter_findings(open_store(sessions, Path.cwd()), args.words)
+        findings = filter_findings(open_store(sessions, Path.cwd()).findings(), args.words)
     if args.format == "markdown" and not args.json:
         return ActionResult(None, (as_markdown(findings, "Findings"),))
     value = as_sarif(findings) if args.format == "sarif" else as_json(findings)

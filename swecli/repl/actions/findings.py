@@ -45,7 +45,7 @@ def perform_action(sessions: SessionManager, folder: Path, words: Sequence[str],
 
     store, (name, *rest) = open_store(sessions, folder), words
     if name == "list":
-        found = filter_findings(store, rest)
+        found = filter_findings(store.findings(), rest)
         rows = tuple((f.id, f.place, f.code_smell_type, f.severity, f.status, f.message) for f in found)
         head = ("id", "place", "type", "severity", "state", "message")
         nothing = () if found else ("No such findings; a review records them.",)

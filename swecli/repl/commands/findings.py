@@ -68,7 +68,7 @@ def _note_gone(ctx: CommandContext, finding: Finding) -> None:
 
 
 async def _walk(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
-    index, findings = 0, filter_findings(store, rest.split())
+    index, findings = 0, filter_findings(store.findings(), rest.split())
     if not findings:
         _act(ctx, "list", rest)
     while 0 <= index < len(findings):

@@ -22,7 +22,6 @@ from swecli.models.review_events import (
 )
 from swecli.review.judge.sources import Sources
 from swecli.review.target.diffs import format_skips
-from swecli.store.reviews import ReviewStore
 
 _CONTEXT = 4  # lines of code above and below the place
 _MAX_NAMED = 4  # files named in the coverage line
@@ -86,12 +85,12 @@ def _suggestion_diff(finding: Finding, lines: Sequence[str]) -> tuple[str, ...]:
     return (f"--- {finding.path}", f"+++ {finding.path}", head, *diff[3:]) if diff else ()
 
 
-def filter_findings(store: ReviewStore, words: Sequence[str]) -> list[Finding]:
+def filter_findings(findings: Sequence[Finding], words: Sequence[str]) -> list[Finding]:
     """Return the findings that match all words, the surest and worst first. Words are states, `all`, `severity>=high`,
     `path:src/**`, `type:LEAK`, `verdict:confirmed`, or text; without a state the open ones are meant. Raises BadInput
     for an unknown value."""
-    states = [word for word in words if word in STATES]
-    kept = store.findings(() if "all" in words else states or OPEN_STATES)
+    states = STATES if "all" in words else [word for word in words if word in STATES] or OPEN_STATES
+    kept = [finding for finding in findings if finding.state in states]
     wanted = [word for word in words if word not in STATES and word != "all"]
     return sorted((f for f in kept if all(_matches(f, word) for word in wanted)), key=worst_first)
 

@@ -97,6 +97,12 @@ def _settle_interrupted(db: sqlmodel.Session, session_id: str) -> None:
         turn.status, turn.pending, turn.partial = INTERRUPTED, True, ""
 
 
+def is_in_use(db: sqlmodel.Session, session_id: str) -> bool:
+    """Return whether another process is running a turn of the session."""
+    turns = db.exec(select(InteractionRow).filter_by(session_id=session_id, status=RUNNING)).all()
+    return any(is_running_elsewhere(turn.pid) for turn in turns)
+
+
 def is_running_elsewhere(pid: int) -> bool:
     """Return whether another process with that id is alive."""
     if pid <= 0 or pid == os.getpid():

@@ -59,11 +59,11 @@ def test_one_that_stands_nowhere_has_no_code() -> None:
     ],
 )
 def test_words_choose_the_surest_and_worst_first(words: tuple[str, ...], ids: list[str]) -> None:
-    assert [finding.id for finding in filter_findings(ledger(), words)] == ids
+    assert [finding.id for finding in filter_findings(ledger().findings(), words)] == ids
 
 
 @pytest.mark.parametrize("word", ["severity>=odd", "verdict:maybe"])
 @pytest.mark.slow
 def test_a_value_that_none_can_have_is_one_line(word: str) -> None:
     with pytest.raises(BadInput, match="Unknown"):
-        filter_findings(ledger(), [word])
+        filter_findings(ledger().findings(), [word])
