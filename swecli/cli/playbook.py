@@ -19,7 +19,6 @@ from swecli.context.system_message import load_prompt
 from swecli.llm.base import ChatModel
 from swecli.llm.registry import choose_model, make_model
 from swecli.models.errors import BadInput
-from swecli.models.ids import resolve_turn
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.session import Session
 from swecli.playbook.action import ACTIONS, Action, ActionResult
@@ -67,7 +66,7 @@ def _on_turn(args: argparse.Namespace) -> ActionResult:
     model = _choose_reflector(settings, args.model) if reflecting and not args.rules_only else None
     with open_sessions(args) as sessions:
         session = session_of(sessions, args.session)
-        number = resolve_turn(" ".join(args.words) if reflecting else "", session.interactions)
+        number = session.resolve_turn(" ".join(args.words) if reflecting else "")
         learning = _open_learning(sessions, settings, model)
         if reflecting:
             events = asyncio.run(learning.learn(number, asked=True))

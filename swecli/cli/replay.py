@@ -30,12 +30,10 @@ from swecli.context.replay.run import (
     prices_of,
     svg,
 )
-from swecli.models.context import Reduction
 from swecli.models.errors import BadInput
 from swecli.models.events import Event, StepStarted, TextDelta, ToolFinished, TurnFailed, TurnStarted, WindowApplied
 from swecli.models.learning_events import describe_event
 from swecli.models.message import ApiMessage
-from swecli.models.session import Session
 from swecli.models.window import WindowSpec
 from swecli.playbook.action import ActionResult
 from swecli.redact import redact_value
@@ -45,14 +43,6 @@ _TURN_HEAD = ("turn", "policy", "requests", "input tokens", "cached", "cost", "v
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 _POLICIES = (*POLICIES, OURS)
 _Change = tuple[tuple[str, ...], tuple[str, ...]]
-
-
-def _load_session(args: argparse.Namespace, directory: str) -> tuple[Session, list[Reduction]]:
-    """Load a session with all its turns, and its reductions."""
-    with open_sessions(args) as sessions:
-        session = sessions.resume(args.session, directory, window_hint=1)
-        sessions.load_back_to(1)
-        return session, sessions.context.log(session, 1_000_000)
 
 
 def add_replay(parser: Parser) -> None:
@@ -91,7 +81,9 @@ def _replay_policies(args: argparse.Namespace) -> ActionResult:
     # late: usage errors need neither agent nor tools
     from swecli.agent.replay import read_past, replay_turns  # noqa: PLC0415
 
-    session, _ = _load_session(args, str(Path.cwd()))
+    with open_sessions(args) as sessions:
+        session = sessions.resume(args.session, str(Path.cwd()), window_hint=1)
+        sessions.load_back_to(1)
     settings, prices = configuration_of(args).settings, prices_of(args.model or session.model)
     window = args.context_window or prices.context_window or ASSUMED_WINDOW
     assumed, history = Assumptions(prices, args.window, window, args.ttl), read_past(session, settings, window)
@@ -202,7 +194,10 @@ def replay_session(args: argparse.Namespace) -> ActionResult:
     # late: usage errors need neither agent nor tools
     from swecli.agent.replay import read_past, replay_turns  # noqa: PLC0415
 
-    session, log = _load_session(args, "")
+    with open_sessions(args) as sessions:
+        session = sessions.resume(args.session, "", window_hint=1)
+        sessions.load_back_to(1)
+        log = sessions.context.log(session, 1_000_000)
     settings, prices = configuration_of(args).settings, prices_of(session.model)
     window = prices.context_window or ASSUMED_WINDOW
     history = with_stored_requests(

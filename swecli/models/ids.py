@@ -25,13 +25,3 @@ def parse_turn(text: str) -> int:
     if found is None or found == "T-0":
         raise BadInput(f"{text!r} is not a turn.", "Turns are written T1, T2, …")
     return int(found.removeprefix("T-"))
-
-
-def resolve_turn(text: str, last: int) -> int:
-    """Parse a turn of a session with `last` turns; "" is the last one. Raises BadInput if it does not exist."""
-    number = parse_turn(text) if text else last
-    if not last:
-        raise BadInput("There is no turn yet.", "Ask something first.")
-    if not 1 <= number <= last:
-        raise BadInput(f"There is no turn T{number} in this session.", f"Its newest is T{last}.")
-    return number

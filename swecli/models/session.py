@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from swecli.models.context import ContextState, add_keys
+from swecli.models.errors import BadInput
+from swecli.models.ids import parse_turn
 from swecli.models.message import ApiMessage, ChatMessage
 from swecli.models.playbook import SessionPlaybook
 from swecli.models.window import WindowSpec
@@ -56,6 +58,15 @@ class Session:
     def update_playbook(self, playbook: SessionPlaybook) -> None:
         """Replace the playbook, which is a copy of the store's."""
         self.playbook = playbook
+
+    def resolve_turn(self, text: str) -> int:
+        """Parse the number of a turn of this session; "" is the last one. Raises BadInput if it does not exist."""
+        number = parse_turn(text) if text else self.interactions
+        if not self.interactions:
+            raise BadInput("There is no turn yet.", "Ask something first.")
+        if not 1 <= number <= self.interactions:
+            raise BadInput(f"There is no turn T{number} in this session.", f"Its newest is T{self.interactions}.")
+        return number
 
     def add_message(self, message: ChatMessage) -> None:
         """Append a message. A query begins a new interaction, unless the message already has an interaction number."""

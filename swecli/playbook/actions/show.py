@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any
 
 from swecli.models.errors import BadInput, UsageError
-from swecli.models.ids import resolve_turn
 from swecli.models.playbook import AppliedDelta, Bullet, shorten
 from swecli.playbook.action import ActionContext, ActionResult, pop_option, split_flags
 from swecli.playbook.describe import summarize
@@ -195,7 +194,7 @@ def _evidence_json(item: Any) -> dict[str, Any]:
 
 def why(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     """Show which strategies were selected for the last turn, or turn T7, and why."""
-    turn = resolve_turn(" ".join(args), ctx.session.interactions)
+    turn = ctx.session.resolve_turn(" ".join(args))
     choice = ctx.sessions.playbook.turns.choice(ctx.session.id, turn)
     if choice is None or "chosen" not in choice:
         raise BadInput(f"No selection was recorded for T{turn}.", "Only finished turns of this version have one.")

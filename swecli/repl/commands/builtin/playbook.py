@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 
 from swecli.models.errors import BadInput, UsageError
-from swecli.models.ids import resolve_turn
 from swecli.playbook.action import ACTIONS, ActionResult
 from swecli.repl.commands.base import CommandContext, command
 
@@ -62,7 +61,7 @@ async def reflect(ctx: CommandContext, args: str) -> None:
         stopped = await ctx.background.cancel()
         ctx.screen.note("stopped · it will be retried at the next start" if stopped else "nothing is being learned")
         return
-    number = resolve_turn(args, ctx.runtime.session.interactions)
+    number = ctx.runtime.session.resolve_turn(args)
     learning = ctx.runtime.learning
     if not learning.enabled:
         raise BadInput("Learning is off.", "Set learn = true in the configuration.")
@@ -88,7 +87,7 @@ async def bad(ctx: CommandContext, args: str) -> None:
 
 
 async def _mark(ctx: CommandContext, is_good: bool, why: str) -> None:
-    number = resolve_turn("", ctx.runtime.session.interactions)
+    number = ctx.runtime.session.resolve_turn("")
     events = await ctx.runtime.learning.mark(is_good, why)
     ctx.screen.note(f"T{number} is marked {'good' if is_good else 'bad'}")
     for event in events:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from swecli.models.errors import UsageError
 from swecli.models.finding import pluralize
-from swecli.models.ids import resolve_turn
 from swecli.models.session import title_by_rule
 from swecli.redact import redact_value
 from swecli.repl.commands.base import CommandContext, Values, command
@@ -57,7 +56,7 @@ async def sessions(ctx: CommandContext, args: str) -> None:
 async def fork(ctx: CommandContext, args: str) -> None:
     """Continue in a copy of this session (optional: up to turn T7)"""
     before = ctx.runtime.session
-    upto = resolve_turn(args, before.interactions) if args else None
+    upto = before.resolve_turn(args) if args else None
     await ctx.wait_for_background()
     copy = ctx.runtime.sessions.fork(upto=upto)
     ctx.runtime.resume(copy.id)

@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from swecli.models.errors import BadInput, UsageError
-from swecli.models.ids import resolve_turn
 from swecli.repl.commands.base import CommandContext, command
 from swecli.store.records import UNDO_PARTS, FileChange
 
@@ -39,7 +38,7 @@ async def undo(ctx: CommandContext, args: str) -> None:
 async def rewind(ctx: CommandContext, args: str) -> None:
     """Go back to before a turn: choose which, and what of it (also Esc Esc)"""
     history, (word, parts) = _require_history(ctx), _parse_args(args)
-    number = resolve_turn(word, ctx.runtime.session.interactions)
+    number = ctx.runtime.session.resolve_turn(word)
     await ctx.wait_for_background()
     options = [(str(number), line) for number, line in history.turns()]
     first = str(number) if word else await ctx.pick("Go back to before which turn?", options)
@@ -123,8 +122,8 @@ async def diff(ctx: CommandContext, args: str) -> None:
     # late: not needed to declare a command
     from swecli.repl.render.tools import render_diff  # noqa: PLC0415
 
-    turns, whole = ctx.runtime.session.interactions, args == "session"
-    last = resolve_turn("" if whole else args, turns)
+    whole = args == "session"
+    last = ctx.runtime.session.resolve_turn("" if whole else args)
     found = _require_history(ctx).diff(1 if whole else last, last)
     if not found:
         ctx.screen.note("no files changed")
