@@ -166,9 +166,8 @@ def _is_confirmed(bullet: Bullet, context: CuratorContext) -> bool:
     if bullet.state != "quarantined" or bullet.trust not in OUTSIDE or _EXTERNAL.search(text) or _ORDERS.search(text):
         return False
     lookup = context.workspaces.lookup(context.session) if context.workspaces else None
-    if lookup is not None and lookup.first_missing(bullet.anchors):
-        return False
-    return all(item.session_id != context.digest.session_id for item in context.store.evidence(bullet.id))
+    is_missing = lookup is not None and lookup.first_missing(bullet.anchors) != ""
+    return not is_missing and all(e.session_id != context.digest.session_id for e in context.store.evidence(bullet.id))
 
 
 def _restate(add: AddProposal, old: Bullet, context: CuratorContext, curated: Curated) -> None:
@@ -182,13 +181,15 @@ def _restate(add: AddProposal, old: Bullet, context: CuratorContext, curated: Cu
 def _update(add: AddProposal, context: CuratorContext, curated: Curated) -> None:
     """Change a bullet's content, if the user's words are the evidence."""
     old = context.session.playbook.bullets.get(add.bullet_id)
-    trust = _source_of_quote(add, context)
+    trust, words = _source_of_quote(add, context), stems(add.content)
     if old is None:
         curated.refused.append(f"not changed: {add.bullet_id}: there is no such strategy")
     elif problem := _rejection_reason(add.content, trust or "tool"):
         curated.refused.append(f"not changed: {old.id}: {problem}")
     elif trust != "user" or _requests_beyond(add.content, context.digest.own_words):
         curated.refused.append(f"not changed: {old.id}: the words are not yours")
+    elif context.author != "remember" and len(words - stems(f"{old.content} {context.digest.query}")) * 2 > len(words):
+        curated.refused.append(f"not changed: {old.id}: most words are neither yours nor its own")
     else:
         fields: dict[str, Any] = {"content": add.content, "anchors": list(find_anchors(add.content)), "trust": "user"}
         fields |= {"when": add.when} if add.when else {}
