@@ -36,7 +36,8 @@ SMELLS: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The result of checking a finding against the code. `path`, `line` and `quote` are its evidence."""
+    """The result of checking a finding against the code. `path`, `line` and `quote` are its evidence. `digest` covers
+    the claim and code that the model was shown ("": it asked for more); the same is not paid for twice."""
 
     verdict: Verdict
     path: str = ""
@@ -44,6 +45,7 @@ class Judgement:
     quote: str = ""
     why: str = ""
     by: str = ""
+    digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)

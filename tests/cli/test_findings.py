@@ -71,16 +71,3 @@ def test_they_are_exported(run: Run, style: str) -> None:
 @pytest.mark.parametrize("words", [("show", "F-9"), ("dismiss", "x", "y"), ("dismiss", "F-1"), ("recheck", "F-9"), ()])
 def test_what_is_wrong_is_one_line(run: Run, words: tuple[str, ...]) -> None:
     assert run("findings", *words).complaint
-
-
-def test_a_smell_fixed_three_times_waits_in_the_playbook_for_a_yes(run: Run) -> None:
-    rows = [("shop/prices.py", n, "MAGIC_NUMBERS") for n in (3, 8, 13)]
-    run("review", "shop", "-m", script("../s.json", script_report(*rows)), "--no-verify")
-    done = [run("findings", "fixed", ref) for ref in ("F-1", "F-4", "F-5")]
-    assert "P-1" not in done[1].out
-    assert "P-1 is proposed, since magic numbers was fixed 3 times" in done[2].out
-    assert "swecli playbook review" in done[2].out
-    [waiting] = run("playbook", "review", "--json").json
-    assert (waiting["id"], waiting["what"]) == ("P-1", "quarantined")
-    assert run("findings", "recheck").out == "Nothing has changed.\n"
-    assert "P-1 is active" in run("playbook", "review", "P-1", "use").out

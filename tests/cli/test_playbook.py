@@ -88,7 +88,7 @@ def test_reworded_pinned_removed_undone_and_back(run: Run) -> None:
     assert run("playbook", "remove", "1").out.startswith("P-1 removed; `swecli playbook undo` restores it")
     assert run("playbook", "list", "--json").json == []
     assert 'undone: P-1 removed "answer in verse"' in run("playbook", "undo").out
-    assert run("playbook", "undo", "--redo").out.startswith("brought back")
+    assert run("playbook", "undo", "--redo").out.startswith("redone")
     assert run("playbook", "undo", "99").out.splitlines()[-2] == "only 4 of 99: there were no more"
     assert run("playbook", "undo").code == 42
 

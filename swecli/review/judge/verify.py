@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -91,8 +92,18 @@ class Verifier:
         return out
 
     def _judge_by_rule(self, claims: Sequence[Finding]) -> dict[str, Judgement]:
-        ruled = {finding.id: _rule_on(finding, self.sources.get(finding.path)) for finding in claims}
+        """Return the judgements that need no request: measures, and the model's own on the same claim and code."""
+        ruled = {}
+        for finding in claims:
+            known, judgement = finding.judgement, _rule_on(finding, self.sources.get(finding.path))
+            if known is not None and known.by == self.model.name and known.digest == self._digest(finding):
+                judgement = judgement or known
+            ruled[finding.id] = judgement
         return {ref: judgement for ref, judgement in ruled.items() if judgement is not None}
+
+    def _digest(self, finding: Finding) -> str:
+        shown = f"{_PROMPT}\n{self._known_claim(finding)}{_build_evidence(finding, self.sources)}"
+        return hashlib.sha256(shown.encode("utf-8", "replace")).hexdigest()[:16]
 
     def estimate(self, claims: Sequence[Finding]) -> tuple[int, Usage, float | None]:
         """Return the expected requests, tokens and US dollars (None: unknown) of verifying claims."""
@@ -124,6 +135,8 @@ class Verifier:
                 if finding.same_as and str(row.get("same_as")) == finding.same_as:
                     out.duplicates[finding.id] = finding.same_as
                     judgement = Judgement("refuted", why=f"it is {finding.same_as}, in other words", by=self.model.name)
+                if row is not _NO_VERDICT and not is_second:
+                    judgement = replace(judgement, digest=self._digest(finding))
                 out.judgements[finding.id] = judgement
                 see = [str(place) for place in row.get("see") or () if isinstance(place, str)][:2]
                 if see and judgement.verdict == "cannot_tell" and not is_second:
