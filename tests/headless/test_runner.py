@@ -134,7 +134,11 @@ async def test_what_is_piped_reaches_the_model_apart_from_the_user_s_words() -> 
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
-async def test_a_signal_ends_the_turn_and_keeps_what_was_received(number: int, code: int) -> None:
+async def test_a_signal_ends_the_turn_and_keeps_what_was_received(
+    number: signal.Signals, code: int, request: pytest.FixtureRequest
+) -> None:
+    before = signal.signal(number, signal.SIG_DFL)  # ignored where the tests run under nohup
+    request.addfinalizer(lambda: signal.signal(number, before))
     runtime = make_runtime([Reply("a long answer that is cut", piece=2, delay=0.01)], refuse)  # type: ignore[arg-type]
     out, err = io.StringIO(), io.StringIO()
 
