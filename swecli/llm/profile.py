@@ -24,11 +24,7 @@ _Thinking = Literal["none", "budget", "adaptive", "always", "effort"]
 # how reasoning is sent back: never · in its own field · on every message, also empty · signed · bound to the prefix
 _ThinkBack = Literal["never", "as it came", "with calls", "signed", "bound"]
 _SMALL_WINDOW_CAP = 8_192
-_FLAGS = {
-    "tools": "supports_function_calling",
-    "system_role": "supports_system_messages",
-    "images": "supports_vision",
-}
+_FLAGS = {"tools": "supports_function_calling", "system_role": "supports_system_messages", "images": "supports_vision"}
 _SIZES = {"window": ("max_input_tokens", "max_tokens"), "max_output": ("max_output_tokens", "max_tokens")}
 _PRICES = {
     "input": "input_cost_per_token",

@@ -42,11 +42,7 @@ class Retry:
 
 
 async def stream_with_retry(
-    model: ChatModel,
-    request: ModelRequest,
-    *,
-    attempts: int = _TRIES,
-    jitter: Callable[[], float] = random.random,
+    model: ChatModel, request: ModelRequest, *, attempts: int = _TRIES, jitter: Callable[[], float] = random.random
 ) -> AsyncGenerator[ModelChunk | Retry]:
     """Stream an answer, retrying transient failures with exponential backoff and jitter: at most `attempts` requests,
     the error's own limit for each kind of failure, and ALL_WAITS seconds of waiting in total. Yields a `Retry` before
