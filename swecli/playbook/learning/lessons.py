@@ -29,7 +29,6 @@ from swecli.playbook.similarity import BulletIndex
 from swecli.playbook.turn_digest import TurnDigest, digest_turn
 from swecli.playbook.workspace import Workspaces, check_new_anchors
 from swecli.redact import redact
-from swecli.store.playbook.bullets import project_of
 from swecli.store.records import TurnLessons
 from swecli.store.session_manager import SessionManager
 
@@ -112,7 +111,7 @@ def _outcome_verdicts(
     """Return the verdicts of an outcome on the shown bullets, and the updated base odds of the kind of turn."""
     if observed is None:
         return (), {}
-    name = f"kind:{project_of(session)}:{observed.kind}"
+    name = f"kind:{session.project or session.working_directory}:{observed.kind}"
     base = float(sessions.playbook.turns.figures([name]).get(name, 0.0))
     shown, why = find_roles(digest, observed, session.playbook.bullets), (observed.source, observed.why)
     verdicts, moved = outcome_verdicts(shown, observed.good, observed.weight, base, why)
