@@ -124,7 +124,7 @@ async def test_the_fallback_asks_once_at_each_try() -> None:
             await ask(model, request())
         assert len(server.requests) == 1
     assert isinstance(model, NativeModel)
-    closed = model.failure(httpx.RemoteProtocolError("closed without an answer"), answering=False)
+    closed = model.to_provider_error(httpx.RemoteProtocolError("closed without an answer"), answering=False)
     assert isinstance(closed, Unavailable)
     assert closed.tries == 1, "litellm has sent it twice itself"
 

@@ -32,7 +32,7 @@ def test_esc_twice_picks_a_turn_and_what_of_it_is_undone() -> None:
         assert "T2 · make two · two" in screen
         assert "T1 · make one · one" in screen
         terminal.keys("1")
-        terminal.wait("What of T2 and later")
+        terminal.wait("What to undo of T2 and later")
         terminal.keys("1")
         terminal.wait("undid T2")
         terminal.wait("^> make two$")  # to be said otherwise
