@@ -89,7 +89,7 @@ def _prepare(start: Start, prompt: Prompt, model: ChatModel, store: EarlyStore) 
 
 
 def _check_anchors(session: Session) -> None:
-    """Raise Unsupported if a strategy has become stale, or is no longer: that is stored before the turn."""
+    """Raise Unsupported if a strategy became stale or valid again: that is stored before the turn."""
     live = [bullet for bullet in session.playbook.bullets.values() if bullet.is_live and bullet.scope != "user"]
     if not live:
         return

@@ -1,5 +1,5 @@
 """Turns without a screen: prompts from the command line or a pipe, one JSON object a line. Nothing is approved that the
-configuration does not allow, and the exit code tells how the last failed turn ended."""
+configuration does not allow, and the exit code is that of the last failed turn."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class SessionManager(SessionQueries):
         return self.use(load_session(self.database, ref, clean_text(directory), window_hint))
 
     def use(self, session: Session, waiting: ChatMessage | None = None) -> Session:
-        """Use a session, with its playbook loaded anew; `waiting` is a stored message whose turn has not begun."""
+        """Use a session, with its playbook reloaded; `waiting` is a stored message whose turn has not begun."""
         session.update_playbook(self.playbook.load(session))
         self.current_session, self._open_calls, self._waiting = session, {}, waiting
         return session

@@ -25,7 +25,7 @@ from swecli.tools.limits import escape_hidden, one_line
 
 def resolve_path(root: Path, text: str) -> Path:
     """Return the real path of `text`, with every link followed; it need not exist. Relative paths start at `root`;
-    absolute ones must be inside it. Raises ToolError: the path or a link leaves the workspace, or it is no path."""
+    absolute ones must be inside it. Raises ToolError: the path or a link leaves the workspace, or it is not a path."""
     if not text.strip():
         raise ToolError("The path is empty. Give one relative to the workspace.")
     if "\0" in text:

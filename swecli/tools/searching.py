@@ -110,7 +110,7 @@ class Matches:
                 self._selected[path] = (self._glob is None or self._glob.matches(path)) and self._may_read(path)
             if self._selected[path]:
                 self._open.append(Match(path, data["line_number"], _excerpt(data)))
-        elif kind == "end":  # only the end of a file tells whether it is binary
+        elif kind == "end":  # whether a file is binary is reported at its end
             self.found += self._open if data.get("binary_offset") is None else []
             self._open = []
 

@@ -47,7 +47,7 @@ def render_turn_end(event: TurnFinished) -> RenderableType:
 
 
 def render_remark(event: Event) -> RenderableType | None:
-    """Render an event that is no part of the turn's text or calls; None if it has no lines."""
+    """Render an event that does not belong to the turn's text or calls; None if it has no lines."""
     match event:
         case WindowApplied():
             return _render_window(event)

@@ -23,7 +23,7 @@ _FOREIGN_FOLDERS = ("node_modules", "venv", "__pycache__")
 _CACHE_SIZE = 400  # files, as many as are searched for callers
 _CONTEXT = 15  # lines on each side where no block is found
 _MAX_UP = 2_000  # lines that are searched for the beginning of a block
-# the highest value that is no smell; complexity is McCabe's, with the 10 that he proposed (IEEE TSE SE-2, 1976)
+# the highest value that is not a smell; complexity is McCabe's, with the 10 that he proposed (IEEE TSE SE-2, 1976)
 LIMITS = {"LONG_METHOD": 60, "LONG_PARAMETER_LIST": 7, "COMPLEX_FUNCTIONS": 10}
 _UNITS = {"LONG_METHOD": "lines", "LONG_PARAMETER_LIST": "parameters", "COMPLEX_FUNCTIONS": "paths"}
 _BRANCHES = (ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.Assert, ast.match_case)

@@ -85,13 +85,13 @@ class Verifier:
 
     async def verify(self, claims: Sequence[Finding]) -> Verification:
         """Judge claims in their order, by rule where possible, otherwise by requests. Never raises SwecliError."""
-        out = Verification(self._judge_by_rule(claims))
+        out = Verification(self._judge_without_request(claims))
         for batch in _make_batches([finding for finding in claims if finding.id not in out.judgements]):
             if out.usage.total >= self.tokens or not await self._judge(batch, out):
                 break
         return out
 
-    def _judge_by_rule(self, claims: Sequence[Finding]) -> dict[str, Judgement]:
+    def _judge_without_request(self, claims: Sequence[Finding]) -> dict[str, Judgement]:
         """Return the judgements that need no request: measures, and the model's own on the same claim and code."""
         ruled = {}
         for finding in claims:
@@ -107,7 +107,7 @@ class Verifier:
 
     def estimate(self, claims: Sequence[Finding]) -> tuple[int, Usage, float | None]:
         """Return the expected requests, tokens and US dollars (None: unknown) of verifying claims."""
-        ruled = self._judge_by_rule(claims)
+        ruled = self._judge_without_request(claims)
         asked = [finding for finding in claims if finding.id not in ruled]
         batches = _make_batches(asked)
         evidence = sum(self.counter.count(_build_evidence(finding, self.sources)) for finding in asked)

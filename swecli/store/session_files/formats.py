@@ -227,7 +227,7 @@ def _read_aider(lines: Iterable[Line], into: Transcript) -> None:
         spent = _SPENT.match(text) if own else None
         if text.startswith(_CHAT) or spent or (typed and not was_typed):
             answered = "\n".join(answer).strip()
-            if query and (answered or not query[0].startswith("/")):  # a command without an answer is no turn
+            if query and (answered or not query[0].startswith("/")):  # a command without an answer is not a turn
                 into.add_query("\n".join(query))
             if answered:
                 into.add_answer(answered)
