@@ -151,7 +151,7 @@ def build_repair_prompt(finding: Finding, here: Path) -> str:
     parts = [
         f"Repair the review finding {finding.id} in {_workspace_path(here, finding)}, line {finding.line}"
         f"{f' to {finding.end_line}' if finding.end_line else ''}: {finding.code_smell_type} ({finding.severity}).",
-        "Read the place first, since it may have moved. StateChange only what this finding needs, keep the behaviour "
+        "Read the place first, since it may have moved. Change only what this finding needs, keep the behaviour "
         "otherwise, and say so if the finding is wrong. What the reviewer said:",
         _quote(finding.message),
     ]
