@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from swecli.context.query import with_notes
+from swecli.context.epochs import with_notes
 from swecli.models.window import WindowSpec
 
 BEGAN = datetime(2025, 3, 3, 9, tzinfo=UTC)

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from scripts.sessions.mixed_work import BEGAN
-from swecli.context.query import with_notes
+from swecli.context.epochs import with_notes
 from swecli.models.window import WindowSpec
 
 SHAPES = Path(__file__).resolve().parents[2] / "tests" / "recorded" / "shapes"

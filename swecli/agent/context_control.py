@@ -9,9 +9,10 @@ from typing import Any
 
 from swecli.agent.agent import Agent
 from swecli.agent.turn import StepPlace, TurnRecord
-from swecli.context.epochs import CONDENSE, SummaryCut, interaction_of, key_of, max_held, resolve_window
+from swecli.context.epochs import CONDENSE, SummaryCut, max_held, resolve_window
 from swecli.context.fit import conversation_room
 from swecli.context.prepare import past_request
+from swecli.context.validate import interaction_of, key_of
 from swecli.models.context import Reduction
 from swecli.models.errors import BadInput
 from swecli.models.events import Event

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from swecli.agent.request_builder import RequestBuilder
 from swecli.agent.turn import Effect, FittedRequest, ModelStep, StepPlace
-from swecli.context import budget, epochs
+from swecli.context import budget, epochs, validate
 from swecli.context import fit as ladder
 from swecli.context.budget import ModelLimits, RequestLimits, RequestSize, measure
 from swecli.context.fit import RungResult
@@ -49,7 +49,7 @@ class _Fitting:
                 edits = merge_edits([*context.edits, edits], epoch.first, context.pins)
             sizes = (result.before, result.after)
             self.add(Reduction(result.how, at.interaction, at.step, *sizes, result.detail, epoch, edits))
-            self.messages = epochs.normalize_keyed(epochs.apply_edits(self.messages, [result.edits]))
+            self.messages = validate.normalize_keyed(validate.apply_edits(self.messages, [result.edits]))
 
 
 @dataclass(slots=True)
@@ -68,7 +68,7 @@ class ContextFitter:
 
     async def fit(self, messages: list[ApiMessage], at: StepPlace) -> FittedRequest:
         """Make a request that fits of a turn's keyed messages."""
-        fitting, failure = self._start(epochs.normalize_keyed(messages), at), None
+        fitting, failure = self._start(validate.normalize_keyed(messages), at), None
         size, known = self._size(fitting), self.observed
         self.observed = replace(known, due=max(0, known.due - max(0, size.tokens - known.left)))
         if size.over:
@@ -91,7 +91,7 @@ class ContextFitter:
                 failure = error
         final = self.measure(fitting.messages)
         self._learn(fitting, final)
-        sent = epochs.strip_keys(fitting.messages)
+        sent = validate.strip_keys(fitting.messages)
         reserve, marks = self.limits.reserve, cache_marks(sent)
         request = ModelRequest(self.model.name, sent, self.specs, reserve, thinking=self.thinking, marks=marks)
         counted = self.counter.count_messages(sent) + self._tools_tokens()
@@ -255,7 +255,7 @@ class ContextFitter:
         instruction = self.builder.settings.custom_condensing_prompt or load_prompt("condense")
         instruction += f"\n\nThe user wishes above all: {wish}" if wish else ""
         try:  # truncated last if this model takes less than the session's: removed messages are not summarised
-            messages = [*epochs.strip_keys(cut.asked), {"role": "user", "content": instruction}]
+            messages = [*validate.strip_keys(cut.asked), {"role": "user", "content": instruction}]
             sent, _ = ladder.fit(messages, limits, self.counter, (ladder.CLEAR, ladder.SHRINK, ladder.TRUNCATE))
             marks = cache_marks(sent)
             request = ModelRequest(model.name, sent, self.specs, limits.reserve, "condense", marks=marks)

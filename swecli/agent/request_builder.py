@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING
 
 from swecli.config.settings import Settings
 from swecli.context.budget import request_limit
-from swecli.context.epochs import Opening, OpeningConditions, next_opening
-from swecli.context.prepare import PreparedRequest, RequestInput, build_request, held_strategies, past_request
-from swecli.context.query import (
-    MAX_TOTAL,
-    Expansion,
+from swecli.context.epochs import (
+    Opening,
+    OpeningConditions,
     environment_notes,
-    expand_mentions,
     new_strategy_line,
+    next_opening,
     render_excerpts,
 )
+from swecli.context.prepare import PreparedRequest, RequestInput, build_request, held_strategies, past_request
 from swecli.context.system_message import HeadParts, render_open_findings
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
@@ -89,11 +88,15 @@ class RequestBuilder:
         self.sessions.playbook.refresh(session)  # another process may have changed it
         counter.cache_stored(session.messages)
         conditions = self.conditions(session, model)
-        mentioned = Expansion(query.sent, images=list(query.images))
-        if not query.sent:
-            room, text_only = (conditions.allowed or MAX_TOTAL) * _MENTIONED, "" if model.profile.images else model.name
-            mentioned = expand_mentions(query.text, self.root, room, text_only)
-        sent, past = "\n\n".join([mentioned.text, *query.attached]), past_request(session)
+        text, images, files, notices = query.sent or query.text, query.images, tuple[Path, ...](), tuple[str, ...]()
+        if "@" in text and not query.sent:
+            # late: most queries mention no file
+            from swecli.context.mentions import expand_mentions  # noqa: PLC0415
+
+            room, text_only = (conditions.allowed or 0) * _MENTIONED, "" if model.profile.images else model.name
+            found = expand_mentions(text, self.root, room or None, text_only)
+            text, images, files, notices = found.text, tuple(found.images), tuple(found.files), tuple(found.notes)
+        sent, past = "\n\n".join([text, *query.attached]), past_request(session)
         selection = self._select(session, query.text, counter, None if query.reopen else past)
         conditions = replace(conditions, reopen=query.reopen or selection.reopen)
         opening = next_opening(session, sent, conditions, past, counter)
@@ -103,10 +106,9 @@ class RequestBuilder:
         head = HeadParts(self.system_prompt, instructions, selection.bullets, self._open_findings(session))
         quoted, interactions = self._find_earlier(session, query.text, opening, model, counter)
         notes = (*environment_notes(self.root, self.clock().astimezone().date()), *quoted)
-        inputs = RequestInput(session, sent, head, notes, opening, tuple(mentioned.images))
-        request = build_request(inputs, counter)
-        notices, files = (*mentioned.notes, *(self.stale.notices() if self.stale else ())), tuple(mentioned.files)
-        return Turn(query.text, request, selection, notices, files, tuple(interactions), inputs.images)
+        request = build_request(RequestInput(session, sent, head, notes, opening, images), counter)
+        notices = (*notices, *(self.stale.notices() if self.stale else ()))
+        return Turn(query.text, request, selection, notices, files, tuple(interactions), images)
 
     def head(self, query: str, counter: TokenCounter) -> HeadParts:
         """Return the head's parts for an epoch that begins within a turn; strategy notes do not count as known."""

@@ -1,102 +1,124 @@
-"""Epochs: message keys, edits, the effects of a summary, and the conditions under which a turn begins a new epoch."""
+"""Epochs: notes on what changes within one, the effects of a summary, and the conditions under which a turn begins a
+new one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from swecli.context.query import strip_strategy_notes
 from swecli.context.system_message import HeadParts, compose
 from swecli.context.tokens import TokenCounter
-from swecli.context.validate import normalize
-from swecli.models.context import KEY, Edits, Epoch, merge_edits, note_key
-from swecli.models.context import interaction_of as interaction_of_key
+from swecli.context.validate import SYSTEM_KEY, apply_edits, interaction_of, key_of, normalize_keyed
+from swecli.models.context import KEY, Edits, Epoch, merge_edits
 from swecli.models.message import ApiMessage
+from swecli.models.playbook import Bullet, quote_content
 from swecli.models.session import Session
 from swecli.models.window import DEFAULT_SLACK, WindowSpec
 
-SYSTEM_KEY = "s"
+if TYPE_CHECKING:  # counting tokens must not load the store
+    from swecli.store.records import FoundInteraction
+
 HALF = "it takes half of what is allowed"
 CONDENSE = "condense"
 _LARGE_WORK, _LARGE_SIZE = ("refactor", "implement", "design"), 7
 _FEW_WORDS, _SMALL_SIZE = 5, 3
 _TOKENS_PER_SLACK = 4_000  # of a request's limit, for each interaction of slack
 
-
-def key_of(message: ApiMessage) -> str:
-    """Return the message's key, or "" if it has none."""
-    return str(message.get(KEY, ""))
-
-
-def interaction_of(message: ApiMessage) -> int:
-    """Return the number of the interaction a message belongs to; 0 for the system message."""
-    return interaction_of_key(key_of(message))
+_FOUND = "Found in earlier turns of this session that are no longer sent; quoted, not asked for now:"
+_OPEN, _CLOSE = "<turn_notes>", "</turn_notes>"
+_STRATEGY = re.compile(r"- Strategy \[(P-\d+)\] (?:is new|now reads): (.*)|- Strategy \[(P-\d+)\] no longer applies")
 
 
-def strip_keys(messages: Iterable[ApiMessage]) -> list[ApiMessage]:
-    """Return the messages without their keys, as they are sent."""
-    return [{name: value for name, value in message.items() if name != KEY} for message in messages]
+def environment_notes(cwd: Path, today: date, platform: str = sys.platform) -> list[str]:
+    """Return workspace, platform and date as notes."""
+    return [f"Workspace: {cwd}", f"Platform: {platform}", f"Date: {today.isoformat()}"]
 
 
-def normalize_keyed(messages: Sequence[ApiMessage]) -> list[ApiMessage]:
-    """Apply `normalize` to keyed messages; each message that it inserts gets a key."""
-    out: list[ApiMessage] = []
-    before = ""
-    for message in normalize(list(messages)):
-        before = key_of(message) or (SYSTEM_KEY if message["role"] == "system" else f"{before}+")
-        out.append(message if KEY in message else message | {KEY: before})
-    return out
+def with_notes(query: str, notes: Sequence[str]) -> str:
+    """Append the notes to the query as a marked block; return the query unchanged if there are none."""
+    lines = [" ".join(note.split()).replace(_CLOSE, "").replace(_OPEN, "") for note in notes]
+    listed = "\n".join(f"- {line}" for line in lines if line)
+    return f"{query}\n\n{_OPEN}\n{listed}\n{_CLOSE}" if listed else query
 
 
-def assign_note_keys(messages: Sequence[ApiMessage]) -> list[ApiMessage]:
-    """Give each message without a key the note key of the message that follows it."""
-    out: list[ApiMessage] = []
-    following = ""
-    for message in reversed(messages):
-        if KEY not in message and following:
-            message = message | {KEY: note_key(following)}
-        following = key_of(message)
-        out.append(message)
-    return out[::-1]
+def without_notes(text: str) -> str:
+    """Strip the notes from a user message as it was sent."""
+    return text[: text.rfind(_OPEN)].removesuffix("\n\n") if text.endswith(_CLOSE) and _OPEN in text else text
 
 
-def apply_edits(messages: Sequence[ApiMessage], edits: Iterable[Edits]) -> list[ApiMessage]:
-    """Apply sets of edits to keyed messages, one after another."""
-    current = list(messages)
-    for one in edits:
-        dropped, out, inserted = set(one.drop), list[ApiMessage](), dict[str, list[ApiMessage]]()
-        for key, message in one.insert:
-            inserted.setdefault(key, []).append(message)
-        for message in current:
-            key = key_of(message)
-            out += inserted.get(key, ())
-            if key not in dropped:
-                out.append(message | one.replace[key] if key in one.replace else message)
-        current = out
-    return current
+def strategy_notes(known: Mapping[str, str], selected: Mapping[str, str], live: Iterable[str]) -> list[str]:
+    """Return one line for each change of the playbook that the model must learn of. `known` and `selected` map the
+    strategies that the model knows, and those it should know, to their contents; others than `live` are revoked."""
+    live = set(live)
+    lines = []
+    for bullet, content in sorted(selected.items(), key=lambda pair: int(pair[0].removeprefix("P-"))):
+        noted = _format_content(content)
+        if bullet not in known:
+            lines.append(f"Strategy [{bullet}] is new: {noted}")
+        elif _format_content(known[bullet]) != noted:
+            lines.append(f"Strategy [{bullet}] now reads: {noted}")
+    return lines + [f"Strategy [{bullet}] no longer applies." for bullet in known if bullet not in live]
 
 
-def diff_messages(before: Sequence[ApiMessage], after: Sequence[ApiMessage]) -> Edits:
-    """Return the edits from one list of keyed messages to another, the system message excluded. New messages must
-    precede old ones."""
-    old, kept = ({key_of(message): message for message in side} for side in (before, after))
-    replaced, inserted, pending = dict[str, ApiMessage](), list[tuple[str, ApiMessage]](), list[ApiMessage]()
-    for message in after:
-        key = key_of(message)
-        if key not in old:
-            pending.append(message)
-            continue
-        inserted += [(key, new) for new in pending]
-        pending = []
-        if key != SYSTEM_KEY and old[key] != message:
-            replaced[key] = {name: value for name, value in message.items() if old[key].get(name) != value}
-    return Edits(tuple(key for key in old if key not in kept), replaced, tuple(inserted))
+def _format_content(content: str) -> str:
+    return quote_content(content).replace(_CLOSE, "")
+
+
+def new_strategy_line(bullet: Bullet) -> str:
+    """Return the line of a message that introduces a strategy."""
+    return f"- {strategy_notes({}, {bullet.id: bullet.content}, [bullet.id])[0]}\n"
+
+
+def strategy_lines(text: str) -> list[str]:
+    """Return the lines on strategies in a user message as it was sent."""
+    lines = text[text.rfind(_OPEN) :].splitlines() if text.endswith(_CLOSE) else []
+    return [line for line in lines if _STRATEGY.match(line)]
+
+
+def _strip_strategy_notes(text: str) -> str:
+    """Remove the lines on strategies from a user message as it was sent."""
+    if not strategy_lines(text):
+        return text
+    start = text.rfind(_OPEN)
+    lines = [line for line in text[start:].splitlines() if not _STRATEGY.match(line)]
+    return text[:start] + "\n".join(lines) if len(lines) > len((_OPEN, _CLOSE)) else text[:start].removesuffix("\n\n")
+
+
+def known_strategies(head: Mapping[str, str], sent: Iterable[str]) -> dict[str, str]:
+    """Return the strategies that the model knows, id to content: those in the head, updated by the user messages
+    `sent`. Parsed from the messages, so that a strategy that is no longer sent does not count as known."""
+    known = dict(head)
+    for match in (_STRATEGY.match(line) for text in sent for line in strategy_lines(text)):
+        if match and match[1]:
+            known[match[1]] = match[2]
+        elif match:
+            known.pop(match[3], None)
+    return known
+
+
+def render_excerpts(
+    found: Iterable[FoundInteraction], most: int | None, counter: TokenCounter
+) -> tuple[list[str], list[int]]:
+    """Return notes that quote the found interactions, best first, and the numbers of those quoted. The notes have at
+    most `most` tokens (None: no limit); excerpts that do not fit are skipped."""
+    lines, numbers, used = [_FOUND], list[int](), counter.count(f"- {_FOUND}\n")
+    for place in (place for one in found for place in one.excerpts):
+        tokens = counter.count(f"- {place.quotation}\n")
+        if most is None or used + tokens <= most:
+            lines, used = [*lines, place.quotation], used + tokens
+            numbers += [place.interaction] if place.interaction not in numbers else []
+    return (lines, numbers) if numbers else ([], [])
 
 
 def strip_old_strategies(messages: Iterable[ApiMessage], began: int) -> list[ApiMessage]:
     """Remove the strategy notes from keyed messages of interactions before `began`."""
     return [
-        message | {"content": strip_strategy_notes(message["content"])}
+        message | {"content": _strip_strategy_notes(message["content"])}
         if message["role"] == "user" and interaction_of(message) < began
         else message
         for message in messages

@@ -2,37 +2,48 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
+from typing import Any
 
 from swecli.context.budget import MAX_CHARACTERS, SMALL_WINDOW, RequestLimits, RequestSize, measure
-from swecli.context.epochs import assign_note_keys, diff_messages, interaction_of, key_of, normalize_keyed
 from swecli.context.tokens import TokenCounter
-from swecli.context.truncate import (
-    CAPS,
-    clear_old_pictures,
-    clear_old_results,
-    count_kept_results,
-    shrink_texts,
-    truncate_safely,
+from swecli.context.truncate import truncate_safely
+from swecli.context.validate import (
+    SIGNED,
+    assign_note_keys,
+    diff_messages,
+    interaction_of,
+    key_of,
+    normalize,
+    normalize_keyed,
 )
-from swecli.context.validate import normalize
 from swecli.models.context import Edits, note_key
 from swecli.models.errors import ContextFull
-from swecli.models.message import ApiMessage
+from swecli.models.message import IMAGES, ApiMessage
 
 # Shares of the conversation's room: the least gain of an optional reduction; the least that a summary, which costs
 # money, must replace, and in a small model whose window still holds turns; what a necessary reduction leaves, and what
 # it leaves if there were too many.
 _BATCH, _SUMMARY_BATCH, _SUMMARY_OF_TURNS, LEFT, LEFT_DEEP = 0.2, 0.5, 0.7, 0.75, 0.5
 CLEAR, TRUNCATE, SHRINK = _RUNGS = ("clear", "truncate", "shrink")
+_KEPT_RESULTS = 5
+_TOKENS_PER_RESULT = 4_000  # of a request's limit, for each result that is kept
+_WORTH_CLEARING = 300  # characters
+# Maximum length of a text in characters, from one attempt to the next.
+_CAPS = (40_000, 20_000, 10_000, 5_000, 2_000, 1_000, 500, 200)
+
+_NOTICE = re.compile(r"\A\[Cut to save room: [^\n]*\]\n")
+_CLEARED = "[Cleared to save room: "
 # What is cut, in this order, and to which lengths: of the user's text first what was pasted, the rest last of all.
 _SHRINKS = (
-    ("user", CAPS[:3], "earlier queries"),
-    ("tool", CAPS, "tool results"),
-    ("assistant", CAPS, "the assistant's texts"),
-    ("user", CAPS[3:], "earlier queries"),
+    ("user", _CAPS[:3], "earlier queries"),
+    ("tool", _CAPS, "tool results"),
+    ("assistant", _CAPS, "the assistant's texts"),
+    ("user", _CAPS[3:], "earlier queries"),
 )
 
 
@@ -168,8 +179,8 @@ def _merge_pinned(messages: list[ApiMessage], smaller: list[ApiMessage], pins: t
 def _unpinned_versions(messages: list[ApiMessage], rung: str, limits: RequestLimits) -> _Versions:
     current = messages
     if rung == CLEAR:
-        cleared, count = clear_old_results(messages, count_kept_results(limits.limit))
-        cleared, pictures = clear_old_pictures(cleared)
+        cleared, count = _clear_old_results(messages, _count_kept_results(limits.limit))
+        cleared, pictures = _clear_old_pictures(cleared)
         named = [f"{count} old tool results became stubs"] if count else []
         named += [f"{pictures} old pictures left out"] if pictures else []
         if named:
@@ -182,7 +193,97 @@ def _unpinned_versions(messages: list[ApiMessage], rung: str, limits: RequestLim
         named = list[str]()
         for role, caps, name in _SHRINKS:
             for cap in caps:
-                shorter = shrink_texts(current, role, cap)
+                shorter = _shrink_texts(current, role, cap)
                 if shorter != current:
                     current, named = shorter, named if name in named else [*named, name]
                     yield current, f"{' and '.join(named)} cut to {cap} characters"
+
+
+def _count_kept_results(limit: int | None) -> int:
+    """Return how many of the newest results a request with that token limit keeps (None: unknown)."""
+    return _KEPT_RESULTS if limit is None else min(_KEPT_RESULTS, max(1, limit // _TOKENS_PER_RESULT))
+
+
+def _clear_old_results(messages: list[ApiMessage], keep: int = _KEPT_RESULTS) -> tuple[list[ApiMessage], int]:
+    """Replace all results except the newest `keep` and those of the newest step by stubs that name the call. Returns
+    the messages and the number of stubs."""
+    results = [i for i, message in enumerate(messages) if message["role"] == "tool"]
+    step = max((i for i, message in enumerate(messages) if message["role"] == "assistant"), default=len(messages))
+    kept = max(0, len(results) - keep)
+    out, count = list(messages), 0
+    for i in results[:kept]:
+        text = messages[i]["content"]
+        if i < step and len(text) > _WORTH_CLEARING and not text.startswith(_CLEARED):
+            name = _strip_signature(str(messages[i].get("tool_call_id")))
+            stub = f"{_CLEARED}a result of {len(text)} characters. read_result {name} gives it back.]"
+            out[i], count = messages[i] | {"content": stub}, count + 1
+    return out, count
+
+
+def _clear_old_pictures(messages: list[ApiMessage]) -> tuple[list[ApiMessage], int]:
+    """Remove the pictures of all user messages except the newest, each with a note in their place. Returns the messages
+    and the number of pictures."""
+    newest = max((i for i, message in enumerate(messages) if message["role"] == "user"), default=0)
+    old = {i: message for i, message in enumerate(messages[:newest]) if message.get(IMAGES)}
+    out = list(messages)
+    for i, message in old.items():
+        out[i] = message | {IMAGES: [], "content": f"{_CLEARED}its pictures are left out.]\n\n{message['content']}"}
+    return out, sum(len(message[IMAGES]) for message in old.values())
+
+
+def _shrink_texts(messages: list[ApiMessage], role: str, cap: int) -> list[ApiMessage]:
+    """Cut the texts of one role to `cap` characters: tool results; the assistant's texts and the strings in its calls'
+    arguments; or all user messages except the newest."""
+    newest = max((i for i, message in enumerate(messages) if message["role"] == "user"), default=0)
+    out = list(messages)
+    for i, message in enumerate(messages):
+        if message["role"] != role or (role == "user" and i >= newest):
+            continue
+        if text := message.get("content"):
+            call_id = _strip_signature(str(message.get("tool_call_id") or ""))
+            out[i] = message | {"content": _cut_text(text, cap, call_id)}
+        if calls := message.get("tool_calls"):
+            out[i] = out[i] | {"tool_calls": [_cut_call(call, cap) for call in calls]}
+    return out
+
+
+def _cut_text(text: str, cap: int, name: str = "") -> str:
+    """Return a notice, the head and the tail of a text in about `cap` characters (at least 200), never more than the
+    text. The notice of an earlier cut is kept. `name` is the id of the call the text belongs to."""
+    if len(text) <= cap:
+        return text
+    cap = max(cap, 200)
+    how = f"; read_result {name} reads all of it" if name else ""
+    earlier = _NOTICE.match(text)
+    notice = earlier[0] if earlier else f"[Cut to save room: {len(text)} characters before{how}]\n"
+    body = text[len(notice) :] if earlier else text
+    room = max(0, cap - len(notice) - 3)
+    tail = room // 3
+    shorter = f"{notice}{body[: room - tail]}\n…\n{body[len(body) - tail :]}"
+    return shorter if len(shorter) < len(text) else text
+
+
+def _strip_signature(call_id: str) -> str:
+    """Return the id without the signature that some services append, which may have thousands of characters."""
+    return call_id.split(SIGNED, 1)[0]
+
+
+def _cut_call(call: dict[str, Any], cap: int) -> dict[str, Any]:
+    arguments = call["function"]["arguments"]
+    if len(arguments) <= cap:
+        return call
+    try:
+        shorter = json.dumps(_cut_value(json.loads(arguments), cap), ensure_ascii=False)
+    except RecursionError:  # nested too deep to be walked
+        return call
+    return call | {"function": call["function"] | {"arguments": min(shorter, arguments, key=len)}}
+
+
+def _cut_value(value: Any, cap: int) -> Any:
+    if isinstance(value, str):
+        return _cut_text(value, cap)
+    if isinstance(value, dict):
+        return {key: _cut_value(item, cap) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_cut_value(item, cap) for item in value]
+    return value

@@ -6,19 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from swecli.context.epochs import (
-    SYSTEM_KEY,
     Opening,
-    apply_edits,
-    interaction_of,
-    key_of,
-    normalize_keyed,
+    known_strategies,
     resolve_window,
-    strip_keys,
+    strategy_lines,
+    strategy_notes,
     strip_old_strategies,
+    with_notes,
 )
-from swecli.context.query import known_strategies, strategy_lines, strategy_notes, with_notes
 from swecli.context.system_message import HeadParts, compose, render_summary
 from swecli.context.tokens import TokenCounter
+from swecli.context.validate import SYSTEM_KEY, apply_edits, interaction_of, key_of, normalize_keyed, strip_keys
 from swecli.models.context import BEGIN, KEY, Edits, Epoch, Reduction, add_keys, merge_edits
 from swecli.models.message import HEAD_OPENS, IMAGES, ApiMessage, ChatMessage, Image, Role
 from swecli.models.playbook import Bullet, render_bullets
@@ -56,7 +54,7 @@ class Segment:
 class PreparedRequest:
     """A request before its first step.
 
-    `keyed` are its messages with their keys (see `context/epochs.py`); `tokens` counts them without tools: the segments
+    `keyed` are its messages with their keys (see `Edits`); `tokens` counts them without tools: the segments
     and a small remainder for frames; `enhanced` is the query as sent and stored; `shown` are the ids of the strategies
     known to the model; `window` is the first and last completed interaction (first > last: none); `removed` counts the
     interactions that leave the window; `opened` is the row of the epoch that begins, or None."""

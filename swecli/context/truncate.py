@@ -1,19 +1,14 @@
-"""Reduces a history: truncates old messages, with calls and results kept together; replaces old results by stubs; cuts
-long texts; and decides between a summary and a truncation."""
+"""Truncates a history, with calls and results kept together, and decides between a summary and a truncation."""
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import floor
-from typing import Any
 
 from swecli.context.budget import allowed_tokens, effective_threshold
 from swecli.context.tokens import estimate_token_count
-from swecli.context.validate import SIGNED
-from swecli.models.message import IMAGES, ApiMessage
+from swecli.models.message import ApiMessage
 
 _LEFT_OUT = "(Messages between the first request and this point were left out to save room.)"
 _TRUNCATE_FRACTION = 0.5
@@ -168,103 +163,3 @@ def _safe_boundary(messages: list[ApiMessage], wanted: int) -> int:
     while wanted < len(messages) and messages[wanted]["role"] == "tool":
         wanted += 1
     return wanted
-
-
-_KEPT_RESULTS = 5
-_TOKENS_PER_RESULT = 4_000  # of a request's limit, for each result that is kept
-_WORTH_CLEARING = 300  # characters
-# Maximum length of a text in characters, from one attempt to the next.
-CAPS = (40_000, 20_000, 10_000, 5_000, 2_000, 1_000, 500, 200)
-
-_NOTICE = re.compile(r"\A\[Cut to save room: [^\n]*\]\n")
-_CLEARED = "[Cleared to save room: "
-
-
-def count_kept_results(limit: int | None) -> int:
-    """Return how many of the newest results a request with that token limit keeps (None: unknown)."""
-    return _KEPT_RESULTS if limit is None else min(_KEPT_RESULTS, max(1, limit // _TOKENS_PER_RESULT))
-
-
-def clear_old_results(messages: list[ApiMessage], keep: int = _KEPT_RESULTS) -> tuple[list[ApiMessage], int]:
-    """Replace all results except the newest `keep` and those of the newest step by stubs that name the call. Returns
-    the messages and the number of stubs."""
-    results = [i for i, message in enumerate(messages) if message["role"] == "tool"]
-    step = max((i for i, message in enumerate(messages) if message["role"] == "assistant"), default=len(messages))
-    kept = max(0, len(results) - keep)
-    out, count = list(messages), 0
-    for i in results[:kept]:
-        text = messages[i]["content"]
-        if i < step and len(text) > _WORTH_CLEARING and not text.startswith(_CLEARED):
-            name = _strip_signature(str(messages[i].get("tool_call_id")))
-            stub = f"{_CLEARED}a result of {len(text)} characters. read_result {name} gives it back.]"
-            out[i], count = messages[i] | {"content": stub}, count + 1
-    return out, count
-
-
-def clear_old_pictures(messages: list[ApiMessage]) -> tuple[list[ApiMessage], int]:
-    """Remove the pictures of all user messages except the newest, each with a note in their place. Returns the messages
-    and the number of pictures."""
-    newest = max((i for i, message in enumerate(messages) if message["role"] == "user"), default=0)
-    old = {i: message for i, message in enumerate(messages[:newest]) if message.get(IMAGES)}
-    out = list(messages)
-    for i, message in old.items():
-        out[i] = message | {IMAGES: [], "content": f"{_CLEARED}its pictures are left out.]\n\n{message['content']}"}
-    return out, sum(len(message[IMAGES]) for message in old.values())
-
-
-def shrink_texts(messages: list[ApiMessage], role: str, cap: int) -> list[ApiMessage]:
-    """Cut the texts of one role to `cap` characters: tool results; the assistant's texts and the strings in its calls'
-    arguments; or all user messages except the newest."""
-    newest = max((i for i, message in enumerate(messages) if message["role"] == "user"), default=0)
-    out = list(messages)
-    for i, message in enumerate(messages):
-        if message["role"] != role or (role == "user" and i >= newest):
-            continue
-        if text := message.get("content"):
-            call_id = _strip_signature(str(message.get("tool_call_id") or ""))
-            out[i] = message | {"content": _cut_text(text, cap, call_id)}
-        if calls := message.get("tool_calls"):
-            out[i] = out[i] | {"tool_calls": [_cut_call(call, cap) for call in calls]}
-    return out
-
-
-def _cut_text(text: str, cap: int, name: str = "") -> str:
-    """Return a notice, the head and the tail of a text in about `cap` characters (at least 200), never more than the
-    text. The notice of an earlier cut is kept. `name` is the id of the call the text belongs to."""
-    if len(text) <= cap:
-        return text
-    cap = max(cap, 200)
-    how = f"; read_result {name} reads all of it" if name else ""
-    earlier = _NOTICE.match(text)
-    notice = earlier[0] if earlier else f"[Cut to save room: {len(text)} characters before{how}]\n"
-    body = text[len(notice) :] if earlier else text
-    room = max(0, cap - len(notice) - 3)
-    tail = room // 3
-    shorter = f"{notice}{body[: room - tail]}\n…\n{body[len(body) - tail :]}"
-    return shorter if len(shorter) < len(text) else text
-
-
-def _strip_signature(call_id: str) -> str:
-    """Return the id without the signature that some services append, which may have thousands of characters."""
-    return call_id.split(SIGNED, 1)[0]
-
-
-def _cut_call(call: dict[str, Any], cap: int) -> dict[str, Any]:
-    arguments = call["function"]["arguments"]
-    if len(arguments) <= cap:
-        return call
-    try:
-        shorter = json.dumps(_cut_value(json.loads(arguments), cap), ensure_ascii=False)
-    except RecursionError:  # nested too deep to be walked
-        return call
-    return call | {"function": call["function"] | {"arguments": min(shorter, arguments, key=len)}}
-
-
-def _cut_value(value: Any, cap: int) -> Any:
-    if isinstance(value, str):
-        return _cut_text(value, cap)
-    if isinstance(value, dict):
-        return {key: _cut_value(item, cap) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_cut_value(item, cap) for item in value]
-    return value

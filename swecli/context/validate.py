@@ -1,13 +1,19 @@
-"""Normalizes a history: the validator of every outgoing request."""
+"""Normalizes a history, as the validator of every outgoing request, and edits the keyed messages that it is built
+from."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from swecli.models.context import KEY, Edits, note_key
+from swecli.models.context import interaction_of as interaction_of_key
 from swecli.models.message import INTERRUPTED_RESULT, ApiMessage
+
+SYSTEM_KEY = "s"
 
 _INTERRUPTED_REPLY = "(This was interrupted before an answer was given.)"
 _EARLIER_LEFT_OUT = "(The conversation before this point is not included.)"
@@ -158,3 +164,73 @@ def _clean(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_clean(item) for item in value]
     return value
+
+
+def key_of(message: ApiMessage) -> str:
+    """Return the message's key, or "" if it has none."""
+    return str(message.get(KEY, ""))
+
+
+def interaction_of(message: ApiMessage) -> int:
+    """Return the number of the interaction a message belongs to; 0 for the system message."""
+    return interaction_of_key(key_of(message))
+
+
+def strip_keys(messages: Iterable[ApiMessage]) -> list[ApiMessage]:
+    """Return the messages without their keys, as they are sent."""
+    return [{name: value for name, value in message.items() if name != KEY} for message in messages]
+
+
+def normalize_keyed(messages: Sequence[ApiMessage]) -> list[ApiMessage]:
+    """Apply `normalize` to keyed messages; each message that it inserts gets a key."""
+    out: list[ApiMessage] = []
+    before = ""
+    for message in normalize(list(messages)):
+        before = key_of(message) or (SYSTEM_KEY if message["role"] == "system" else f"{before}+")
+        out.append(message if KEY in message else message | {KEY: before})
+    return out
+
+
+def assign_note_keys(messages: Sequence[ApiMessage]) -> list[ApiMessage]:
+    """Give each message without a key the note key of the message that follows it."""
+    out: list[ApiMessage] = []
+    following = ""
+    for message in reversed(messages):
+        if KEY not in message and following:
+            message = message | {KEY: note_key(following)}
+        following = key_of(message)
+        out.append(message)
+    return out[::-1]
+
+
+def apply_edits(messages: Sequence[ApiMessage], edits: Iterable[Edits]) -> list[ApiMessage]:
+    """Apply sets of edits to keyed messages, one after another."""
+    current = list(messages)
+    for one in edits:
+        dropped, out, inserted = set(one.drop), list[ApiMessage](), dict[str, list[ApiMessage]]()
+        for key, message in one.insert:
+            inserted.setdefault(key, []).append(message)
+        for message in current:
+            key = key_of(message)
+            out += inserted.get(key, ())
+            if key not in dropped:
+                out.append(message | one.replace[key] if key in one.replace else message)
+        current = out
+    return current
+
+
+def diff_messages(before: Sequence[ApiMessage], after: Sequence[ApiMessage]) -> Edits:
+    """Return the edits from one list of keyed messages to another, the system message excluded. New messages must
+    precede old ones."""
+    old, kept = ({key_of(message): message for message in side} for side in (before, after))
+    replaced, inserted, pending = dict[str, ApiMessage](), list[tuple[str, ApiMessage]](), list[ApiMessage]()
+    for message in after:
+        key = key_of(message)
+        if key not in old:
+            pending.append(message)
+            continue
+        inserted += [(key, new) for new in pending]
+        pending = []
+        if key != SYSTEM_KEY and old[key] != message:
+            replaced[key] = {name: value for name, value in message.items() if old[key].get(name) != value}
+    return Edits(tuple(key for key in old if key not in kept), replaced, tuple(inserted))

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from swecli.agent.context_fitter import ContextFitter
 from swecli.agent.turn import StepPlace, TurnRecord
 from swecli.config.settings import Settings
-from swecli.context.epochs import SYSTEM_KEY, apply_edits, interaction_of, key_of, normalize_keyed, strip_keys
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
+from swecli.context.validate import SYSTEM_KEY, apply_edits, interaction_of, key_of, normalize_keyed, strip_keys
 from swecli.models.context import KEY, Epoch, Reduction
 from swecli.models.errors import ContextFull, ContextOverflow
 from swecli.models.events import Event, Notice

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from swecli.app import Runtime
-from swecli.context.query import strategy_lines
+from swecli.context.epochs import strategy_lines
 from swecli.models.events import Notice
 from swecli.models.playbook import Delta, Op
 from swecli.models.session import Session

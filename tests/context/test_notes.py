@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 from pathlib import Path
 
-from swecli.context.query import environment_notes, with_notes
+from swecli.context.epochs import environment_notes, with_notes
 
 
 def test_notes_follow_the_query_in_a_marked_block() -> None:

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 from PIL import Image as pillow
 
-from swecli.context.pictures import read_picture
-from swecli.context.query import expand_mentions
+from swecli.context.fit import _clear_old_pictures
+from swecli.context.mentions import expand_mentions, read_picture
 from swecli.context.tokens import TokenCounter, _image_tokens
-from swecli.context.truncate import clear_old_pictures
 from swecli.models.errors import BadInput
 
 
@@ -107,9 +106,9 @@ def test_old_pictures_leave_a_request_and_the_newest_stay() -> None:
     image = {"name": "a.png", "data": "x"}
     asked = {"role": "user", "content": "what is it?", "images": [image]}
     messages = [asked, {"role": "assistant", "content": "a cat"}, asked, {"role": "assistant", "content": "a dog"}]
-    smaller, count = clear_old_pictures(messages)
+    smaller, count = _clear_old_pictures(messages)
     assert count == 1
     assert smaller[0]["images"] == []
     assert smaller[0]["content"].startswith("[Cleared to save room: its pictures are left out.]")
     assert smaller[1:] == messages[1:]
-    assert clear_old_pictures(smaller) == (smaller, 0)
+    assert _clear_old_pictures(smaller) == (smaller, 0)

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swecli.context.epochs import OpeningConditions, next_opening, strip_keys
+from swecli.context.epochs import OpeningConditions, next_opening
 from swecli.context.prepare import PreparedRequest, RequestInput, build_request, past_request, prepare_messages
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
-from swecli.context.validate import _INTERRUPTED_REPLY
+from swecli.context.validate import _INTERRUPTED_REPLY, strip_keys
 from swecli.models.context import RetainedFact
 from swecli.models.message import HEAD_OPENS, ChatMessage, Role, ToolCall
 from swecli.models.session import Session

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swecli.context.budget import _count_characters
-from swecli.context.truncate import _cut_text, clear_old_results, shrink_texts
+from swecli.context.fit import _clear_old_results, _cut_text, _shrink_texts
 from swecli.context.validate import normalize
 from tests.support.histories import Message, call, complaint, legal_histories, result
 
@@ -25,7 +25,7 @@ def working(*sizes: int) -> list[Message]:
 
 def test_all_results_but_the_newest_become_stubs_with_their_id() -> None:
     history = working(*[1000] * 7)
-    out, count = clear_old_results(history)
+    out, count = _clear_old_results(history)
     texts = [m["content"] for m in out if m["role"] == "tool"]
     assert count == 2
     assert all("1000 characters" in text and "read_result c" in text for text in texts[:2])
@@ -35,9 +35,9 @@ def test_all_results_but_the_newest_become_stubs_with_their_id() -> None:
 
 def test_short_results_and_stubs_are_left_alone() -> None:
     history = working(10, 300, *[1000] * 6)
-    once, count = clear_old_results(history)
+    once, count = _clear_old_results(history)
     assert count == 1
-    assert clear_old_results(once) == (once, 0)
+    assert _clear_old_results(once) == (once, 0)
 
 
 def test_a_cut_text_states_how_to_read_on_and_keeps_head_and_tail() -> None:
@@ -63,13 +63,13 @@ def test_a_cut_never_makes_a_text_longer(text: str, cap: int, name: str) -> None
 
 
 def test_only_results_over_the_cap_are_cut() -> None:
-    out = shrink_texts(working(400, 5000), "tool", 500)
+    out = _shrink_texts(working(400, 5000), "tool", 500)
     assert [len(m["content"]) for m in out if m["role"] == "tool"] == [400, 500]
 
 
 def test_a_signature_in_an_id_stays_out_of_the_notice() -> None:
     history = [*working(1)[:2], result("call_1__thought__" + "A" * 3000, "x" * 5000)]
-    assert "AAAA" not in shrink_texts(history, "tool", 500)[-1]["content"]
+    assert "AAAA" not in _shrink_texts(history, "tool", 500)[-1]["content"]
 
 
 def test_texts_in_arguments_are_cut_and_stay_an_object() -> None:
@@ -78,7 +78,7 @@ def test_texts_in_arguments_are_cut_and_stay_an_object() -> None:
         {"role": "user", "content": LONG},
         {"role": "assistant", "content": LONG, "tool_calls": [call("a", "write_file", arguments), call("b")]},
     ]
-    out = shrink_texts(history, "assistant", 500)
+    out = _shrink_texts(history, "assistant", 500)
     value = json.loads(out[1]["tool_calls"][0]["function"]["arguments"])
     assert (value["path"], value["n"]) == ("a.py", 3)
     assert len(value["content"]) <= 500
@@ -92,7 +92,7 @@ def test_texts_in_arguments_are_cut_and_stay_an_object() -> None:
 @settings(deadline=None)
 @pytest.mark.slow
 def test_shrinking_keeps_a_history_legal_and_makes_nothing_larger(history: list[Message], cap: int) -> None:
-    out = shrink_texts(shrink_texts(history, "tool", cap), "assistant", cap)
+    out = _shrink_texts(_shrink_texts(history, "tool", cap), "assistant", cap)
     assert complaint(out) == ""
     assert _count_characters(out) <= _count_characters(history)
 
@@ -101,4 +101,4 @@ def test_arguments_nested_without_end_are_left_alone() -> None:
     arguments = '{"a": ' + "[" * 900 + "]" * 900 + "}"
     message: Message = {"role": "assistant", "content": None, "tool_calls": [call("a", arguments=arguments)]}
     assert complaint([{"role": "user", "content": "go"}, *normalize([message])[1:]]) == ""
-    assert len(shrink_texts([message], "assistant", 500)) == 1
+    assert len(_shrink_texts([message], "assistant", 500)) == 1

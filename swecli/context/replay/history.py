@@ -9,8 +9,8 @@ from pathlib import Path
 
 from swecli.config.settings import Settings
 from swecli.context.budget import MAX_CHARACTERS
+from swecli.context.epochs import environment_notes, with_notes, without_notes
 from swecli.context.prepare import first_request
-from swecli.context.query import environment_notes, with_notes, without_notes
 from swecli.context.system_message import load_prompt, system_prompt
 from swecli.context.tokens import CHARACTERS_PER_TOKEN, PER_MESSAGE, PER_REQUEST, TokenCounter
 from swecli.models.context import UNDO, ContextState, Reduction

@@ -7,8 +7,8 @@ import time
 from contextlib import aclosing
 from typing import Literal
 
-from swecli.context.epochs import strip_keys
 from swecli.context.prepare import prepare_messages
+from swecli.context.validate import strip_keys
 from swecli.models.errors import BadInput
 from swecli.models.events import TurnStarted
 from swecli.models.message import ApiMessage, AskRequest, Decision

@@ -163,7 +163,7 @@ def _add_paste_keys(keys: KeyBindings, program: Program, pastes: Pastes, cache: 
 def _parse_picture_path(text: str) -> Path | None:
     """Return the path of a picture dropped on the terminal, pasted quoted, escaped or as a file URL; else None."""
     # late: the first prompt has no pictures
-    from swecli.context.pictures import is_picture  # noqa: PLC0415
+    from swecli.context.mentions import is_picture  # noqa: PLC0415
 
     try:
         words = [text.strip()] if text.strip().startswith("file://") else shlex.split(text)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swecli.context.query import _MAX_FILE, MAX_TOTAL, expand_mentions
+from swecli.context.mentions import _MAX_FILE, _MAX_TOTAL, expand_mentions
 
 
 def expand(query: str, root: Path) -> tuple[str, list[str]]:
@@ -142,7 +142,7 @@ def test_all_files_together_have_a_cap(root: Path) -> None:
     for name in names:
         (root / name).write_text("x" * 35_000)
     text, notes = expand(" ".join(f"@{name}" for name in names), root)
-    assert len(text) <= MAX_TOTAL + 1000
+    assert len(text) <= _MAX_TOTAL + 1000
     assert len(notes) == 3
 
 

@@ -1,27 +1,23 @@
-"""What is sent with a query: mentioned files, notes on the environment and on strategies, excerpts of earlier turns."""
+"""Reads what a query mentions: the contents of @files and folders, and pictures, scaled to the size that services use
+anyway."""
 
 from __future__ import annotations
 
+import base64
 import re
 import stat
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import date
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from swecli.context.pictures import is_picture, read_picture
-from swecli.context.tokens import TokenCounter
 from swecli.models.errors import BadInput
 from swecli.models.message import Image
-from swecli.models.playbook import Bullet, quote_content
-
-if TYPE_CHECKING:  # counting tokens must not load the store
-    from swecli.store.records import FoundInteraction
 
 _MAX_FILE = 40_000  # characters
-MAX_TOTAL = 120_000
+_MAX_TOTAL = 120_000
 _MAX_ENTRIES = 200
 _MAX_IMAGES = 20_000_000  # characters of base64 data: services accept no larger request
 _MAX_READ = 8_000_000  # bytes read of one file
@@ -34,9 +30,12 @@ _FENCE = re.compile(r"^\s*(`{3,})", re.MULTILINE)
 # Text that is certainly meant as a path, reported if there is no such file: a slash or a short extension.
 _PATH_LIKE = re.compile(r"/|\.[A-Za-z0-9]{1,5}\Z")
 
-_FOUND = "Found in earlier turns of this session that are no longer sent; quoted, not asked for now:"
-_OPEN, _CLOSE = "<turn_notes>", "</turn_notes>"
-_STRATEGY = re.compile(r"- Strategy \[(P-\d+)\] (?:is new|now reads): (.*)|- Strategy \[(P-\d+)\] no longer applies")
+_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
+_FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
+_MAX_PICTURE = 20_000_000  # bytes of a file
+_MAX_PIXELS = 50_000_000
+_MAX_SENT = 3_700_000  # bytes: services accept 5 MB in base64
+_MAX_SIDE = 1_568  # pixels: services scale larger pictures down themselves
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,7 @@ class _SkippedMention(Exception):
     """A mention that is not expanded; the message is the reason, for the user."""
 
 
-def expand_mentions(query: str, root: Path, room: int = MAX_TOTAL, text_only: str = "") -> Expansion:
+def expand_mentions(query: str, root: Path, room: int | None = None, text_only: str = "") -> Expansion:
     """Append the contents of mentioned files: `@path`, `@dir/`, `@"with spaces"` and `@path:10-20`, relative to `root`
     or absolute inside it, and `@picture.png` anywhere.
 
@@ -64,7 +63,7 @@ def expand_mentions(query: str, root: Path, room: int = MAX_TOTAL, text_only: st
     notes: list[str] = []
     files: dict[Path, None] = {}
     images: list[Image] = []
-    most = room = min(MAX_TOTAL, room)
+    most = room = min(_MAX_TOTAL, room or _MAX_TOTAL)
     mentions: dict[str, re.Match[str]] = {}
     for match in _MENTION.finditer(query):
         mentions.setdefault(match[0], match)
@@ -180,82 +179,64 @@ def _quote(title: str, text: str) -> str:
     return f"{title}:\n{fence}\n{text.rstrip(chr(10))}\n{fence}"
 
 
-def environment_notes(cwd: Path, today: date, platform: str = sys.platform) -> list[str]:
-    """Return workspace, platform and date as notes."""
-    return [f"Workspace: {cwd}", f"Platform: {platform}", f"Date: {today.isoformat()}"]
+def is_picture(path: Path) -> bool:
+    """Return whether a path is a file with the suffix of a picture that can be sent."""
+    return path.suffix.lower() in _SUFFIXES and path.is_file()
 
 
-def with_notes(query: str, notes: Sequence[str]) -> str:
-    """Append the notes to the query as a marked block; return the query unchanged if there are none."""
-    lines = [" ".join(note.split()).replace(_CLOSE, "").replace(_OPEN, "") for note in notes]
-    listed = "\n".join(f"- {line}" for line in lines if line)
-    return f"{query}\n\n{_OPEN}\n{listed}\n{_CLOSE}" if listed else query
+def read_picture(path: Path, name: str) -> Image:
+    """Read a picture, scaled to 1568 pixels and 3.7 MB if it is larger; of an animation the first frame. Raises
+    BadInput, which begins with `name`, for a file that is not a picture, damaged or too large."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(_MAX_PICTURE + 1)
+        size = path.stat().st_size
+    except OSError as error:
+        raise _bad_picture(name, f"cannot be read ({error.strerror or error})") from error
+    if not data:
+        raise _bad_picture(name, "is empty (0 bytes)")
+    if len(data) > _MAX_PICTURE:
+        raise _bad_picture(name, f"has {size / 1e6:,.0f} MB, pictures of up to {_MAX_PICTURE / 1e6:.0f} MB can be sent")
+    # late: the decoders are needed only for a picture
+    from PIL import Image as pillow  # noqa: PLC0415
+    from PIL import UnidentifiedImageError  # noqa: PLC0415
+
+    pillow.MAX_IMAGE_PIXELS = _MAX_PIXELS
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pillow.DecompressionBombWarning)
+            with pillow.open(BytesIO(data), formats=_FORMATS) as opened:
+                opened.load()
+                return _encode(opened, data, name)
+    except (pillow.DecompressionBombWarning, pillow.DecompressionBombError) as error:
+        raise _bad_picture(name, f"has more than {_MAX_PIXELS / 1e6:.0f} million pixels") from error
+    except UnidentifiedImageError as error:
+        raise _bad_picture(name, "is not a PNG, JPEG, GIF or WebP picture") from error
+    except Exception as error:  # a decoder may raise anything for invalid data
+        raise _bad_picture(name, "is damaged or truncated") from error
 
 
-def without_notes(text: str) -> str:
-    """Strip the notes from a user message as it was sent."""
-    return text[: text.rfind(_OPEN)].removesuffix("\n\n") if text.endswith(_CLOSE) and _OPEN in text else text
+def _encode(picture: Any, data: bytes, name: str) -> Image:
+    kind, moves = picture.format, getattr(picture, "n_frames", 1) > 1
+    if moves or max(picture.size) > _MAX_SIDE or len(data) > _MAX_SENT:
+        # late: needed only for a picture
+        from PIL import ImageOps  # noqa: PLC0415
+
+        kind = "JPEG" if kind == "JPEG" else "PNG"
+        picture = ImageOps.exif_transpose(picture).convert("RGB" if kind == "JPEG" else "RGBA")
+        picture.thumbnail((_MAX_SIDE, _MAX_SIDE))
+        data = _save(picture, kind)
+        if len(data) > _MAX_SENT:
+            kind, data = "JPEG", _save(picture.convert("RGB"), "JPEG")
+    label, text = "[image {}x{}]".format(*picture.size), base64.b64encode(data).decode()
+    return {"name": name, "label": label, "media_type": f"image/{kind.lower()}", "data": text}
 
 
-def strategy_notes(known: Mapping[str, str], selected: Mapping[str, str], live: Iterable[str]) -> list[str]:
-    """Return one line for each change of the playbook that the model must learn of. `known` and `selected` map the
-    strategies that the model knows, and those it should know, to their contents; others than `live` are revoked."""
-    live = set(live)
-    lines = []
-    for bullet, content in sorted(selected.items(), key=lambda pair: int(pair[0].removeprefix("P-"))):
-        noted = _format_content(content)
-        if bullet not in known:
-            lines.append(f"Strategy [{bullet}] is new: {noted}")
-        elif _format_content(known[bullet]) != noted:
-            lines.append(f"Strategy [{bullet}] now reads: {noted}")
-    return lines + [f"Strategy [{bullet}] no longer applies." for bullet in known if bullet not in live]
+def _save(picture: Any, kind: str) -> bytes:
+    out = BytesIO()
+    picture.save(out, kind)
+    return out.getvalue()
 
 
-def _format_content(content: str) -> str:
-    return quote_content(content).replace(_CLOSE, "")
-
-
-def new_strategy_line(bullet: Bullet) -> str:
-    """Return the line of a message that introduces a strategy."""
-    return f"- {strategy_notes({}, {bullet.id: bullet.content}, [bullet.id])[0]}\n"
-
-
-def strategy_lines(text: str) -> list[str]:
-    """Return the lines on strategies in a user message as it was sent."""
-    lines = text[text.rfind(_OPEN) :].splitlines() if text.endswith(_CLOSE) else []
-    return [line for line in lines if _STRATEGY.match(line)]
-
-
-def strip_strategy_notes(text: str) -> str:
-    """Remove the lines on strategies from a user message as it was sent."""
-    if not strategy_lines(text):
-        return text
-    start = text.rfind(_OPEN)
-    lines = [line for line in text[start:].splitlines() if not _STRATEGY.match(line)]
-    return text[:start] + "\n".join(lines) if len(lines) > len((_OPEN, _CLOSE)) else text[:start].removesuffix("\n\n")
-
-
-def known_strategies(head: Mapping[str, str], sent: Iterable[str]) -> dict[str, str]:
-    """Return the strategies that the model knows, id to content: those in the head, updated by the user messages
-    `sent`. Parsed from the messages, so that a strategy that is no longer sent does not count as known."""
-    known = dict(head)
-    for match in (_STRATEGY.match(line) for text in sent for line in strategy_lines(text)):
-        if match and match[1]:
-            known[match[1]] = match[2]
-        elif match:
-            known.pop(match[3], None)
-    return known
-
-
-def render_excerpts(
-    found: Iterable[FoundInteraction], most: int | None, counter: TokenCounter
-) -> tuple[list[str], list[int]]:
-    """Return notes that quote the found interactions, best first, and the numbers of those quoted. The notes have at
-    most `most` tokens (None: no limit); excerpts that do not fit are skipped."""
-    lines, numbers, used = [_FOUND], list[int](), counter.count(f"- {_FOUND}\n")
-    for place in (place for one in found for place in one.excerpts):
-        tokens = counter.count(f"- {place.quotation}\n")
-        if most is None or used + tokens <= most:
-            lines, used = [*lines, place.quotation], used + tokens
-            numbers += [place.interaction] if place.interaction not in numbers else []
-    return (lines, numbers) if numbers else ([], [])
+def _bad_picture(name: str, why: str) -> BadInput:
+    return BadInput(f"@{name} {why}: nothing was sent.", "Name another picture, or leave out the @.")
