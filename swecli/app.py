@@ -129,14 +129,13 @@ def build_runtime(
     ask: Ask,
     model: ChatModel | None = None,
     *,
-    to_read: bool = False,
     begun: tuple[Session, ChatMessage] | None = None,
 ) -> Runtime:
-    """Build the runtime; `to_read` opens the database read-only if possible. `begun` is a session and its new message,
-    which is stored already. Raises SwecliError for a problem with the database, model, key or session."""
+    """Build the runtime. `begun` is a session and its new message, which is stored already. Raises SwecliError for a
+    problem with the database, model, key or session."""
     settings = start.settings
     model = model or make_model(start.choice.name, settings, start.environ)
-    sessions = SessionManager.open(start.database, to_read=to_read)
+    sessions = SessionManager.open(start.database)
     toolkit, idle = Toolkit.open(start, sessions, ask)
     ctx, root = toolkit.ctx, toolkit.ctx.root
 

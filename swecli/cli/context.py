@@ -69,7 +69,7 @@ def _open(args: argparse.Namespace) -> Runtime:
     with existing_database(configured) as location:
         settings = replace(configured.settings, db=str(location))
         start = replace(configured, settings=settings, resume=args.session or "")
-        runtime = build_runtime(start, refuse, make_model_to_measure(name, settings, start.environ), to_read=True)
+        runtime = build_runtime(start, refuse, make_model_to_measure(name, settings, start.environ))
     session = runtime.sessions.current_session
     if session is not None and not name:  # measure for the session's model
         runtime.agent.use_model(make_model_to_measure(session.model, settings, start.environ))

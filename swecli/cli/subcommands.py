@@ -18,7 +18,7 @@ from swecli.cli.startup import enter_directory, make_start, read_configuration
 from swecli.config.settings import Start
 from swecli.headless.plain import complaint, dumps, plain
 from swecli.llm.price_table import prepare_environment
-from swecli.models.errors import BadInput, SwecliError
+from swecli.models.errors import BadInput, DamagedDatabase, SwecliError
 
 if TYPE_CHECKING:
     from swecli.app import Runtime
@@ -61,7 +61,7 @@ def configuration_of(args: argparse.Namespace) -> Start:
 @contextmanager
 def existing_database(configured: Start) -> Iterator[str | Path]:
     """Yield the database's location for reading; a missing database is not created but replaced by one in memory.
-    Raises BadInput if the user named a missing one."""
+    Raises BadInput if the user named a missing one, DamagedDatabase for an empty file."""
     # late: a usage error needs no database
     from swecli.store.sqlite.files import locate  # noqa: PLC0415
 
@@ -71,6 +71,9 @@ def existing_database(configured: Start) -> Iterator[str | Path]:
         if configured.settings.db:
             raise BadInput(f"There is no database {path}.", "Check the path; `swecli --db` creates one when you chat.")
         location, missing = ":memory:", f"There is no database {path} yet; the first message creates it."
+    elif path is not None and not path.stat().st_size:
+        empty = f"The database {path} is empty (0 bytes): whatever was in it is gone from there."
+        raise DamagedDatabase(empty, "Start swecli to create a new one in it.")
     try:
         yield location
     except BadInput as error:
@@ -82,13 +85,13 @@ def existing_database(configured: Start) -> Iterator[str | Path]:
 
 @contextmanager
 def open_sessions(args: argparse.Namespace, *, create: bool = False) -> Iterator[SessionManager]:
-    """Open the store for reading, or with `create` also for writing. Raises SwecliError."""
+    """Open the store, which must exist unless `create`. Raises SwecliError."""
     configured = configuration_of(args)
     with nullcontext(configured.database) if create else existing_database(configured) as location:
         # late: a usage error and a missing database need no store
         from swecli.store.session_manager import SessionManager  # noqa: PLC0415
 
-        sessions = SessionManager.open(location, to_read=not create)
+        sessions = SessionManager.open(location)
         with closing(sessions.database):
             for notice in sessions.database.notices:
                 sys.stderr.write(complaint(notice, "") + "\n")

@@ -37,9 +37,9 @@ class SessionManager(SessionQueries):
         self.undo = UndoStore(database)
 
     @classmethod
-    def open(cls, location: str | Path, *, to_read: bool = False) -> SessionManager:
+    def open(cls, location: str | Path) -> SessionManager:
         """Open the store; see `open_database`. Raises BadInput, StoreError."""
-        return cls(open_database(location, to_read=to_read))
+        return cls(open_database(location))
 
     def start(
         self, directory: str, model: str, *, title: str = "", window: WindowSpec | None = None, project: str = ""

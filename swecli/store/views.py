@@ -140,8 +140,6 @@ def _view_definitions() -> str:
 def _connect(database: Database) -> Iterator[sqlite3.Connection]:
     """Open a read-only connection with the views."""
     where = f"{database.path.as_uri()}?mode=ro" if database.path else ":memory:"
-    if database.only_read and database.path and not Path(f"{database.path}-wal").exists():
-        where += "&immutable=1"  # a read-only database without a log has no writer
     connection = sqlite3.connect(where, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     with closing(connection):
         if database.path is None:

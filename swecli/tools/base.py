@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import re
+import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
@@ -17,11 +19,11 @@ from pydantic import BaseModel, ConfigDict
 
 from swecli.models.errors import BadInput
 from swecli.models.message import MODES, Display, Mode, ToolCall, ToolResult, ToolSpec, Usage
-from swecli.tools.jobs import Jobs
-from swecli.tools.limits import HeadTail
+from swecli.tools.limits import HeadTail, one_line, strip_terminal_codes
 
 if TYPE_CHECKING:
     from swecli.store.session_manager import SessionManager
+    from swecli.tools.processes import ProcessExit
 
 
 class Params(BaseModel):
@@ -85,6 +87,85 @@ class _ChangeRecorder(Protocol):
         ...
 
 
+@dataclass(slots=True, eq=False)
+class _Job:
+    """A background command. Times are seconds of the monotonic clock; `ended_at` is 0 while it runs."""
+
+    number: int
+    command: str  # on one line
+    output: HeadTail
+    task: asyncio.Task[ProcessExit]
+    started_at: float = field(default_factory=time.monotonic)
+    ended_at: float = 0.0
+
+    @property
+    def state(self) -> str:
+        """`running for 12 s`, or `exit code 0 after 3 s`."""
+        seconds = f"{(self.ended_at or time.monotonic()) - self.started_at:,.0f} s"
+        if not self.ended_at:
+            return f"running for {seconds}"
+        if self.task.cancelled():
+            return f"stopped after {seconds}"
+        error = self.task.exception()
+        return f"{f'failed ({error})' if error else f'exit code {self.task.result().code}'} after {seconds}"
+
+    @property
+    def text(self) -> str:
+        """The output so far as plain lines."""
+        return strip_terminal_codes(self.output.text())
+
+    def __str__(self) -> str:
+        return f"job {self.number} ({self.command[:60]})"
+
+
+class _Jobs:
+    """The background commands of a run. For each that ends there is a line in `notices`, for the model's next request,
+    and one in the queue `finished`, for the screen."""
+
+    def __init__(self) -> None:
+        self.all: list[_Job] = []
+        self.notices: list[str] = []
+        self.finished: asyncio.Queue[str] = asyncio.Queue()
+
+    @property
+    def running(self) -> list[_Job]:
+        return [job for job in self.all if not job.ended_at]
+
+    def find(self, name: str) -> _Job | None:
+        """Return the job with a name like `job-3`."""
+        return next((job for job in self.all if f"job-{job.number}" == name), None)
+
+    def add(self, command: str, output: HeadTail, task: asyncio.Task[ProcessExit]) -> _Job:
+        """Add a running command."""
+        job = _Job(len(self.all) + 1, one_line(command), output, task)
+        self.all.append(job)
+        task.add_done_callback(lambda _: self._record_end(job))
+        return job
+
+    def _record_end(self, job: _Job) -> None:
+        job.ended_at = time.monotonic()
+        line = f"background {job}: {job.state}"
+        self.notices.append(f'[{line}; its output: read_result(call_id="job-{job.number}")]')
+        self.finished.put_nowait(line)
+
+    def pop_notices(self) -> list[str]:
+        notices, self.notices = self.notices, []
+        return notices
+
+    async def stop(self, jobs: Collection[_Job]) -> None:
+        """Terminate jobs with all their processes, and wait for their end."""
+        for job in jobs:
+            job.task.cancel()
+        if jobs:
+            await asyncio.wait([job.task for job in jobs])
+
+    async def close(self) -> str:
+        """Stop all jobs. Return a line that names those that were running, "" if none was."""
+        running = self.running
+        await self.stop(running)
+        return f"stopped in the background: {', '.join(map(str, running))}" if running else ""
+
+
 @dataclass(slots=True)
 class ToolContext:
     """What a tool may use. Created once per session; each call gets a copy with its own callbacks and `output`."""
@@ -102,7 +183,7 @@ class ToolContext:
     on_start: Callable[[ToolCall, str], None] = lambda call, summary: None  # called when a permitted call begins
     memory: _Memory | None = None
     changes: _ChangeRecorder | None = None
-    jobs: Jobs = field(default_factory=Jobs)
+    jobs: _Jobs = field(default_factory=_Jobs)
     skills: dict[str, Path] = field(default_factory=dict)  # file by name
     tasks: _Tasks | None = None
     on_usage: Callable[[Usage, float | None], None] = lambda usage, cost: (

@@ -285,9 +285,9 @@ def _join_names(names: Collection[str]) -> str:
 
 def track_changes(sessions: SessionManager, ctx: ToolContext, own: Iterable[Path]) -> TurnHistory | None:
     """Start recording the file changes of tool calls, with versions beside the database. Returns None if the database
-    is in memory or read-only. `own` are folders of swecli itself, which are not recorded."""
+    is in memory. `own` are folders of swecli itself, which are not recorded."""
     database = sessions.database
-    if database.path is None or database.only_read:
+    if database.path is None:
         return None
     excluded = [place := str(database.path.absolute()), *(f"{folder}/" for folder in own)]
     versions = FileVersions(ctx.root, Path(f"{place}.versions"), ctx.environ, excluded)

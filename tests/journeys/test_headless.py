@@ -32,7 +32,7 @@ WRITING = {
 
 def stored(session: str) -> Any:
     """A session as it stands in the store."""
-    database = open_database(find_paths(os.environ).database, to_read=True)
+    database = open_database(find_paths(os.environ).database)
     try:
         return SessionManager(database).export(session)
     finally:

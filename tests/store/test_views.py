@@ -133,13 +133,6 @@ def test_others_write_while_a_query_reads(stored: SessionManager, path: Path) ->
     assert run_query(open_database(path), "SELECT count(*) FROM turns").rows == ((2,),)
 
 
-def test_a_database_that_can_only_be_read_is_read(stored: SessionManager, path: Path) -> None:
-    stored.database.close()
-    only = Database(path, only_read=True)
-    assert run_query(only, "SELECT count(*) FROM sessions").rows == ((1,),)
-    only.close()
-
-
 def test_a_path_with_odd_letters_is_found(stored: SessionManager, tmp_path: Path) -> None:
     odd = tmp_path / "50% of #1?.db"
     stored.database.close()

@@ -65,7 +65,7 @@ def _check_database(found: _Found, environ: _Environ) -> str:
     path = locate(location)
     if path and not path.exists():
         return f"{path}: none yet, the first message creates it"
-    with closing(open_database(location, to_read=True)) as database:
+    with closing(open_database(location)) as database:
         problems = [*database.notices, *database.check()]
     if problems:
         raise SwecliError("; ".join(problems))

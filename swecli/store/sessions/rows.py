@@ -58,10 +58,9 @@ def find_row(db: sqlmodel.Session, ref: str) -> SessionRow:
 def load_session(database: Database, ref: str | None, directory: str, newest: int) -> Session:
     """Load a session, see `read_session`; turns of dead processes are marked as interrupted first. Raises BadInput if
     none or several match `ref`, DamagedDatabase for a corrupt row."""
-    with report_damage(), database.reading() if database.only_read else database.transaction() as db:
+    with report_damage(), database.transaction() as db:
         session_id = find_session(driver(db), ref and clean_text(ref), directory)
-        if not database.only_read:
-            _settle_interrupted(db, session_id)
+        _settle_interrupted(db, session_id)
         return read_session(driver(db), session_id, newest)
 
 

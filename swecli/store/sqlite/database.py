@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 import threading
 import time
@@ -12,7 +11,6 @@ from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import sqlmodel
 from sqlalchemy import Connection, Engine, StaticPool, create_engine, event
@@ -50,16 +48,12 @@ class _Dialect(SQLiteDialect_pysqlite):
 registry.register(_DIALECT, __name__, _Dialect.__name__)
 
 
-def _make_engine(path: Path | None, *, only_read: bool = False) -> Engine:
+def _make_engine(path: Path | None) -> Engine:
     """Create an engine with one connection, which any thread may use, one at a time; None for a database in memory.
     Transactions begin with BEGIN IMMEDIATE, unless the option `begin` is set, so that they wait for other writers at
     their start and never fail half-way. Each commit is synced to disk."""
-    url = URL.create(_DIALECT, database=str(path) if path else ":memory:")
-    if only_read:  # without a WAL nothing can change: SQLite needs no side files
-        whole = {} if Path(f"{path}-wal").exists() else {"immutable": "1"}
-        url = URL.create(_DIALECT, database=f"file:{quote(str(path))}", query={"uri": "true", "mode": "ro"} | whole)
     engine = create_engine(
-        url,
+        URL.create(_DIALECT, database=str(path) if path else ":memory:"),
         poolclass=StaticPool,
         connect_args={"check_same_thread": False, "timeout": files.BUSY_SECONDS},
         json_serializer=partial(json.dumps, ensure_ascii=False),
@@ -80,13 +74,13 @@ def _make_engine(path: Path | None, *, only_read: bool = False) -> Engine:
 
 
 class Database:
-    """An open database, used by one thread at a time. `notices` are lines for the user (an upgrade, a missing file);
-    `path` is None for a database in memory; `only_read` forbids changes."""
+    """An open database, used by one thread at a time. `notices` are lines for the user (an upgrade, an empty file);
+    `path` is None for a database in memory."""
 
-    def __init__(self, path: Path | None, *, only_read: bool = False) -> None:
-        self.path, self.only_read = path, only_read
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
         self.notices: list[str] = []
-        self.engine = _make_engine(path, only_read=only_read)
+        self.engine = _make_engine(path)
         self._file: tuple[int, int] | None = None  # device and inode
         self._turn = threading.RLock()
         self._inside = self._closed = False
@@ -95,8 +89,6 @@ class Database:
     def transaction(self) -> Iterator[sqlmodel.Session]:
         """Commit the changes of the block, durably, or roll them back if it raises. Transactions do not nest. Raises
         StoreError."""
-        if self.only_read:
-            raise StoreError(f"The database {self.path} can only be read.", files.ELSEWHERE)
         with self._exclusively():
             if self._file_id() != self._file:  # writes to an unlinked file are lost
                 raise StoreError(
@@ -217,10 +209,9 @@ def driver(db: sqlmodel.Session) -> sqlite3.Connection:
     return connection  # type: ignore[no-any-return]
 
 
-def open_database(location: str | Path, *, steps: Sequence[Step] = STEPS, to_read: bool = False) -> Database:
+def open_database(location: str | Path, *, steps: Sequence[Step] = STEPS) -> Database:
     """Open the database at a path or sqlite:/// URL; create it if it is missing, and migrate it to the newest version
-    after a backup, which `Database.notices` reports. `to_read` opens a read-only file unchanged and refuses an empty
-    one.
+    after a backup, which `Database.notices` reports.
 
     Raises BadInput for an unusable location; DamagedDatabase for a damaged file or one of another program, and
     StoreError for a disk error or the file of a newer swecli, all of them unchanged."""
@@ -228,10 +219,7 @@ def open_database(location: str | Path, *, steps: Sequence[Step] = STEPS, to_rea
     if path and path.is_dir():
         raise BadInput(f"{path} is a folder.", "Give the path of the database file in it.")
     try:
-        writable = not path or not path.exists() or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
-        if to_read and not writable:
-            return _open(path, steps, only_read=True)
-        notices = _prepare_file(path, to_read=to_read) if path else []
+        notices = _prepare_file(path) if path else []
         database = _open(path, steps)
     except OSError as error:
         raise StoreError(f"The database {path} cannot be used: {error.strerror or error}.", files.ELSEWHERE) from error
@@ -241,9 +229,9 @@ def open_database(location: str | Path, *, steps: Sequence[Step] = STEPS, to_rea
     return database
 
 
-def _prepare_file(path: Path, *, to_read: bool) -> list[str]:
-    """Create an empty file if there is none; return a notice if it was empty. Raises DamagedDatabase, also for a WAL
-    without its database, which SQLite would delete when it opens an empty file."""
+def _prepare_file(path: Path) -> list[str]:
+    """Create an empty file if there is none; return a notice if it was empty. Raises DamagedDatabase for a WAL without
+    its database, which SQLite would delete when it opens an empty file."""
     journal = Path(f"{path}-wal")
     left = journal.exists() and journal.stat().st_size > 0  # first: another process may create both
     there = path.stat() if path.exists() else None
@@ -255,8 +243,6 @@ def _prepare_file(path: Path, *, to_read: bool) -> list[str]:
             f"The database {path} {empty if there else 'is gone'}; its journal is left.",
             f"Put the database back, or move {journal} away to start with a new one.",
         )
-    if there and to_read:
-        raise DamagedDatabase(f"The database {path} {empty}.", "Start swecli to create a new one in it.")
     for folder in reversed([one for one in path.parents if not one.exists()]):
         folder.mkdir(mode=0o700, exist_ok=True)
     with suppress(FileExistsError):
@@ -265,8 +251,8 @@ def _prepare_file(path: Path, *, to_read: bool) -> list[str]:
     return [f"The database {path} {empty}. A new one was created."] if old else []
 
 
-def _open(path: Path | None, steps: Sequence[Step], *, only_read: bool = False) -> Database:
-    database = Database(path, only_read=only_read)
+def _open(path: Path | None, steps: Sequence[Step]) -> Database:
+    database = Database(path)
     try:
         with database.engine.execution_options(begin="BEGIN").connect() as connection:
             application, version, tables = (
@@ -277,19 +263,13 @@ def _open(path: Path | None, steps: Sequence[Step], *, only_read: bool = False) 
                 raise DamagedDatabase(
                     f"{path} belongs to another program.", "Choose another file with --db; this one was not touched."
                 )
-            if path and not only_read and files.needs_check(path):
+            if path and files.needs_check(path):
                 sound = str(connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one())
                 if sound != "ok" and "FTS5" not in sound:  # `check` rebuilds search indexes
                     broken = sqlite3.DatabaseError(sound)
                     broken.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
                     raise broken
-        if only_read and version != len(steps):
-            raise StoreError(
-                f"The database {path} has shape {version} (this swecli: {len(steps)}) and can only be read.",
-                "Start swecli once where it can be written, or choose another with --db.",
-            )
-        if not only_read:
-            database.upgrade(version, steps)
+        database.upgrade(version, steps)
     except BaseException:
         database.close()
         raise

@@ -49,13 +49,6 @@ def test_a_file_that_is_taken_away_stops_the_turns(manager: SessionManager, what
         assert said(path) == ["before", "done", "later", "done"]
 
 
-def test_an_empty_file_is_named(path: Path) -> None:
-    path.parent.mkdir()
-    path.touch()
-    with pytest.raises(DamagedDatabase, match=r"is empty \(0 bytes\)"):
-        open_database(path, to_read=True)
-
-
 def test_a_journal_without_its_database_is_never_taken_for_a_new_ones(path: Path) -> None:
     manager = SessionManager(open_database(path))
     manager.start("/p", "demo")
