@@ -3,19 +3,15 @@ dropped. `move` is the only function that changes a state."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import tomllib
-from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import accumulate
 from pathlib import Path
-from typing import NamedTuple
 
 from swecli.models.finding import Finding, FindingState, Judgement, collapse_whitespace, fingerprint
-from swecli.review.judge.sources import LIMITS, Source, Sources
+from swecli.review.judge.sources import Block, Source, Sources, strip_whitespace
 
 _NEARBY = 3  # lines around a finding in which its quote may be, and between two places that may be the same
 _MAX_ANCHOR = 400
@@ -36,63 +32,6 @@ def move(finding: Finding, cause: str, why: str = "") -> Finding:
     """Return the finding in the state that a cause leads to, with the reason; unchanged if the state stays."""
     state = _MOVES[cause].get(finding.state, finding.state)
     return finding if state == finding.state else replace(finding, state=state, reason=why)
-
-
-# Blocks of code, found again after they moved
-
-
-class _Block(NamedTuple):
-    """Lines without white space: their length and digest, and the measure of their function if it was measured."""
-
-    length: int
-    digest: str
-    measure: int | None = None
-
-
-def make_block(lines: Iterable[str], measure: int | None = None) -> _Block:
-    whole = strip_whitespace("".join(lines))
-    return _Block(len(whole), _digest(whole), measure)
-
-
-def load_block(text: str, anchor: str) -> _Block:
-    """Decode a block from JSON; an older ledger has none, where the anchor is the block."""
-    return _Block(*json.loads(text)[:3]) if text else make_block([anchor])
-
-
-def strip_whitespace(text: str) -> str:
-    return "".join(text.split())
-
-
-def normalize_code(text: str) -> str:
-    """Strip fences, line numbers and signs, and white space from code as a model was shown it."""
-    lines = (line.lstrip().lstrip("0123456789").lstrip("\t|:+- →") for line in text.split("\n"))
-    return "".join("".join(line for line in lines if not line.startswith("```")).split())
-
-
-def match_quote(quote: str, lines: Iterable[str]) -> str:
-    """Return a quote without white space as it is contained in these lines, or ""."""
-    whole = strip_whitespace("".join(lines))
-    variants = (strip_whitespace(quote.strip().strip("`")), normalize_code(quote))
-    return next((text for text in variants if text and text in whole), "")
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:20]
-
-
-def locate_block(block: _Block, anchor: str, lines: Sequence[str]) -> list[tuple[int, int]]:
-    """Return (first, last) line from 1 of each place of a block, whatever its indentation and line breaks. `anchor` is
-    how its text begins, or "" if unknown."""
-    texts = [strip_whitespace(line) for line in lines]
-    whole, starts = "".join(texts), [0, *accumulate(map(len, texts))][:-1]
-    line_at, head = {start: n for n, start in enumerate(starts, 1)}, strip_whitespace(anchor)
-    return [
-        (first, bisect_right(starts, start + block.length - 1))
-        for start, first in line_at.items()
-        if (start + block.length in line_at or start + block.length == len(whole))
-        and whole.startswith(head, start)
-        and _digest(whole[start : start + block.length]) == block.digest
-    ]
 
 
 # Grounding
@@ -141,24 +80,20 @@ def _ground_one(finding: Finding, source: Source) -> Finding:
 
 def _place_by_quote(finding: Finding, source: Source) -> Finding:
     """Return the finding at the line of its quote if that is not the reported line but exactly one other."""
-    quote = match_quote(finding.evidence, source.lines)
-    if len(quote) < _MIN_QUOTE or (1 <= finding.line <= len(source.lines) and not _is_misquoted(finding, source)):
-        return finding
-    texts = [strip_whitespace(line) for line in source.lines]
-    whole = "".join(texts)
-    if whole.count(quote) != 1:
+    found = source.find_quote(finding.evidence, _MIN_QUOTE)
+    if len(found) != 1 or (1 <= finding.line <= len(source.lines) and not _is_misquoted(finding, source)):
         return finding
     length = max(0, (finding.end_line or finding.line) - finding.line) if finding.line > 0 else 0
-    line = bisect_right([0, *accumulate(map(len, texts))], whole.index(quote))
-    return replace(finding, line=line, end_line=min(line + length, len(source.lines)) if finding.end_line else None)
+    last = min(found[0] + length, len(source.lines)) if finding.end_line else None
+    return replace(finding, line=found[0], end_line=last)
 
 
 def _dump_block(finding: Finding, source: Source) -> str:
     """Return, as JSON, the block that must be unchanged for the finding to hold: its lines or measured function."""
     last, measured, smell = finding.end_line or finding.line, None, finding.code_smell_type
-    if smell in LIMITS and (function := source.function_at(finding.line)) is not None:
-        last, measured = max(last, function.last), function.measure(smell)
-    return json.dumps(make_block(source.lines[finding.line - 1 : last], measured), separators=(",", ":"))
+    if smell in (function := source.symbol_at(finding.line)).measures:
+        last, measured = max(last, function.last), function.measures[smell]
+    return json.dumps(Block.make(source.lines[finding.line - 1 : last], measured), separators=(",", ":"))
 
 
 def _find_mismatch(finding: Finding, source: Source) -> str:
@@ -176,10 +111,9 @@ def _find_mismatch(finding: Finding, source: Source) -> str:
 
 
 def _is_misquoted(finding: Finding, source: Source) -> bool:
-    """Return whether the finding quotes code that is not at its lines or near them."""
-    first, last = max(0, finding.line - 1 - _NEARBY), (finding.end_line or finding.line) + _NEARBY
-    nearby = source.lines[first : last + finding.evidence.count("\n")]
-    return bool(finding.evidence.strip("` \n")) and not match_quote(finding.evidence, nearby)
+    """Return whether the finding quotes code that does not begin at its lines or near them."""
+    nearby = range(finding.line - _NEARBY, (finding.end_line or finding.line) + _NEARBY + 1)
+    return bool(finding.evidence.strip("` \n")) and not any(n in nearby for n in source.find_quote(finding.evidence))
 
 
 # Identity: which finding of the ledger a reported one is, whatever its words and line

@@ -13,13 +13,12 @@ from swecli.models.finding import Finding, FindingState, collapse_whitespace
 from swecli.models.message import ToolCall
 from swecli.models.playbook import MAX_CHARACTERS, MAX_WORDS, Delta, Evidence, Op
 from swecli.redact import redact
-from swecli.review.judge.grounding import ground, load_block, locate_block, move
-from swecli.review.judge.sources import LIMITS, Source, Sources, parse_python, project_sources
+from swecli.review.judge.grounding import ground, move
+from swecli.review.judge.sources import LIMITS, Block, Source, Sources, parse_python, project_sources
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
-from swecli.tools.git import GitFailed, run_git
+from swecli.tools.git import run_git
 
-_MAX_BRANCHES = 30  # that are searched for a file
 _REVIEW_HINT = "Review the file again, or let the agent repair it: /review --fix"
 
 
@@ -60,14 +59,12 @@ def recheck_finding(finding: Finding, sources: Sources) -> Finding:
         return _recheck_missing_file(finding, sources)
     if source.problem:
         return replace(finding, verified=False, why=source.problem)
-    block = load_block(finding.block, finding.anchor)
-    found = locate_block(block, finding.anchor, source.lines)
+    block = Block.load(finding.block, finding.anchor)
+    found = source.find_block(block, finding.anchor)
     line, last = min(found, key=lambda place: abs(place[0] - finding.line), default=(0, 0))
-    function = None
-    if smell in LIMITS:
-        function = source.function_at(line) if line else source.find_function(finding.anchor, finding.line)
-    if function is not None and block.measure is not None:
-        limit, measure = LIMITS[smell], function.measure(smell)
+    function = source.symbol_at(line) if line else source.find_function(finding.anchor, finding.line)
+    if block.measure is not None and function is not None and smell in function.measures:
+        limit, measure = LIMITS[smell], function.measures[smell]
         if measure <= limit < block.measure:
             fixed = move(finding, "fixed", function.describe_measure(smell))
             return replace(fixed, file_hash=source.hash, line=function.line, verified=True, why="")
@@ -81,26 +78,18 @@ def recheck_finding(finding: Finding, sources: Sources) -> Finding:
 
 
 def _recheck_missing_file(finding: Finding, sources: Sources) -> Finding:
-    block = load_block(finding.block, finding.anchor)
+    block = Block.load(finding.block, finding.anchor)
     for path in sources.similar_files(finding.path):
         source = sources.get(path)
-        if found := locate_block(block, finding.anchor, source.lines):
+        if found := source.find_block(block, finding.anchor):
             return replace(_move_to_line(finding, source, *found[0]), path=path)
-    finding = replace(finding, file_hash="")
-    if _is_on_other_branch(sources.root, finding.path):
+    finding, elsewhere = replace(finding, file_hash=""), ""
+    with suppress(BadInput):  # no repository, or no commit
+        commits, path = ("--branches", "--remotes", "--not", "HEAD"), f":(literal){finding.path}"
+        elsewhere = run_git(sources.root, "show", "-s", "-1", "--format=%h", *commits, "--", path)
+    if elsewhere:
         return move(finding, "vanished", "its file is on other branches only")
     return move(finding, "fixed", "the file was deleted, and its code is in no other file")
-
-
-def _is_on_other_branch(root: Path, path: str) -> bool:
-    try:
-        head, *tips = run_git(root, "rev-parse", "HEAD", "--branches", "--remotes").split()
-        for tip in [tip for tip in dict.fromkeys(tips) if tip != head][:_MAX_BRANCHES]:
-            with suppress(GitFailed):
-                return bool(run_git(root, "rev-parse", "--verify", "--quiet", f"{tip}:{path}"))
-    except BadInput:  # no repository, or no commit
-        pass
-    return False
 
 
 def _move_to_line(finding: Finding, source: Source, line: int, last: int) -> Finding:
@@ -123,7 +112,10 @@ def format_change(before: Finding, after: Finding) -> str:
 def propose_lesson(sessions: SessionManager, store: ReviewStore, finding: Finding, command: str) -> str:
     """Propose the reason of a dismissal as a strategy and return a line with how to approve it, `command` being the
     interface's playbook. A known strategy gets one more piece of evidence instead. Returns "" if nothing is new."""
-    session = sessions.current_session
+    session, name = sessions.current_session, f"review:{store.project}:dismissed:{finding.id}"
+    # a proposal that was taken back is not repeated
+    if session is None or finding.state != "dismissed" or sessions.playbook.made(name):
+        return ""
     reason = " ".join(redact(finding.reason).split()[: MAX_WORDS // 2])[: MAX_CHARACTERS // 2]
     smell = finding.code_smell_type.replace("_", " ").lower()[:80]
     content = f"{smell} is not a problem here because {reason}"
@@ -131,18 +123,12 @@ def propose_lesson(sessions: SessionManager, store: ReviewStore, finding: Findin
     evidence = (Evidence("finding", quote, trust="repository"), Evidence("user", reason, trust="user"))
     fields = {"content": content, "kind": "pitfall", "scope": "project", "section": "review"}
     op = Op("ADD", fields=fields | {"trust": "repository", "state": "quarantined"}, evidence=evidence)
-    if session is None or finding.state != "dismissed":
-        return ""
     if known := [bullet.id for bullet in session.playbook.bullets.values() if bullet.content == content]:
         op = Op("UPDATE", known[0], {"section": "review"}, evidence)
-    name = f"review:{store.project}:dismissed:{finding.id}"
-    if sessions.playbook.made(name):  # a proposal that was taken back is not repeated
-        return ""
     delta = Delta(name, (op,), "rules", reason=f"{finding.id} was dismissed")
     added = sessions.playbook.apply(delta, session).added
-    return "\n".join(
-        f"{one} is proposed, since {delta.reason}. It needs your approval: {command} review" for one in added
-    )
+    needs = f"is proposed, since {delta.reason}. It needs your approval: {command} review"
+    return "\n".join(f"{bullet} {needs}" for bullet in added)
 
 
 def build_repair_prompt(finding: Finding, here: Path) -> str:
@@ -161,29 +147,18 @@ def build_repair_prompt(finding: Finding, here: Path) -> str:
 
 
 def build_suggestion_edit(finding: Finding, here: Path) -> tuple[ToolCall, Finding]:
-    """Return the edit that replaces the finding's lines by its suggestion, and the finding as it is after that edit.
-    Raises BadInput without a suggestion, if the lines have changed, or if a Python file could no longer be parsed."""
+    """Return the edit that replaces the finding's lines by its suggestion, with enough lines around them to be unique,
+    and the finding as it is after that edit. Raises BadInput without a suggestion, if the lines have changed, or if a
+    Python file could no longer be parsed."""
     sources = project_sources(here)
     now, lines = recheck_finding(finding, sources), sources.get(finding.path).lines
-    length = (finding.end_line or finding.line) - finding.line + 1
+    first, last = now.line, now.end_line or now.line
     if not finding.suggestion:
         raise BadInput(f"{finding.id} has no suggestion to apply.", f"Let the agent repair it: /review --fix {now.id}")
-    if now.state not in ("open", "regressed") or now.path != finding.path or now.line < 1:
+    has_place = now.state in ("open", "regressed") and now.path == finding.path and 1 <= first <= last <= len(lines)
+    if not has_place or last - first != (finding.end_line or finding.line) - finding.line:
         raise BadInput(f"{now.id} is {now.status}: its code has changed since the review.", _REVIEW_HINT)
-    first, last = now.line, now.line + length - 1
-    if last != (now.end_line or now.line) or last > len(lines):
-        raise BadInput(f"The lines of {now.id} have changed since the review.", _REVIEW_HINT)
-    new = finding.suggestion.split("\n")
-    call = _build_edit(now, here, lines, (first, last), new)
-    after = move(now, "vanished", "its suggestion was applied")
-    return call, replace(after, end_line=first + len(new) - 1)
-
-
-def _build_edit(
-    finding: Finding, here: Path, lines: Sequence[str], place: tuple[int, int], new: Sequence[str]
-) -> ToolCall:
-    """Return the edit tool's call that replaces whole lines, with enough lines around them to be unique."""
-    path, (first, last) = _workspace_path(here, finding), place
+    path, new = _workspace_path(here, finding), finding.suggestion.split("\n")
     after = [*lines[: first - 1], *new, *lines[last:]]
     if parse_python(path, lines) is not None and parse_python(path, after) is None:
         raise BadInput(f"With that {path} would not be valid Python: nothing was changed.", _REVIEW_HINT)
@@ -196,7 +171,9 @@ def _build_edit(
     old, text = "\n".join(lines[above:below]), "\n".join([*lines[above : first - 1], *new, *lines[last:below]])
     if old == text:
         raise BadInput(f"The suggestion of {finding.id} is the code as it is.", f"/findings check {finding.id}")
-    return ToolCall(f"apply_{finding.id}", "edit_file", {"path": path, "edits": [{"old_text": old, "new_text": text}]})
+    edit = {"path": path, "edits": [{"old_text": old, "new_text": text}]}
+    applied = replace(move(now, "vanished", "its suggestion was applied"), end_line=first + len(new) - 1)
+    return ToolCall(f"apply_{finding.id}", "edit_file", edit), applied
 
 
 def _workspace_path(here: Path, finding: Finding) -> str:

@@ -3,62 +3,77 @@
 from __future__ import annotations
 
 import ast
-import os
+import hashlib
+import json
 import re
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from itertools import accumulate
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 from swecli.config.paths import project_root
 from swecli.tools.base import ToolError
 from swecli.tools.files import decode, digest, read_bytes, relative_path, resolve_path, split_lines
+from swecli.tools.git import SECONDS
+from swecli.tools.searching import files_below
 
 _MAX_BYTES = 5_000_000  # of a file that is read
 _MAX_PARSED = 1_000_000  # characters of a file that is parsed
 _MAX_SIMILAR = 2_000
-_FOREIGN_FOLDERS = ("node_modules", "venv", "__pycache__")
 _CACHE_SIZE = 400  # files, as many as are searched for callers
 _CONTEXT = 15  # lines on each side where no block is found
-_MAX_UP = 2_000  # lines that are searched for the beginning of a block
 # the highest value that is not a smell; complexity is McCabe's, with the 10 that he proposed (IEEE TSE SE-2, 1976)
 LIMITS = {"LONG_METHOD": 60, "LONG_PARAMETER_LIST": 7, "COMPLEX_FUNCTIONS": 10}
 _UNITS = {"LONG_METHOD": "lines", "LONG_PARAMETER_LIST": "parameters", "COMPLEX_FUNCTIONS": "paths"}
 _BRANCHES = (ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.Assert, ast.match_case)
+# the header of a block in other languages: a keyword with a name, or a name with parameters, but no control statement
 _HEADER = re.compile(
-    r"\b(?:function|func|fn|def|class|struct|interface|impl|trait|enum|module|type)\s+\(?[\w$*]|[\w$\])>]\s*\([^;]*$"
-)
-_CONTROL = re.compile(r"[\s})]*(?:if|else|for|while|switch|case|try|catch|finally|do|with|return|match|select)\b")
-_NAME = re.compile(
-    r"(?:function|func|fn|def|class|struct|interface|impl|trait|enum|module|type)\*?\s+(?:\([^)]*\)\s*)?(?P<a>[\w$]+)"
-    r"|(?P<b>[\w$]+)\s*(?:=\s*(?:async\s*)?)?\("
+    r"(?![\s})]*(?:if|else|for|while|switch|case|try|catch|finally|do|with|return|match|select)\b).*?"
+    r"(?:\b(?:function|func|fn|def|class|struct|interface|impl|trait|enum|module|type)\*?\s+(?:\([^)]*\)\s*)?(?P<a>[\w$]+)"
+    r"|(?P<b>[\w$]+)(?:<[^>]*>)?\s*(?:=\s*(?:async\s*)?)?\([^;]*$)"
 )
 _DEF = re.compile(r"(?:async )?def (?P<name>\w+)")
 
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A function, class or block: its lines from 1, decorators included. `name` may be "". Of a Python function `line`
-    is that of its `def` (otherwise 0), and `parameters` and `paths` are counted."""
+    """A function, class or block: its lines from 1, decorators included. `name` may be "". Only a Python function has a
+    `line`, that of its `def`, and `measures` by the smells of `LIMITS`."""
 
     name: str
     first: int
     last: int
     line: int = 0
-    parameters: int = 0
-    paths: int = 0
-
-    def measure(self, smell: str) -> int:
-        """Return the measure for a smell of `LIMITS`."""
-        counts = {"LONG_METHOD": self.last - self.line + 1, "LONG_PARAMETER_LIST": self.parameters}
-        return counts.get(smell, self.paths)
+    measures: Mapping[str, int] = field(default_factory=dict)
 
     def describe_measure(self, smell: str) -> str:
         """Return the measure with its limit, as in `f` has 12 lines now, at most 60 are meant."""
         name = self.name.rpartition(".")[2]
-        return f"`{name}` has {self.measure(smell)} {_UNITS[smell]} now, at most {LIMITS[smell]} are meant"
+        return f"`{name}` has {self.measures[smell]} {_UNITS[smell]} now, at most {LIMITS[smell]} are meant"
+
+
+class Block(NamedTuple):
+    """Lines without white space: their length and digest, and the measure of their function if it was measured."""
+
+    length: int
+    digest: str
+    measure: int | None = None
+
+    @classmethod
+    def make(cls, lines: Iterable[str], measure: int | None = None) -> Block:
+        whole = strip_whitespace("".join(lines))
+        return cls(len(whole), _digest(whole), measure)
+
+    @classmethod
+    def load(cls, text: str, anchor: str) -> Block:
+        """Decode a block from JSON; an older ledger has none, where the anchor is the block."""
+        return cls(*json.loads(text)[:3]) if text else cls.make([anchor])
 
 
 @dataclass(frozen=True)
@@ -86,12 +101,7 @@ class Source:
         if inside:
             return min(inside, key=lambda symbol: symbol.last - symbol.first)
         nearby = Symbol("", max(1, line - _CONTEXT), min(len(self.lines), line + _CONTEXT))
-        return nearby if self.symbols or not 1 <= line <= len(self.lines) else _find_block(self.lines, line) or nearby
-
-    def function_at(self, line: int) -> Symbol | None:
-        """Return the innermost Python function around a line."""
-        around = [symbol for symbol in self.symbols if symbol.line and symbol.first <= line <= symbol.last]
-        return min(around, key=lambda function: function.last - function.first, default=None)
+        return nearby if self.symbols or not 1 <= line <= len(self.lines) else self._find_block(line) or nearby
 
     def find_function(self, header: str, line: int) -> Symbol | None:
         """Return the function with the name in this `def` line, the one nearest to `line` if there are several."""
@@ -101,9 +111,55 @@ class Source:
 
     def measures_over_limits(self) -> list[str]:
         """Return a line for each function and limit that it exceeds."""
-        functions = [symbol for symbol in self.symbols if symbol.line]
-        over = [(f, smell) for f in functions for smell, limit in LIMITS.items() if f.measure(smell) > limit]
+        over = [(f, smell) for f in self.symbols for smell, count in f.measures.items() if count > LIMITS[smell]]
         return [f"{self.path}:{function.line}: {function.describe_measure(smell)}" for function, smell in over]
+
+    def find_quote(self, quote: str, shortest: int = 1) -> list[int]:
+        """Return the lines on which a quote begins, whatever its white space, fences and line numbers. A quote of less
+        than `shortest` characters is found nowhere."""
+        whole, starts = self._stripped
+        for text in (strip_whitespace(quote.strip().strip("`")), normalize_code(quote)):
+            found = list(re.finditer(re.escape(text), whole)) if len(text) >= shortest else []
+            if found:
+                return [bisect_right(starts, match.start()) for match in found]
+        return []
+
+    def find_block(self, block: Block, anchor: str = "") -> list[tuple[int, int]]:
+        """Return (first, last) line of each place of a block, whatever its indentation and line breaks. `anchor` is how
+        its text begins, or "" if unknown."""
+        whole, starts = self._stripped
+        line_at, head = {start: n for n, start in enumerate(starts, 1)}, strip_whitespace(anchor)
+        return [
+            (first, bisect_right(starts, start + block.length - 1))
+            for start, first in line_at.items()
+            if (start + block.length in line_at or start + block.length == len(whole))
+            and whole.startswith(head, start)
+            and _digest(whole[start : start + block.length]) == block.digest
+        ]
+
+    @cached_property
+    def _stripped(self) -> tuple[str, list[int]]:
+        """The text without white space, and at which character of it each line begins."""
+        texts = [strip_whitespace(line) for line in self.lines]
+        return "".join(texts), [0, *accumulate(map(len, texts))][:-1]
+
+    def _find_block(self, line: int) -> Symbol | None:
+        """Return the innermost block around a line whose first line looks like the header of a function or class."""
+        indents = [len(text) - len(text.lstrip()) if text.strip() else None for text in self.lines]
+        depth = 10**6
+        for first in range(line, 0, -1):
+            indent = indents[first - 1]
+            if indent is None or indent >= depth:
+                continue
+            depth = indent
+            if match := _HEADER.match(self.lines[first - 1]):
+                rest = ((n, other) for n, other in enumerate(indents[first:], first + 1) if other is not None)
+                end = next((n for n, other in rest if other <= depth), len(self.lines) + 1)
+                # the bracket that closes the block belongs to it
+                last = end if self.lines[end - 1 : end] and self.lines[end - 1].lstrip()[0] in "})]" else end - 1
+                if first < last >= line:
+                    return Symbol(match["a"] or match["b"], first, last)
+        return None
 
 
 class Sources:
@@ -119,14 +175,16 @@ class Sources:
 
     def similar_files(self, path: str) -> list[str]:
         """Return other files with the same suffix, those with the same name first; of large projects only some."""
-        wanted, found = Path(path), list[str]()
-        for folder, folders, names in os.walk(self.root):
-            folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _FOREIGN_FOLDERS)
-            at = Path(folder).relative_to(self.root)
-            found += [(at / name).as_posix() for name in sorted(names) if Path(name).suffix == wanted.suffix]
-            if len(found) >= _MAX_SIMILAR:
-                break
-        return sorted((name for name in found if name != path), key=lambda name: Path(name).name != wanted.name)
+        wanted = Path(path)
+        found = [name for name in self._names if Path(name).suffix == wanted.suffix and name != path]
+        return sorted(found[:_MAX_SIMILAR], key=lambda name: Path(name).name != wanted.name)
+
+    @cached_property
+    def _names(self) -> list[str]:
+        """The files that are not ignored."""
+        with suppress(ToolError):
+            return files_below(self.root, ".", None, SECONDS)
+        return []
 
     def _read(self, path: str) -> Source:
         if ".." in path.split("/"):
@@ -151,6 +209,20 @@ def project_sources(here: Path) -> Sources:
     return Sources(project_root(here))
 
 
+def strip_whitespace(text: str) -> str:
+    return "".join(text.split())
+
+
+def normalize_code(text: str) -> str:
+    """Strip fences, line numbers and signs, and white space from code as a model was shown it."""
+    lines = (line.lstrip().lstrip("0123456789").lstrip("\t|:+- →") for line in text.split("\n"))
+    return strip_whitespace("".join(line for line in lines if not line.startswith("```")))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:20]
+
+
 def parse_python(path: str, lines: Sequence[str]) -> ast.Module | None:
     """Return the syntax tree of a Python file; None for other files and where it cannot be parsed."""
     text = "\n".join(lines)
@@ -168,18 +240,18 @@ def parse_python(path: str, lines: Sequence[str]) -> ast.Module | None:
 def _collect_symbols(node: ast.AST, prefix: str) -> list[Symbol]:
     found: list[Symbol] = []
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            name = f"{prefix}{child.name}"
-            first = min((child.lineno, *(decorator.lineno for decorator in child.decorator_list)))
-            counts = (0, 0, 0)
-            if not isinstance(child, ast.ClassDef):
-                given = child.args
-                parameters = len(given.posonlyargs) + len(given.args) + len(given.kwonlyargs)
-                counts = child.lineno, parameters, _count_paths(child)
-            found.append(Symbol(name, first, child.end_lineno or child.lineno, *counts))
-            found += _collect_symbols(child, f"{name}.")
-        else:
+        if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             found += _collect_symbols(child, prefix)
+            continue
+        name, last = f"{prefix}{child.name}", child.end_lineno or child.lineno
+        first = min((child.lineno, *(decorator.lineno for decorator in child.decorator_list)))
+        if isinstance(child, ast.ClassDef):
+            found.append(Symbol(name, first, last))
+        else:
+            parameters = len(child.args.posonlyargs) + len(child.args.args) + len(child.args.kwonlyargs)
+            counts = (last - child.lineno + 1, parameters, _count_paths(child))
+            found.append(Symbol(name, first, last, child.lineno, dict(zip(LIMITS, counts, strict=True))))
+        found += _collect_symbols(child, f"{name}.")
     return found
 
 
@@ -189,34 +261,3 @@ def _count_paths(node: ast.AST) -> int:
     branches = sum(isinstance(part, _BRANCHES) for part in parts)
     operators = sum(len(part.values) - 1 for part in parts if isinstance(part, ast.BoolOp))
     return 1 + branches + operators + sum(1 + len(part.ifs) for part in parts if isinstance(part, ast.comprehension))
-
-
-def _find_block(lines: Sequence[str], line: int) -> Symbol | None:
-    """Return the innermost block around a line whose first line looks like the header of a function or class."""
-    depth = 10**6
-    for first in range(line, max(0, line - _MAX_UP), -1):
-        text = lines[first - 1]
-        if not depth or not text.strip() or _indent(text) >= depth:
-            continue
-        if _HEADER.search(text) and not _CONTROL.match(text):
-            last = _block_end(lines, first)
-            if last >= line and last > first:
-                match = _NAME.search(text)
-                return Symbol((match["a"] or match["b"]) if match else "", first, last)
-        depth = _indent(text)
-    return None
-
-
-def _block_end(lines: Sequence[str], first: int) -> int:
-    """Return the last line of a block: of the lines indented deeper, and the bracket that closes it."""
-    depth, last = _indent(lines[first - 1]), first
-    for number in range(first + 1, len(lines) + 1):
-        text = lines[number - 1].strip()
-        if text and _indent(lines[number - 1]) <= depth:
-            return number if text[0] in "})]" else last
-        last = number if text else last
-    return last
-
-
-def _indent(text: str) -> int:
-    return len(text) - len(text.lstrip())

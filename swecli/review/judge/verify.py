@@ -6,8 +6,10 @@ import asyncio
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +22,8 @@ from swecli.models.errors import SwecliError
 from swecli.models.finding import Finding, Judgement, Verdict, collapse_whitespace, worst_first
 from swecli.models.message import ApiMessage, ModelReply, ModelRequest, RequestRecord, ToolSpec, Usage
 from swecli.models.review_events import FindingsJudged
-from swecli.review.judge.grounding import match_quote, move, strip_whitespace
-from swecli.review.judge.sources import LIMITS, Source, Sources, Symbol
+from swecli.review.judge.grounding import move
+from swecli.review.judge.sources import LIMITS, Source, Sources, Symbol, strip_whitespace
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
 
@@ -30,7 +32,7 @@ TOKEN_SHARE = 2 / 3  # of the reviewer's tokens: 40 % of all
 MIN_TOKENS = 40_000  # that verification may use in a small review
 _REPLY_TOKENS = 120  # estimated, for a judgement
 _TOOL = "judge_findings"
-_NO_VERDICT = {"why": "no verdict on it came back"}
+_MIN_QUOTE = 3  # characters of a quote that is evidence
 _MAX_LINES = 80  # of the enclosing symbol
 _MAX_CALLERS = 5
 _MAX_DEFINITIONS = 3
@@ -70,9 +72,9 @@ class Verifier:
         """Verify findings and store the verdicts. `reported` are the ids of those that the running review reported."""
         claims = select_claims(findings, reported)
         done = await self.verify(claims)
-        judged = [
+        judged = tuple(
             apply_judgement(f, done.judgements[f.id], again=f.id in reported) for f in claims if f.id in done.judgements
-        ]
+        )
         self.store.update(judged, "check", self.model.name)
         for ref, known in done.duplicates.items():
             self.store.merge(ref, known)
@@ -80,8 +82,8 @@ class Verifier:
         if session is not None and session.interactions and done.requests:
             figures = (done.requests, done.usage, done.cost, 0)
             sessions.record_request(RequestRecord(self.model.name, "verify", session.interactions, *figures))
-        count = {word: sum(f.verdict == word for f in judged) for word in ("confirmed", "refuted", "cannot_tell")}
-        return FindingsJudged(count["confirmed"], count["refuted"], count["cannot_tell"], tuple(judged)), done
+        count = Counter(finding.verdict for finding in judged)
+        return FindingsJudged(count["confirmed"], count["refuted"], count["cannot_tell"], judged), done
 
     async def verify(self, claims: Sequence[Finding]) -> Verification:
         """Judge claims in their order, by rule where possible, otherwise by requests. Never raises SwecliError."""
@@ -93,13 +95,14 @@ class Verifier:
 
     def _judge_without_request(self, claims: Sequence[Finding]) -> dict[str, Judgement]:
         """Return the judgements that need no request: measures, and the model's own on the same claim and code."""
-        ruled = {}
+        ruled = dict[str, Judgement]()
         for finding in claims:
-            known, judgement = finding.judgement, _rule_on(finding, self.sources.get(finding.path))
-            if known is not None and known.by == self.model.name and known.digest == self._digest(finding):
-                judgement = judgement or known
-            ruled[finding.id] = judgement
-        return {ref: judgement for ref, judgement in ruled.items() if judgement is not None}
+            known = finding.judgement
+            if by_rule := _rule_on(finding, self.sources.get(finding.path)):
+                ruled[finding.id] = by_rule
+            elif known is not None and known.by == self.model.name and known.digest == self._digest(finding):
+                ruled[finding.id] = known
+        return ruled
 
     def _digest(self, finding: Finding) -> str:
         shown = f"{_PROMPT}\n{self._known_claim(finding)}{_build_evidence(finding, self.sources)}"
@@ -116,32 +119,32 @@ class Verifier:
 
     async def _judge(self, batch: Sequence[Finding], out: Verification) -> bool:
         """Send one request, and a second for the places it asks to see. Returns False if the service failed."""
-        waiting: dict[str, list[str]] = {finding.id: [] for finding in batch}
-        for is_second in (False, True):
-            asked = [finding for finding in batch if finding.id in waiting]
+        see: dict[str, list[str]] = {finding.id: [] for finding in batch}
+        for is_last in (False, True):
+            asked = [finding for finding in batch if finding.id in see]
             try:
-                reply = await self._ask(asked, waiting, out)
+                reply = await self._ask(asked, see, out)
             except SwecliError as error:
                 out.problems.append(f"findings could not be checked: {error.message}")
-                for finding in asked:
-                    out.judgements.setdefault(finding.id, Judgement("cannot_tell", why=error.message, by="failure"))
+                failure = Judgement("cannot_tell", why=error.message, by="failure")
+                out.judgements = {finding.id: failure for finding in asked} | out.judgements
                 return False
-            rows = _parse_rows(reply)
-            waiting = {}
+            rows, see = {str(row.get("id")).strip().upper(): row for row in reversed(_parse_rows(reply))}, {}
             for finding in asked:
-                row = next((row for row in rows if str(row.get("id")).strip().upper() == finding.id), _NO_VERDICT)
-                by = "failure" if row is _NO_VERDICT else self.model.name
-                judgement = parse_judgement(row, self.sources, by, finding.path)
-                if finding.same_as and str(row.get("same_as")) == finding.same_as:
-                    out.duplicates[finding.id] = finding.same_as
-                    judgement = Judgement("refuted", why=f"it is {finding.same_as}, in other words", by=self.model.name)
-                if row is not _NO_VERDICT and not is_second:
-                    judgement = replace(judgement, digest=self._digest(finding))
+                row = rows.get(finding.id)
+                judgement = Judgement("cannot_tell", why="no verdict on it came back", by="failure")
+                if row is not None:
+                    judgement = parse_judgement(row, self.sources, self.model.name, finding.path)
+                    named = row["see"] if isinstance(row.get("see"), list) else ()
+                    places = [place for place in named if isinstance(place, str)][:2]
+                    see |= {finding.id: places} if places and judgement.verdict == "cannot_tell" and not is_last else {}
+                    if finding.same_as and row.get("same_as") == finding.same_as:
+                        out.duplicates[finding.id] = finding.same_as
+                        why = f"it is {finding.same_as}, in other words"
+                        judgement = Judgement("refuted", why=why, by=self.model.name)
+                    judgement = judgement if is_last else replace(judgement, digest=self._digest(finding))
                 out.judgements[finding.id] = judgement
-                see = [str(place) for place in row.get("see") or () if isinstance(place, str)][:2]
-                if see and judgement.verdict == "cannot_tell" and not is_second:
-                    waiting[finding.id] = see
-            if not waiting:
+            if not see:
                 break
         return True
 
@@ -175,11 +178,10 @@ def _rule_on(finding: Finding, source: Source) -> Judgement | None:
     present = "".join(source.lines[max(0, finding.line - 1) : finding.end_line or finding.line])
     if finding.suggestion.strip() and strip_whitespace(finding.suggestion) == strip_whitespace(present):
         return Judgement("refuted", finding.path, finding.line, present.strip(), "the suggestion is the code", "rule")
-    smell = finding.code_smell_type
-    function = source.function_at(finding.line) if smell in LIMITS else None
-    if function is None:
+    smell, function = finding.code_smell_type, source.symbol_at(finding.line)
+    if smell not in function.measures:
         return None
-    measured, limit = function.measure(smell), LIMITS[smell]
+    measured, limit = function.measures[smell], LIMITS[smell]
     verdict: Verdict = "confirmed" if measured > limit else "refuted"
     why, quote = f"measured {measured}, at most {limit} are meant", source.lines[function.line - 1].strip()
     return Judgement(verdict, finding.path, function.line, quote, why, "rule")
@@ -192,14 +194,12 @@ def parse_judgement(row: Mapping[str, Any], sources: Sources, by: str, claimed: 
     verdict: Verdict = "confirmed" if given.startswith("confirm") else "refuted" if given.startswith("refut") else ""
     if not verdict:
         return Judgement("cannot_tell", why=why, by=by)
-    quote, path = str(row.get("quote") or "").strip().strip("`"), str(row.get("path") or "").removeprefix("./")
+    quote, path = str(row.get("quote") or ""), str(row.get("path") or "").removeprefix("./")
     path = claimed if claimed and f"/{path}".endswith(f"/{claimed}") else path
-    lines = sources.get(path).lines if path else ()
-    if len(wanted := match_quote(str(row.get("quote") or ""), lines)) < 3:
+    found = sources.get(path).find_quote(quote, _MIN_QUOTE) if path else []
+    if not found:
         return Judgement("cannot_tell", why=f"{why} (its evidence is nowhere in the files)".strip(), by=by)
-    line = row.get("line")
-    found = (n for n, text in enumerate(lines, 1) if wanted[:40] in strip_whitespace(text))
-    return Judgement(verdict, path, next(found, line if isinstance(line, int) else 0), quote[:400], why, by)
+    return Judgement(verdict, path, found[0], quote.strip().strip("`")[:400], why, by)
 
 
 def apply_judgement(finding: Finding, judgement: Judgement, *, again: bool = False) -> Finding:
@@ -262,7 +262,7 @@ def _build_evidence(finding: Finding, sources: Sources, see: Sequence[str] = ())
     ]
     for used in _find_definitions(finding, symbol, source):
         out.append(f"It names: {_format_code(source, finding.path, used.first, min(used.last, used.first + 11))}")
-    out += [f"Used in {line}" for line in _find_callers(finding, symbol, sources)]
+    out += [f"Used in {line}" for line in islice(_find_callers(finding, symbol, sources), _MAX_CALLERS)]
     for path, _, line in (place.rpartition(":") for place in see):
         if line.isdecimal() and sources.get(path).lines:
             out.append(_format_code(sources.get(path), path, max(1, int(line) - 20), int(line) + 20))
@@ -284,14 +284,10 @@ def _find_definitions(finding: Finding, symbol: Symbol, source: Source) -> list[
 
 def _find_callers(finding: Finding, symbol: Symbol, sources: Sources) -> Iterator[str]:
     """Yield one line of each file that calls the symbol, beginning with the finding's own."""
-    name = symbol.name.rpartition(".")[2]
-    word, found = re.compile(rf"\b{re.escape(name)}\s*\("), 0
-    for path in [finding.path, *sources.similar_files(finding.path)[:_MAX_FILES]] if len(name) > 3 else []:
+    name, own = symbol.name.rpartition(".")[2], finding.path
+    word = re.compile(rf"\b{re.escape(name)}\s*\(")
+    for path in [own, *sources.similar_files(own)[:_MAX_FILES]] if len(name) > 3 else []:
         for number, line in enumerate(sources.get(path).lines, 1):
-            inside = path == finding.path and symbol.first <= number <= symbol.last
-            if not inside and word.search(line):
+            if word.search(line) and not (path == own and symbol.first <= number <= symbol.last):
                 yield f"{path}:{number}: {line.strip()[:200]}"
-                found += 1
                 break
-        if found >= _MAX_CALLERS:
-            return

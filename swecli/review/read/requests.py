@@ -16,7 +16,7 @@ from swecli.models.errors import ContextOverflow
 from swecli.models.events import ContextMeasured, ContextReduced, Event
 from swecli.models.finding import Finding, ReviewEnd
 from swecli.models.message import ApiMessage, ModelReply, ModelRequest, ToolSpec
-from swecli.review.judge.grounding import normalize_code
+from swecli.review.judge.sources import normalize_code
 from swecli.review.read.extract import REPORT_TOOL, Extraction
 from swecli.review.read.prompt import build_part_message
 from swecli.review.target.plan import Part, Plan

@@ -22,8 +22,8 @@ from swecli.models.review_events import (
     ReviewProgressed,
     ReviewStarted,
 )
-from swecli.review.judge.grounding import ground, identify_all, normalize_code
-from swecli.review.judge.sources import Sources
+from swecli.review.judge.grounding import ground, identify_all
+from swecli.review.judge.sources import Sources, normalize_code
 from swecli.review.read.extract import REPORT_TOOL, extract, review_tools
 from swecli.review.read.job import ReviewJob, planned_event, verify_review
 from swecli.review.read.requests import Progress, ReviewRequests

@@ -9,8 +9,8 @@ import pytest
 
 from swecli.context.system_message import render_open_findings
 from swecli.models.finding import Finding
-from swecli.review.judge.grounding import ground, load_block
-from swecli.review.judge.sources import Sources
+from swecli.review.judge.grounding import ground
+from swecli.review.judge.sources import Block, Sources
 
 TEXT = "import os\n\n\ndef f():\n    return 37\n\n\ndef g():\n    return 37\n"
 
@@ -88,7 +88,7 @@ def test_a_finding_keeps_its_fingerprint_when_code_above_it_moves() -> None:
 
 def test_a_long_method_is_known_by_all_of_its_lines_and_by_its_length() -> None:
     write()
-    block = load_block(grounded(Finding("a.py", 4, "LONG_METHOD", "m")).block, "")
+    block = Block.load(grounded(Finding("a.py", 4, "LONG_METHOD", "m")).block, "")
     assert (block.length, block.measure) == (len("deff():return37"), 2)
 
 

@@ -21,18 +21,16 @@ class A:
 
 def test_functions_have_their_lines_parameters_and_paths() -> None:
     found = Source("a.py", tuple(CODE)).symbols
-    assert [(f.name, f.first, f.line, f.last, f.parameters) for f in found if f.line] == [
-        ("f", 1, 2, 5, 3), ("f.g", 3, 3, 4, 1), ("A.g", 9, 9, 10, 1),
+    assert [(f.name, f.first, f.line, f.last) for f in found if f.line] == [
+        ("f", 1, 2, 5), ("f.g", 3, 3, 4), ("A.g", 9, 9, 10),
     ]  # fmt: skip
-    assert [f.paths for f in found if f.line] == [5, 4, 1]
+    assert [tuple(f.measures.values()) for f in found] == [(4, 3, 5), (2, 1, 4), (), (2, 1, 1)]
 
 
 def test_one_is_found_by_a_line_in_it_or_by_its_name() -> None:
     found = Source("a.py", tuple(CODE))
-    inner = found.function_at(4)
-    assert inner is not None
-    assert inner.line == 3
-    assert found.function_at(7) is None
+    assert found.symbol_at(4).line == 3
+    assert not found.symbol_at(8).measures
     named = found.find_function("async def g(self, more):", 8)
     assert named is not None
     assert named.line == 9

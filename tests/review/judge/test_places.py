@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.review.judge.grounding import load_block, locate_block, make_block
+from swecli.review.judge.sources import Block, Source
 
 LINES = st.lists(st.text("ab(= \t", max_size=6), min_size=1, max_size=8)
 
@@ -18,17 +18,17 @@ def test_a_block_is_found_wherever_it_stands_and_however_it_is_indented(
 ) -> None:
     block = ["x = 1", *block, "y"]
     laid_out = [data.draw(st.text(" \t", max_size=3)) + line.replace(" ", "  ") for line in block]
-    found = locate_block(make_block(block), block[0], [*above, *laid_out, *below])
+    found = Source("a", (*above, *laid_out, *below)).find_block(Block.make(block), block[0])
     assert found == [(len(above) + 1, len(above) + len(block))]
 
 
 @given(LINES)
 def test_what_is_stored_is_read_again(lines: list[str]) -> None:
-    block = make_block(lines, 7)
-    assert load_block(json.dumps(block), "") == block
+    block = Block.make(lines, 7)
+    assert Block.load(json.dumps(block), "") == block
 
 
 def test_a_longer_line_is_no_match_and_a_broken_one_is() -> None:
-    block = make_block(["x = 1"])
-    assert locate_block(block, "x = 1", ["x = 10", "y", "xx = 1"]) == []
-    assert locate_block(block, "x = 1", ["x =", "  1", "", "x=1"]) == [(1, 2), (4, 4)]
+    block = Block.make(["x = 1"])
+    assert Source("a", ("x = 10", "y", "xx = 1")).find_block(block, "x = 1") == []
+    assert Source("a", ("x =", "  1", "", "x=1")).find_block(block, "x = 1") == [(1, 2), (4, 4)]
