@@ -23,7 +23,7 @@ from swecli.repl.actions.findings import open_store
 from swecli.review.publish.exports import as_markdown, as_sarif, as_seed
 from swecli.review.publish.posting import plan_push, require_token
 from swecli.review.publish.view import format_event, row_view
-from swecli.review.read.job import ReviewOptions, begin_job, plan_review, planned_event
+from swecli.review.read.job import ReviewOptions, begin_job, plan_review
 from swecli.review.read.run import Review
 
 
@@ -157,7 +157,7 @@ async def _review(args: argparse.Namespace, spec: Sequence[str] | None) -> int:
         options = ReviewOptions(loops, include, not args.no_verify, fail_on, runtime.start.trusted)
         if args.dry_run:
             plan = await plan_review(agent, store, spec or (), options)  # no request is made
-            event, count = planned_event(plan), len(plan.target.files)
+            event, count = plan.to_event(), len(plan.target.files)
             lines = [f"{plan.target.label}: {pluralize(count, 'file')}", *plan.target.notes, *format_event(event)]
             as_json = style in ("json", "stream-json")
             print_line(dumps(to_json(event), indent=2) if as_json else "\n".join(map(one_line, lines)))

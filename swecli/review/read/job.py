@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from swecli.agent.agent import Agent
 from swecli.llm.registry import make_model
 from swecli.models.errors import BadInput
-from swecli.models.finding import OPEN_STATES, Finding, ReviewRecord, pluralize
-from swecli.models.review_events import FindingsJudged, ReviewPlanned
+from swecli.models.finding import OPEN_STATES, SMELLS, Finding, ReviewRecord, pluralize
+from swecli.models.review_events import FindingsJudged
 from swecli.review.judge.grounding import move
 from swecli.review.judge.ledger import recheck, recheck_all
 from swecli.review.judge.sources import Sources, project_sources
 from swecli.review.judge.verify import MIN_TOKENS, TOKEN_SHARE, Verification, Verifier, select_claims
-from swecli.review.read.prompt import Rule, build_system_prompt, load_rules
 from swecli.review.target.plan import Plan, build_plan, estimate_review
 from swecli.review.target.targets import resolve_target
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
-from swecli.tools.git import checkout_files
+from swecli.tools.git import checkout_files, run_git
 
 _PART_SHARE = 0.3  # of the model's window, for one part
+_PROMPT = Path(__file__).parent / "prompts" / "review.md"
+_FOLDER, _REVIEW, _AGENTS = ".agents/checks", ".agents/REVIEW.md", "AGENTS.md"
+MAX_RULES = 12_000  # characters of all rules together
+_MAX_CHECKS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,7 @@ class ReviewJob:
     sessions: SessionManager
     record: ReviewRecord
     plan: Plan
-    rules: Sequence[Rule] = ()
+    rules: Mapping[str, str] = field(default_factory=dict)
     notices: Sequence[str] = ()
 
 
@@ -73,12 +77,12 @@ async def begin_job(agent: Agent, store: ReviewStore, spec: Sequence[str] | None
         except BadInput:  # it was killed before its first message, or the session was deleted
             sessions.start(f"review of {root}", agent.model.name, title=title)
         plan = replace(plan, estimate=None)  # it would be of the whole, not of the rest
-        return ReviewJob(agent, store, options, verifier, sessions, old, plan, (), target.notes)
+        return ReviewJob(agent, store, options, verifier, sessions, old, plan, notices=target.notes)
     # uncommitted changes are the user's own; commits, branches and pull requests are reviewed by their base's rules
     base = "" if not target.spec or target.spec[0] == "--staged" else target.base
     rules, notes = await asyncio.to_thread(load_rules, root, plan.files, base, agent.ctx.environ)
     if rules and not options.trusted:
-        rules, notes = [], ["the project's rules are not used: this folder is not trusted (run /trust to use them)"]
+        rules, notes = {}, ["the project's rules are not used: this folder is not trusted (run /trust to use them)"]
     if before is not None and before.spec == target.spec:
         notes.append(f"{before.id} of the same target was not finished (loop {before.loops}): --continue resumes it")
     session = sessions.start(f"review of {root}", agent.model.name, title=title, project=str(root))
@@ -120,12 +124,6 @@ def _load_plan(agent: Agent, store: ReviewStore, spec: Sequence[str], options: R
     return replace(plan, estimate=estimate), sources
 
 
-def planned_event(plan: Plan, review: str = "", rules: Sequence[Rule] = ()) -> ReviewPlanned:
-    lines = sum(len(hunk.lines) for hunk in plan.hunks)
-    names = tuple(rule.name for rule in rules)
-    return ReviewPlanned(review, len(plan.parts), len(plan.hunks), lines, plan.unit, plan.skips, plan.estimate, names)
-
-
 def _make_verifier(agent: Agent, store: ReviewStore, sources: Sources) -> Verifier:
     """Return a verifier with the model of `review_verify_model`, by default the session's. Raises SwecliError."""
     settings, name = agent.settings, agent.settings.review_verify_model
@@ -163,3 +161,61 @@ def prepare_check(agent: Agent, store: ReviewStore, refs: Sequence[str] = ()) ->
     price = "price unknown" if cost is None else f"about ${cost:.4f}"
     sizes = f"{pluralize(requests, 'request')}, about {usage.total:,} tokens"
     return verifier, claims, f"{pluralize(len(claims), 'finding')} to check: {sizes}, {price}"
+
+
+# The system message, with the project's own rules
+
+
+def build_system_prompt(rules: Mapping[str, str]) -> str:
+    """Return the system message, which is the same for every part and push."""
+    smells = "\n".join(f"- {name}: {what}" for name, what in SMELLS.items())
+    text = _PROMPT.read_text(encoding="utf-8").strip().replace("{smells}", smells)
+    own = "\n\n".join(f"### {name}\n{rule}" for name, rule in rules.items())
+    return f'{text}\n\n## The project\'s own checks (kind "check", code_smell_type its name)\n{own}' if own else text
+
+
+def load_rules(
+    root: Path, paths: Iterable[str], base: str = "", environ: Mapping[str, str] | None = None
+) -> tuple[dict[str, str], list[str]]:
+    """Return the project's own rules for these files by name, and a line for each rule that is truncated or cannot be
+    used. For a change that is compared with the commit `base` the rules are that commit's, so that no change can
+    instruct its own reviewer; "" means the work tree."""
+    if base and _read(root, "", base, environ) is None:
+        hint = f"git fetch --depth=1 origin {base}"
+        return {}, [f"{base[:12]} is not in this clone: its rules are not used (fetch it: {hint})"]
+    folders = {parent for path in paths for parent in PurePosixPath(path).parents}
+    by_depth = sorted(folders, key=lambda folder: (len(folder.parts), folder))
+    agents = [(folder / _AGENTS).as_posix() for folder in by_depth]
+    found, notes, room = dict[str, str](), list[str](), MAX_RULES
+    for where in [_REVIEW, *agents, *_list_checks(root, base, environ)]:
+        text = _read(root, where, base, environ)
+        if text is None:
+            continue
+        text = text.strip()
+        if "\0" in text or "\ufffd" in text or not text:
+            notes.append(f"{where} {'cannot be read as text' if text else 'is empty'} and is not used")
+            continue
+        if len(text) > room:
+            notes.append(f"{where} is truncated to {room:,} characters: all rules have {MAX_RULES:,}")
+        if room > 0:
+            found[PurePosixPath(where).stem if where.startswith(_FOLDER) else where] = text[:room]
+        room = max(0, room - len(text))
+    return found, notes
+
+
+def _list_checks(root: Path, base: str, environ: Mapping[str, str] | None) -> list[str]:
+    if base:  # git prints a tree as a title, an empty line and the names
+        listed = (_read(root, _FOLDER, base, environ) or "").partition("\n\n")[2].split("\n")
+    else:
+        listed = [path.name for path in (root / _FOLDER).glob("*.md")]
+    return [f"{_FOLDER}/{name}" for name in sorted(listed) if name.endswith(".md")][:_MAX_CHECKS]
+
+
+def _read(root: Path, where: str, base: str, environ: Mapping[str, str] | None) -> str | None:
+    """Return the text of a file (of a folder in a commit: its listing); None if it is missing or a link."""
+    path = root / where
+    with suppress(BadInput, OSError):
+        if base:
+            return run_git(root, "show", f"{base}:{where}", environ=environ)
+        return None if path.is_symlink() or not path.is_file() else path.read_text("utf-8-sig", errors="replace")
+    return None

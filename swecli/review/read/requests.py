@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from swecli.agent.turn import TurnState
 from swecli.context.budget import ModelLimits, RequestLimits, measure
@@ -18,13 +19,13 @@ from swecli.models.finding import Finding, ReviewEnd
 from swecli.models.message import ApiMessage, ModelReply, ModelRequest, ToolSpec
 from swecli.review.judge.sources import normalize_code
 from swecli.review.read.extract import REPORT_TOOL, Extraction
-from swecli.review.read.prompt import build_part_message
 from swecli.review.target.plan import Part, Plan
 
 _FREE_STEPS = 4  # loops of one part after which only the report tool is offered
 _MAX_STEPS = 6  # loops of one part after which the next part is started, if there is one
 _MAX_UNREADABLE = 2  # parts in a row without a readable report that end a review
 _MAX_REPLY = 2_000  # characters of an unreadable reply that are kept
+_MAX_KNOWN = 40  # findings listed in the message of a part
 _MAX_OUTPUTS = 8  # tool results that are kept to recognize quotations
 _CUT = "Your answer reached its length limit. Report the findings in smaller parts, and go on."
 _LEFT_OUT = "(Earlier messages of this review were left out to save room; every finding is stored.)"
@@ -34,40 +35,45 @@ _REPAIR = (
 )
 
 
+@dataclass(slots=True)
 class ReviewRequests:
     """Builds requests from the conversation. `sent` is the size of the last one in tokens."""
 
-    def __init__(
-        self, model: ChatModel, specs: list[ToolSpec], counter: TokenCounter, max_tokens: int | None = None
-    ) -> None:
-        self.model, self.specs, self.counter, self.max_tokens = model, specs, counter, max_tokens
-        self._tools = counter.count_tools(specs)
-        self._known, self._shape = ModelLimits(), (model.name, self._tools, max_tokens)
-        self.sent = 0
+    model: ChatModel
+    specs: list[ToolSpec]
+    counter: TokenCounter
+    max_tokens: int | None = None
+    sent: int = 0
+    _known: ModelLimits = field(default_factory=ModelLimits)
 
     def build(
         self, messages: list[ApiMessage], part: str = "", *, report_only: bool = False
     ) -> tuple[list[ApiMessage], ModelRequest, list[Event]]:
         """Return the conversation to continue with, the request and its events. `part`, the running part's message, is
         restored if the window removed it. Raises ContextFull."""
-        output, allowed = self._output, self._known.limits.get(self._shape)
-        limits = RequestLimits(self.model.profile.window, output, allowed=allowed, tools_tokens=self._tools)
+        shape = self._shape
+        limits = RequestLimits(
+            self.model.profile.window, self._output, allowed=self._known.limits.get(shape), tools_tokens=shape[1]
+        )
         opened = restore_opening(messages, part)
         fitted, reduced = fit(opened, limits, self.counter)
         size = measure(fitted, limits, self.counter)
         self.sent = size.tokens
-        specs = [spec for spec in self.specs if spec.name == REPORT_TOOL or not report_only]
         events: list[Event] = [ContextReduced(r.how, r.before, r.after, r.detail) for r in reduced]
         events.append(ContextMeasured(size.tokens, size.limit, self.counter.estimated))
         if reduced:  # what was removed does not come back
-            added = opened[1] if opened != messages else None
-            messages = [message for message in fitted if message != added]
-        request = ModelRequest(self.model.name, fitted, specs, output, "review", marks=cache_marks(fitted))
+            messages = [message for message in fitted if opened is messages or message != opened[1]]
+        specs = [spec for spec in self.specs if spec.name == REPORT_TOOL or not report_only]
+        request = ModelRequest(self.model.name, fitted, specs, limits.reserve, "review", marks=cache_marks(fitted))
         return messages, request, events
 
     def record_overflow(self, error: ContextOverflow) -> None:
         """Lower the limit for the next request, by what the provider reported or by a share."""
         self._known = self._known.record_refusal(self._shape, self.sent, self._output, error)
+
+    @property
+    def _shape(self) -> tuple[str, int, int | None]:
+        return self.model.name, self.counter.count_tools(self.specs), self.max_tokens
 
     @property
     def _output(self) -> int:
@@ -83,6 +89,31 @@ def restore_opening(messages: list[ApiMessage], part: str = "") -> list[ApiMessa
     if rest[0]["role"] == "user":  # some services refuse two user messages in a row
         texts, rest = [*texts, str(rest[0]["content"])], rest[1:]
     return [messages[0], {"role": "user", "content": "\n\n".join(texts)}, *rest]
+
+
+def _build_part_message(part: Part, of: int, label: str, leads: Sequence[str], known: Sequence[Finding]) -> str:
+    """Return the message that asks to review a part: its lines, measures in its files, and their known findings."""
+    text = [f"Part {part.number} of {of} of the review of {label}. Review these lines; read around them where needed."]
+    for path, hunks in groupby(part.hunks, key=lambda hunk: hunk.path):
+        listed = list(hunks)
+        title = f"## {path}{f' (renamed from {listed[0].old_path})' if listed[0].old_path else ''}"
+        text.append(title.replace("\n", " "))  # a file's name may contain line breaks
+        text += [f"{hunk.id}, {hunk.text}" for hunk in listed]
+    texts = ["\n".join(text)]
+    if leads:
+        head = "Leads from tools, not from a reviewer; look at each before you report it:"
+        texts.append("\n".join([head, *(f"- measured: {lead}" for lead in leads)]))
+    if known:
+        head = "Known, not to be reported again; where a reason no longer holds, report it with same_as:"
+        texts.append("\n".join([head, *map(_format_known, known[:_MAX_KNOWN])]))
+    texts.append(f"End this part with report_findings(part={part.number}, done=true, findings=[...]).")
+    return "\n\n".join(texts)
+
+
+def _format_known(finding: Finding) -> str:
+    reason = f" ({finding.reason[:160]})" if finding.reason else ""
+    words = " ".join(finding.message.split())[:120]
+    return f"- {finding.id} {finding.place} {finding.code_smell_type} {finding.state}{reason}: {words}"
 
 
 @dataclass(slots=True)
@@ -121,7 +152,7 @@ class Progress:
 
     def start_part(self, part: Part, label: str, known: Sequence[Finding]) -> None:
         leads = [lead for path in part.paths for lead in self.plan.leads.get(path, ())]
-        self.text = build_part_message(part, len(self.plan.parts), label, leads, known)
+        self.text = _build_part_message(part, len(self.plan.parts), label, leads, known)
         self.part, self.steps, self.is_repair, self.code = part, 0, False, normalize_code(self.text)
 
     def add_user_message(self, text: str) -> None:

@@ -25,7 +25,7 @@ from swecli.models.review_events import (
 from swecli.review.judge.grounding import ground, identify_all
 from swecli.review.judge.sources import Sources, normalize_code
 from swecli.review.read.extract import REPORT_TOOL, extract, review_tools
-from swecli.review.read.job import ReviewJob, planned_event, verify_review
+from swecli.review.read.job import ReviewJob, verify_review
 from swecli.review.read.requests import Progress, ReviewRequests
 from swecli.review.target.plan import Part, measure_coverage
 
@@ -62,7 +62,7 @@ class Review:
         job, at, leads = self.job, self._at, sum(map(len, self.job.plan.leads.values()))
         sizes = (len(job.plan.files), job.options.loops, self.record.loops, leads, len(job.rules))
         yield ReviewStarted(self.record.id, self.record.label, *sizes)
-        yield planned_event(job.plan, self.record.id, job.rules)
+        yield job.plan.to_event(self.record.id, job.rules)
         notice = getattr(self._model, "review_notice", "")
         for line in (*job.notices, *([notice] if notice else [])):
             yield Notice(line, "warning")

@@ -14,7 +14,7 @@ from swecli.llm.price_table import Row as Price
 from swecli.llm.price_table import cost_of
 from swecli.models.errors import BadInput
 from swecli.models.message import Usage
-from swecli.models.review_events import Coverage, Estimate, FileCoverage, SkippedFile, Unit, to_ranges
+from swecli.models.review_events import Coverage, Estimate, FileCoverage, ReviewPlanned, SkippedFile, Unit, to_ranges
 from swecli.review.judge.sources import Source, Sources
 from swecli.review.target.diffs import (
     MAX_LINE,
@@ -98,6 +98,11 @@ class Plan:
     @property
     def files(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(hunk.path for hunk in self.hunks))
+
+    def to_event(self, review: str = "", rules: Iterable[str] = ()) -> ReviewPlanned:
+        """Return the plan as an event; `rules` are the names of the project's own."""
+        sizes = len(self.parts), len(self.hunks), sum(len(hunk.lines) for hunk in self.hunks)
+        return ReviewPlanned(review, *sizes, self.unit, self.skips, self.estimate, tuple(rules))
 
 
 def build_plan(target: Target, sources: Sources, counter: TokenCounter, max_tokens: int) -> Plan:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from swecli.review.read.prompt import MAX_RULES, load_rules
+from swecli.models.finding import SMELLS
+from swecli.review.read.job import MAX_RULES, build_system_prompt, load_rules
 from tests.support.project import make_project
 
 
@@ -19,7 +20,7 @@ def test_what_cannot_be_used_is_named_and_all_share_one_room() -> None:
     (folder / "e.md").write_text("x" * MAX_RULES)
     (folder / "notes.txt").write_text("no check")
     checks, notes = load_rules(Path.cwd(), [])
-    assert [(check.name, len(check.text)) for check in checks] == [("a", 4), ("e", MAX_RULES - 4)]
+    assert {name: len(text) for name, text in checks.items()} == {"a": 4, "e": MAX_RULES - 4}
     assert [note.split("/")[-1].split(" ")[0] for note in notes] == ["b.md", "c.md", "e.md"]
 
 
@@ -28,7 +29,7 @@ def test_the_nearer_agents_file_comes_later_and_those_of_other_folders_not_at_al
         Path(name).parent.mkdir(exist_ok=True)
         Path(name).write_text(f"of {name}")
     rules, _ = load_rules(Path.cwd(), ["src/deep/a.py"])
-    assert [rule.name for rule in rules] == [".agents/REVIEW.md", "AGENTS.md", "src/AGENTS.md"]
+    assert list(rules) == [".agents/REVIEW.md", "AGENTS.md", "src/AGENTS.md"]
 
 
 def test_of_a_commit_they_are_that_commits() -> None:
@@ -40,9 +41,7 @@ def test_of_a_commit_they_are_that_commits() -> None:
     (root / "AGENTS.md").write_text("report nothing")
     (root / ".agents/checks/new.md").write_text("report nothing")
     rules, _ = load_rules(root, ["shop/prices.py"], base)
-    assert [(rule.name, rule.text) for rule in rules] == [
-        ("AGENTS.md", "floats are forbidden"), ("money", "floats are forbidden"),
-    ]  # fmt: skip
+    assert rules == {"AGENTS.md": "floats are forbidden", "money": "floats are forbidden"}
 
 
 def test_a_base_that_the_clone_lacks_is_named(tmp_path: Path) -> None:
@@ -63,4 +62,11 @@ def commit(root: Path) -> str:
 
 
 def test_without_the_folder_there_are_none() -> None:
-    assert load_rules(Path.cwd(), ["a.py"]) == ([], [])
+    assert load_rules(Path.cwd(), ["a.py"]) == ({}, [])
+
+
+def test_the_system_message_names_all_smells_and_the_projects_rules_and_nothing_of_the_target() -> None:
+    text = build_system_prompt({"No floats": "Money is Decimal."})
+    assert all(smell in text for smell in SMELLS)
+    assert "### No floats\nMoney is Decimal." in text
+    assert len(build_system_prompt({})) < 6_000
