@@ -6,16 +6,14 @@ import base64
 import json
 import re
 import time
-import urllib.error
-import urllib.request
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from swecli.llm.http import load_httpx
 from swecli.models.errors import BadInput, SwecliError, Unavailable
 from swecli.models.finding import KINDS, OPEN_STATES, SEVERITIES, Finding
 from swecli.redact import redact
@@ -94,49 +92,47 @@ class GitHub:
 
     def request(self, method: str, path: str, body: Mapping[str, Any] | None = None, *, is_retry: bool = False) -> Any:
         """Send a request and return the decoded JSON. `path` is relative to the repository, or absolute with a `/`."""
+        httpx = load_httpx()
         headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": _VERSION, "User-Agent": "swecli"}
-        data = None if body is None else json.dumps(body).encode()
-        headers |= {"Content-Type": "application/json"} if data is not None else {}
+        if self.token:  # httpx does not send it to the target of a redirect
+            headers["Authorization"] = f"Bearer {self.token}"
         api = self.api.removesuffix("/v3") if path == "/graphql" else self.api
         url = f"{api}{path}" if path.startswith("/") else f"{api}/repos/{quote(self.repository)}/{path}"
         try:
-            request = urllib.request.Request(url, data, headers, method=method)
-            if self.token:  # never sent to the target of a redirect
-                request.add_unredirected_header("Authorization", f"Bearer {self.token}")
-            with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer:
-                return json.loads(answer.read() or b"null")
-        except urllib.error.HTTPError as error:
-            with error:
-                wait = error.headers.get("retry-after") or ""
-                if not is_retry and error.code in (403, 429) and wait.isdecimal() and int(wait) <= _MAX_RETRY_AFTER:
-                    time.sleep(int(wait))
-                    return self.request(method, path, body, is_retry=True)
-                raise _error_of(error, path, self) from error
-        except (json.JSONDecodeError, RecursionError) as error:
+            answer = httpx.request(method, url, json=body, headers=headers, timeout=_TIMEOUT, follow_redirects=True)
+            wait = answer.headers.get("retry-after", "")
+            if not is_retry and answer.status_code in (403, 429) and wait.isdecimal() and int(wait) <= _MAX_RETRY_AFTER:
+                time.sleep(int(wait))
+                return self.request(method, path, body, is_retry=True)
+            if answer.is_error:
+                raise self._error_of(answer, path)
+            return answer.json() if answer.content else None
+        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+            raise GitHubError(f"GitHub cannot be reached at {self.api}: {error}.") from error
+        except (ValueError, RecursionError) as error:
             raise GitHubError(f"What answers at {self.api} is not GitHub: its answer is not JSON.") from error
-        except (OSError, ValueError, HTTPException) as error:
-            reason = getattr(error, "reason", None) or error
-            raise GitHubError(f"GitHub cannot be reached at {self.api}: {reason}.") from error
 
-
-def _error_of(error: urllib.error.HTTPError, path: str, github: GitHub) -> GitHubError:
-    reason = _parse_reason(error.read(100_000))
-    status, headers = error.code, error.headers
-    wait = headers.get("retry-after")
-    is_limited = wait or headers.get("x-ratelimit-remaining") == "0" or "rate limit" in reason
-    if status == 429 or (status == 403 and is_limited):
-        when = f"Try again in {wait} s." if wait and wait.isdecimal() else "Try again later."
-        return GitHubError(f"GitHub's rate limit is reached ({reason}).", f"{when} {KEPT_HINT}", 429)
-    thing = f"pull request {path.split('/')[1]}" if path.startswith("pulls/") else path
-    message, hint = {
-        401: (f"GitHub does not accept the token (401, {reason}).",
-              f"Set GITHUB_TOKEN{' to a valid token' if github.token else ''}."),
-        403: (f"GitHub refused it (403, {reason}).", "The token needs permission to write pull requests."),
-        404: (f"There is no {thing} in {github.repository} (404).",
-              "Check the number, and that the token may see the repository."),
-        422: (f"GitHub rejected the request (422, {reason}).", ""),
-    }.get(status, (f"GitHub answered with {status} ({reason}).", ""))  # fmt: skip
-    return GitHubError(message, f"{hint} {KEPT_HINT}".strip(), status)
+    def _error_of(self, answer: Any, path: str) -> GitHubError:
+        """Return the error of an httpx response."""
+        reason, status, wait = (
+            _parse_reason(answer.content[:100_000]),
+            answer.status_code,
+            answer.headers.get("retry-after"),
+        )
+        is_limited = wait or answer.headers.get("x-ratelimit-remaining") == "0" or "rate limit" in reason
+        if status == 429 or (status == 403 and is_limited):
+            when = f"Try again in {wait} s." if wait and wait.isdecimal() else "Try again later."
+            return GitHubError(f"GitHub's rate limit is reached ({reason}).", f"{when} {KEPT_HINT}", 429)
+        thing = f"pull request {path.split('/')[1]}" if path.startswith("pulls/") else path
+        message, hint = {
+            401: (f"GitHub does not accept the token (401, {reason}).",
+                  f"Set GITHUB_TOKEN{' to a valid token' if self.token else ''}."),
+            403: (f"GitHub refused it (403, {reason}).", "The token needs permission to write pull requests."),
+            404: (f"There is no {thing} in {self.repository} (404).",
+                  "Check the number, and that the token may see the repository."),
+            422: (f"GitHub rejected the request (422, {reason}).", ""),
+        }.get(status, (f"GitHub answered with {status} ({reason}).", ""))  # fmt: skip
+        return GitHubError(message, f"{hint} {KEPT_HINT}".strip(), status)
 
 
 def _parse_reason(body: bytes) -> str:

@@ -7,6 +7,8 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import ceil
+from statistics import median
 from typing import TypeVar
 
 from swecli.context.tokens import TokenCounter
@@ -34,13 +36,11 @@ _WHY = {
     "max_loops": "loop limit", "max_budget": "budget", "interrupted": "interrupted", "failed": "failed",
     "unreadable": "no report", "done": "not sent",
 }  # fmt: skip
-# assumptions until there are reviews to measure, in tokens
-_BASE_TOKENS = 3_200  # the system message and the tools
+_BASE_TOKENS = 3_200  # of a request: the system message and the tools
 _REPLY_TOKENS = 700
-_READ_TOKENS = 2_500  # a file that the reviewer reads beside a part
-_MAX_LOOPS_OF_PART = 3
-_VERIFY_SHARE = 2 / 3  # of the reviewer's tokens, at most
 _MIN_PAST = 5  # reviews needed to estimate from them
+# assumed until there are so many: loops for each part; all tokens, verification included, for each of the parts' own
+_LOOP_RATIOS, _TOKEN_RATIOS = (1.0, 3.0), (1.0, 12.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,31 +208,21 @@ def estimate_review(
     plan: Plan, max_loops: int, price: Price, past: Sequence[Mapping[str, float]], *, verify: bool
 ) -> Estimate:
     """Return the expected ranges of loops, requests, tokens and cost, from the lowest and highest ratios of earlier
-    reviews (`past`); without enough of them from one to three loops a part."""
-    parts, needed = plan.parts[:max_loops], len(plan.parts) * 2
-    shown = sum(part.tokens for part in parts)
-    loops = (len(parts), min(max_loops, len(plan.parts) * _MAX_LOOPS_OF_PART))
-    # each loop resends the conversation, whose growth the window stops after loop 5
-    most = _MAX_LOOPS_OF_PART * (shown + loops[1] * (_BASE_TOKENS + _READ_TOKENS))
-    most = int(most * (1 + _VERIFY_SHARE)) if verify else most
-    tokens, basis = (shown + len(parts) * (_BASE_TOKENS + _REPLY_TOKENS), most), "constants"
-    if len(past) >= _MIN_PAST and parts:
+    reviews (`past`); without enough of them from constants."""
+    parts, basis = plan.parts[:max_loops], "constants"
+    loop_ratios, token_ratios = list(_LOOP_RATIOS), list(_TOKEN_RATIOS)
+    if len(past) >= _MIN_PAST:
         basis = f"the last {len(past)} reviews"
-        ratios = [row["loops"] / row["parts"] for row in past]
-        needed = -int(-max(ratios) * len(plan.parts) // 1)
-        loops = (max(1, int(min(ratios) * len(parts))), min(max_loops, needed))
-        # the base of each part does not grow with the part
-        ratios = [row["tokens"] / (row["shown"] + row["parts"] * _BASE_TOKENS) for row in past]
-        size = shown + len(parts) * _BASE_TOKENS
-        tokens = (int(min(ratios) * size), int(max(ratios) * size) + 1)
-    checks = -(-loops[1] // 2) if verify else 0
-    replies = (loops[0] * _REPLY_TOKENS, (loops[1] + checks) * _REPLY_TOKENS)
-    costs = [
-        cost_of(Usage(input=max(0, size - reply), output=reply), price)
-        for size, reply in zip(tokens, replies, strict=True)
-    ]
-    cost = (costs[0], costs[1]) if costs[0] is not None and costs[1] is not None else None
-    return Estimate(loops, (loops[0], loops[1] + checks), tokens, cost, needed, basis)
+        loop_ratios = [row["loops"] / row["parts"] for row in past]
+        token_ratios = [row["tokens"] / (row["shown"] + row["parts"] * _BASE_TOKENS) for row in past]
+    size, most = sum(part.tokens + _BASE_TOKENS for part in parts), ceil(max(loop_ratios) * len(parts))
+    loops = (min(len(parts), max(1, int(min(loop_ratios) * len(parts)))), min(max_loops, most))
+    requests = (loops[0], loops[1] + (ceil(loops[1] / 2) if verify else 0))
+    tokens = (int(min(token_ratios) * size), ceil(max(token_ratios) * size))
+    replies = [count * _REPLY_TOKENS for count in requests]
+    low, high = (cost_of(Usage(max(0, n - out), out), price) for n, out in zip(tokens, replies, strict=True))
+    needed = ceil(median(loop_ratios) * len(plan.parts))
+    return Estimate(loops, requests, tokens, None if low is None or high is None else (low, high), needed, basis)
 
 
 def measure_coverage(
