@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +13,9 @@ from swecli.cli.flags import Parser
 from swecli.cli.replay import add_replay
 from swecli.cli.startup import make_folders
 from swecli.cli.subcommands import configuration_of, existing_database
-from swecli.llm.registry import make_model_to_measure
-from swecli.models.errors import BadInput
+from swecli.llm.endpoints import DEMO
+from swecli.llm.registry import make_model
+from swecli.models.errors import BadInput, SwecliError
 from swecli.models.events import to_json
 from swecli.playbook.action import ActionResult
 from swecli.repl.actions.context import ACTIONS
@@ -69,11 +70,13 @@ def _open(args: argparse.Namespace) -> Runtime:
     with existing_database(configured) as location:
         settings = replace(configured.settings, db=str(location))
         start = replace(configured, settings=settings, resume=args.session or "")
-        runtime = build_runtime(start, refuse, make_model_to_measure(name, settings, start.environ))
+        model = make_model(name or settings.model or DEMO, settings, start.environ, keyless=True)
+        runtime = build_runtime(start, refuse, model)
     session = runtime.sessions.current_session
-    if session is not None and not name:  # measure for the session's model
-        runtime.agent.use_model(make_model_to_measure(session.model, settings, start.environ))
-        runtime.agent.begin_epoch("")  # not a model change
+    if session is not None and not name:  # measure for the session's model, if it is still known
+        with suppress(SwecliError):
+            runtime.agent.use_model(make_model(session.model, settings, start.environ, keyless=True))
+            runtime.agent.begin_epoch("")  # not a model change
     return runtime
 
 

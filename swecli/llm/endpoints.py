@@ -12,12 +12,17 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from swecli.config.model_entry import ModelEntry, parse_base_url
+from swecli.llm.price_table import limit
 from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound
 
 _CONNECT_SECONDS, _ANSWER_SECONDS = 0.2, 0.5
 _MAX_RESPONSE_BYTES = 1 << 22
 _OLLAMA_DEFAULT = 4_096
 _NO_CHAT = ("embed", "rerank", "whisper", "tts", "bge-", "stable-diffusion")
+# where a service lists its models with their windows, if not in /v1/models; the fields of their names and windows
+_LISTS = {"ollama": ("/api/ps",), "lm_studio": ("/api/v1/models", "/api/v0/models")}
+_NAMES = ("id", "key", "model", "name")
+_WINDOWS = ("n_ctx", "context_length", "loaded_context_length", "max_model_len", "max_context_length")
 _CLOCKS = ("first_byte", "first_token", "quiet")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 DEMO = "demo"  # the model that needs none of these
@@ -113,12 +118,14 @@ class Endpoint:
         return f"{self.provider} {self.address} {self.model}"
 
 
-def resolve(name: str, environ: Mapping[str, str], entry: ModelEntry | None = None) -> Endpoint:
+def resolve(
+    name: str, environ: Mapping[str, str], entry: ModelEntry | None = None, *, keyless: bool = False
+) -> Endpoint:
     """Resolve `provider/model` from the service's environment variables and the user's `[models]` entry. A configured
     base URL never receives a key that was set for the service itself.
 
-    Raises ModelNotFound for a name without provider or model, AuthFailed for a missing or malformed key, ConfigError
-    for an invalid address or a header that names an unset variable.
+    Raises ModelNotFound for a name without provider or model, AuthFailed for a malformed key, or unless `keyless` a
+    missing one, ConfigError for an invalid address or a header that names an unset variable.
     """
     head, _, model = name.strip().partition("/")
     if not head or not model:
@@ -135,7 +142,7 @@ def resolve(name: str, environ: Mapping[str, str], entry: ModelEntry | None = No
         raise AuthFailed(
             f"{key_name} holds a line break or a letter that no key has.", "Set it again, the key alone on one line."
         )
-    if not key and (needed or not (base or own.key_command or head not in SERVICES)):
+    if not (key or keyless) and (needed or not (base or own.key_command or head not in SERVICES)):
         raise AuthFailed(
             f"{key_name} is not set, so {entry or name} cannot be used.",
             f"Set it (export {key_name}=…), choose another model with -m, or try -m {DEMO}.",
@@ -199,26 +206,22 @@ def probe(at: Endpoint) -> dict[str, Any]:
     """Ask a local server for its window and capabilities, as Profile fields; empty if it does not answer in 0.5 s."""
     if (place := _probe_address(at)) is None:
         return {}
-    if at.provider in ("ollama", "ollama_chat"):
+    service, names = SERVICES[at.provider].name, (at.model, f"{at.model}:latest")
+    rows = (row for path in _LISTS.get(service, ("/v1/models",)) for row in _fetch_rows(place, path))
+    window = next((_window(row) for row in rows if any(row.get(key) in names for key in _NAMES)), None)
+    known: dict[str, Any] = {}
+    if service == "ollama":
         known = _ollama(place, at.model)
-    elif at.provider in ("lm_studio", "lmstudio"):
-        known = {"window": _lm_studio(place, at.model)}
-    else:  # vLLM and newer llama.cpp report the window per model, older llama.cpp in /props
-        rows = [row for row in _rows(_fetch_json(place, "/v1/models"), "data") if row.get("id") == at.model]
-        sizes = [_size(row.get("max_model_len")) or _size(_dict_field(row, "meta").get("n_ctx")) for row in rows]
-        settings = {} if any(sizes[:1]) else _dict_field(_fetch_json(place, "/props"), "default_generation_settings")
-        known = {"window": next(iter(sizes), None) or _size(settings.get("n_ctx"))}
+    elif window is None and service not in _LISTS:  # older llama.cpp
+        known = {"window": limit(_dict_field(_fetch_json(place, "/props"), "default_generation_settings"), "n_ctx")}
+    known |= {"window": window or known.get("window")}
     return {name: value for name, value in known.items() if value is not None}
 
 
 def list_server_models(at: Endpoint) -> list[str]:
     """Return the names of the chat models that a local server lists; empty if it is not a model server."""
-    if (place := _probe_address(at)) is None:
-        return []
-    if at.provider in ("ollama", "ollama_chat"):
-        names = [row.get("name") for row in _rows(_fetch_json(place, "/api/tags"), "models")]
-    else:
-        names = [row.get("id") for row in _rows(_fetch_json(place, "/v1/models"), "data")]
+    place = _probe_address(at)
+    names = [row.get("id") for row in _fetch_rows(place, "/v1/models")] if place else []
     good = [name for name in names if isinstance(name, str) and name.isprintable() and name]
     return [name for name in good if not any(mark in name.lower() for mark in _NO_CHAT)]
 
@@ -230,33 +233,25 @@ def _probe_address(at: Endpoint) -> tuple[str, int] | None:
     return (parts.hostname or "127.0.0.1", parts.port or 80) if usable else None
 
 
+def _window(row: Mapping[str, Any]) -> int | None:
+    """Return the window in a server's row of a model: that of its loaded instance, else the largest possible."""
+    loaded = row.get("loaded_instances")
+    instance = loaded[0] if isinstance(loaded, list) and loaded else None
+    holders = (_dict_field(instance, "config"), row, _dict_field(row, "meta"))
+    return next((size for holder in holders if (size := limit(holder, *_WINDOWS))), None)
+
+
 def _ollama(place: tuple[str, int], model: str) -> dict[str, Any]:
+    """Return what Ollama knows about a model; its window unless it is loaded with another one."""
     shown = _fetch_json(place, "/api/show", {"model": model})
     if not isinstance(shown, dict):
         return {}
-    sizes = [_size(value) for key, value in _dict_field(shown, "model_info").items() if key.endswith(".context_length")]
-    names = (model, f"{model}:latest")
-    running = [
-        row for row in _rows(_fetch_json(place, "/api/ps"), "models") if row.get("model", row.get("name")) in names
-    ]
-    allocated = _size(running[0].get("context_length")) if running else None
+    info, able = _dict_field(shown, "model_info"), shown.get("capabilities")
     chosen = re.search(r"^num_ctx\s+([1-9]\d{0,8})", str(shown.get("parameters") or ""), re.MULTILINE)
     assumed = int(chosen[1]) if chosen else _OLLAMA_DEFAULT
-    able = shown.get("capabilities")
+    largest = limit(info, *(key for key in info if key.endswith(".context_length")))
     tools, images = ("tools" in able, "vision" in able) if isinstance(able, list) else (None, None)
-    window = allocated or min([assumed, *[size for size in sizes if size][:1]])
-    return {"window": window, "tools": tools, "images": images}
-
-
-def _lm_studio(place: tuple[str, int], model: str) -> int | None:
-    for row in _rows(_fetch_json(place, "/api/v1/models"), "models"):
-        if model in (row.get("key"), row.get("id")):
-            sizes = [_size(_dict_field(one, "config").get("context_length")) for one in _rows(row, "loaded_instances")]
-            return next(iter(sizes), None) or _size(row.get("max_context_length"))
-    for row in _rows(_fetch_json(place, "/api/v0/models"), "data"):
-        if row.get("id") == model:
-            return _size(row.get("loaded_context_length")) or _size(row.get("max_context_length"))
-    return None
+    return {"window": min(assumed, largest or assumed), "tools": tools, "images": images}
 
 
 def _dict_field(answer: Any, key: str) -> dict[str, Any]:
@@ -264,13 +259,11 @@ def _dict_field(answer: Any, key: str) -> dict[str, Any]:
     return part if isinstance(part, dict) else {}
 
 
-def _rows(answer: Any, key: str) -> list[dict[str, Any]]:
-    rows = answer.get(key) if isinstance(answer, dict) else None
+def _fetch_rows(place: tuple[str, int], path: str) -> list[dict[str, Any]]:
+    """Return the rows of a server's list of models, [] if it sends none."""
+    answer = _fetch_json(place, path)
+    rows = answer.get("data", answer.get("models")) if isinstance(answer, dict) else None
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
-
-
-def _size(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 40 else None
 
 
 def _fetch_json(place: tuple[str, int], path: str, body: Any = None) -> Any:

@@ -3,22 +3,19 @@ that keeps these facts for other processes and later runs."""
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import json
 import os
 import re
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from swecli.config.model_entry import ModelEntry
-from swecli.config.paths import write_file
 from swecli.llm.endpoints import Endpoint
 from swecli.llm.price_table import Row, limit
-from swecli.models.errors import BadInput
 
 _Thinking = Literal["none", "budget", "adaptive", "always", "effort"]
 # how reasoning is sent back: never · in its own field · on every message, also empty · signed · bound to the prefix
@@ -32,7 +29,6 @@ _PRICES = {
     "cache_read": "cache_read_input_token_cost",
     "cache_write": "cache_creation_input_token_cost",
 }
-_VERSION = 1
 _EXPIRY_SECONDS = 30 * 86_400  # a switched-off feature is tried again after 30 days
 _EXPIRING = ("tools", "system_role", "off", "think_back")
 # the type of each fact's value
@@ -113,16 +109,24 @@ class Profile:
         return replace(self, **known, origins={**self.origins, **dict.fromkeys(known, layer)})
 
 
-def sizes_from_row(row: Row | None) -> dict[str, int]:
-    """Return window and maximum output in tokens, as far as a row of litellm's table has them."""
-    return {name: size for name, keys in _SIZES.items() if (size := limit(row, *keys))}
+def build_profile(
+    at: Endpoint,
+    row: Row | None,
+    probed: Mapping[str, Any],
+    facts: LearnedFacts | None = None,
+    entry: ModelEntry | None = None,
+) -> Profile:
+    """Build a model's record from its layers: litellm's table, a probe, learned facts and configuration."""
+    profile = _from_table(row, at).layered(probed, "probe")
+    profile = profile.layered(facts.of(at.origin) if facts else {}, "learned")
+    return profile.layered(_from_entry(entry) if entry else {}, "config")
 
 
-def from_table(row: Row | None, at: Endpoint) -> Profile:
+def _from_table(row: Row | None, at: Endpoint) -> Profile:
     """Build the record from a row of litellm's table, with the provider's defaults for missing fields."""
     row, anthropic, openai = row or {}, at.api == "anthropic", at.provider == "openai"
     known: dict[str, Any] = {name: row[key] for name, key in _FLAGS.items() if isinstance(row.get(key), bool)}
-    known |= sizes_from_row(row)
+    known |= {name: size for name, keys in _SIZES.items() if (size := limit(row, *keys))}
     if at.local and not known.get("tools", True):  # the server's build of the model may: ask it
         del known["tools"]
     thinks, always = bool(row.get("supports_reasoning")), bool(row.get("thinking_always_on"))
@@ -148,7 +152,7 @@ def from_table(row: Row | None, at: Endpoint) -> Profile:
     )
 
 
-def from_entry(entry: ModelEntry) -> dict[str, Any]:
+def _from_entry(entry: ModelEntry) -> dict[str, Any]:
     """Return the record's fields that the user's `[models]` entry sets."""
     price = {_PRICES[name]: dollars / 1e6 for name, dollars in (entry.price or {}).items()}
     same = {name: getattr(entry, name) for name in ("max_output", "tools", "system_role", "images", "cache")}
@@ -203,8 +207,8 @@ def fact_from_refusal(
 
 
 class LearnedFacts:
-    """Learned facts in one JSON file, by model origin. A damaged file counts as empty; one of a newer version is not
-    used or changed."""
+    """Learned facts by model origin, one JSON line each. The file is only appended to, so that processes that learn at
+    once lose nothing; lines that cannot be read (damaged, or of a newer version) are skipped."""
 
     def __init__(self, path: Path, today: float | None = None) -> None:
         self._path, self._now = path, time.time() if today is None else today
@@ -212,8 +216,8 @@ class LearnedFacts:
     def of(self, origin: str) -> dict[str, Any]:
         """Return the learned profile fields of a model, without expired ones; `off` as a set."""
         oldest, known = _iso_date(self._now - _EXPIRY_SECONDS), {}
-        for name, fact in (self._read() or {}).get(origin, {}).items():
-            kind, value = name.partition(".")[0], fact.get("value") if isinstance(fact, dict) else None
+        for name, fact in self._read().get(origin, {}).items():
+            kind, value = name.partition(".")[0], fact.get("value")
             if type(value) is _FACT_TYPES.get(kind) and not (kind in _EXPIRING and str(fact.get("on")) < oldest):
                 known[name] = value
         off = frozenset(name[4:] for name in known if name.startswith("off."))
@@ -221,46 +225,36 @@ class LearnedFacts:
 
     def learn(self, origin: str, field: str, value: Any, words: str) -> None:
         """Store one fact with its date and the refusal's message; silently skipped if the file cannot be written."""
-        with contextlib.suppress(OSError), self._locked_update() as models:
-            models.setdefault(origin, {})[field] = {"value": value, "on": _iso_date(self._now), "words": words}
+        with suppress(OSError):
+            self._append({"model": origin, "field": field, "value": value, "on": _iso_date(self._now), "words": words})
 
     def forget(self, name: str) -> int:
-        """Delete all facts of models with this name or origin; return how many models. Raises BadInput for a file of a
-        newer version."""
-        if self._read() is None:
-            raise BadInput(f"{self._path} was written by a newer swecli: it is neither used nor changed.")
-        with self._locked_update() as models:
-            gone = [origin for origin in models if name == origin or name in origin.split()]
-            for origin in gone:
-                del models[origin]
-        return len(gone)
+        """Forget all facts of models with this name or origin; return how many models. Raises OSError."""
+        forgotten = [origin for origin in self._read() if name == origin or name in origin.split()]
+        for origin in forgotten:
+            self._append({"model": origin, "forget": True})
+        return len(forgotten)
 
-    def _read(self) -> dict[str, dict[str, Any]] | None:
-        """Return the facts by origin, {} if the file is missing or damaged, None if it is of a newer version."""
-        try:
-            whole = json.loads(self._path.read_bytes())
-            models, newer = whole["models"], whole["version"] > _VERSION
-        except (OSError, ValueError, RecursionError, KeyError, TypeError):
-            return {}
-        if newer:
-            return None
-        return models if isinstance(models, dict) and all(isinstance(one, dict) for one in models.values()) else {}
+    def _read(self) -> dict[str, dict[str, dict[str, Any]]]:
+        """Return the facts by origin and field."""
+        models: dict[str, dict[str, dict[str, Any]]] = {}
+        lines: list[bytes] = []
+        with suppress(OSError):
+            lines = self._path.read_bytes().splitlines()
+        for line in lines:
+            with suppress(ValueError, RecursionError, KeyError, TypeError):
+                fact = json.loads(line)
+                origin = str(fact["model"])
+                if fact.get("forget"):
+                    models.pop(origin, None)
+                else:
+                    models.setdefault(origin, {})[str(fact["field"])] = fact
+        return models
 
-    @contextlib.contextmanager
-    def _locked_update(self) -> Iterator[dict[str, dict[str, Any]]]:
-        """Yield the facts under an exclusive file lock, and write them back."""
+    def _append(self, fact: Mapping[str, Any]) -> None:
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = os.open(self._path.with_name(f"{self._path.name}.lock"), os.O_WRONLY | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            models = self._read()
-            yield models if models is not None else {}
-            if models is None:
-                return
-            whole = {"version": _VERSION, "models": models}
-            write_file(self._path, json.dumps(whole, ensure_ascii=False, indent=1, sort_keys=True))
-        finally:
-            os.close(lock)
+        with os.fdopen(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as file:
+            file.write(b"\n%b\n" % json.dumps(fact).encode())  # the line before may have been cut off
 
 
 def _iso_date(seconds: float) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,9 +18,9 @@ from swecli.llm import providers
 from swecli.llm.base import ChatModel, Provider
 from swecli.llm.endpoints import DEMO, KEYED, LOCAL, LOOPBACK, SERVICES, Endpoint, list_server_models, probe, resolve
 from swecli.llm.price_table import Row, chat_models, did_you_mean, find_row, model_table, provider_names, provider_of
-from swecli.llm.profile import LearnedFacts, Profile, from_entry, from_table, sizes_from_row
+from swecli.llm.profile import LearnedFacts, build_profile
 from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound, SwecliError
-from swecli.models.message import ModelChoice, ModelChunk, ModelRequest
+from swecli.models.message import ModelChoice
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -30,14 +30,15 @@ PROVIDERS = "swecli.providers"  # entry points
 _MAX_LISTED = 20  # models of one server
 
 
-def make_model(name: str, settings: Settings, environ: Mapping[str, str]) -> ChatModel:
-    """Create the model `provider/name`, or the default model of `provider`, without sending a request. Raises
-    ModelNotFound with similar names, AuthFailed naming the unset key variable, or BadInput."""
+def make_model(name: str, settings: Settings, environ: Mapping[str, str], *, keyless: bool = False) -> ChatModel:
+    """Create the model `provider/name`, or the default model of `provider`, without sending a request. With `keyless` a
+    service's key may be missing: the model is only used to measure requests. Raises ModelNotFound with similar names,
+    AuthFailed naming the unset key variable, or BadInput."""
     name = name.strip()
     head, slash, _ = name.partition("/")
     found = None if settings.entry(name) else _find_provider(head)
     if found is None:
-        return _make_service_model(name, settings, environ)
+        return _make_service_model(name, settings, environ, keyless=keyless)
     keys = found.service.keys
     if keys and not any(environ.get(key, "").strip() for key in keys):
         raise AuthFailed(
@@ -47,36 +48,12 @@ def make_model(name: str, settings: Settings, environ: Mapping[str, str]) -> Cha
     return found.make(name if slash else found.service.default_model or name, settings, environ)
 
 
-@dataclass(slots=True)
-class _UnavailableModel:
-    """A model that requests can be measured for but not sent to: `stream` raises `reason`."""
-
-    name: str
-    profile: Profile
-    reason: SwecliError
-
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelChunk]:
-        raise self.reason
-        yield ModelChunk()
-
-
 def try_make_model(name: str, settings: Settings, environ: Mapping[str, str]) -> tuple[ChatModel | None, str]:
     """Create an optional model. Returns None and the reason if it cannot be created."""
     try:
         return make_model(name, settings, environ), ""
     except SwecliError as error:
         return None, str(error)
-
-
-def make_model_to_measure(name: str, settings: Settings, environ: Mapping[str, str]) -> ChatModel:
-    """Create the model to measure requests for. If it cannot be created (no key, no such script), return a placeholder
-    with the limits of litellm's table."""
-    try:
-        return make_model(name, settings, environ)
-    except SwecliError as error:
-        head, slash, model = name.partition("/")
-        sizes = sizes_from_row(find_row(head, model) if slash else None)
-        return _UnavailableModel(name, Profile().layered(sizes, "table"), error)
 
 
 def _find_provider(name: str) -> Provider | None:
@@ -115,7 +92,7 @@ def load_entry_point(entry: EntryPoint) -> Provider:
     return value
 
 
-def _make_service_model(name: str, settings: Settings, environ: Mapping[str, str]) -> ChatModel:
+def _make_service_model(name: str, settings: Settings, environ: Mapping[str, str], *, keyless: bool) -> ChatModel:
     """Create a service's model. A name without provider (`gpt-4.1`) is looked up in litellm's table. Raises like
     `make_model`."""
     entry = settings.entry(name)
@@ -136,21 +113,17 @@ def _make_service_model(name: str, settings: Settings, environ: Mapping[str, str
         if known and head not in known:
             near = did_you_mean(head, sorted(known | set(SERVICES)))
             raise ModelNotFound(f"There is no provider {head!r}.", near or "Write the model as provider/name.")
-    endpoint = resolve(name, environ, entry)
+    endpoint = resolve(name, environ, entry, keyless=keyless)
     row = find_row(endpoint.provider, endpoint.model)
     endpoint = replace(endpoint, name=called if entry else name, max_tokens=settings.max_tokens)
-    return model_at(endpoint, row, LearnedFacts(find_paths(environ).state / "models.json"), entry)
+    return model_at(endpoint, row, LearnedFacts(find_paths(environ).state / "models.jsonl"), entry)
 
 
 def model_at(
     endpoint: Endpoint, row: Row | None, facts: LearnedFacts | None = None, entry: ModelEntry | None = None
 ) -> ChatModel:
-    """Create the model for an endpoint; its profile layers are table, probe, learned facts and configuration."""
-    profile = from_table(row, endpoint).layered(probe(endpoint), "probe")
-    if facts is not None:
-        profile = profile.layered(facts.of(endpoint.origin), "learned")
-    if entry is not None:
-        profile = profile.layered(from_entry(entry), "config")
+    """Create the model for an endpoint and its row of litellm's table."""
+    profile = build_profile(endpoint, row, probe(endpoint), facts, entry)
     responses = (row or {}).get("mode") == "responses" and not (entry and entry.api)
     if endpoint.api == "litellm" or responses:
         # late: only the wire in use is imported
