@@ -51,8 +51,8 @@ class Dispatcher:
 
     def submit(self, typed: str) -> None:
         """Run a command at once if it can run during a turn, else queue the line."""
-        line, components = self._read(typed), self._startup.components
-        command = components.table.find(line.name) if components is not None and line.kind == "command" else None
+        line = self._read(typed)
+        command = self._startup.table.find(line.name) if self._startup.is_loaded and line.kind == "command" else None
         if command is not None and self.busy and command.can_run_during_turn(line.text):
             self._prompt.echo(typed)
             self._background.start(self._execute(line))
@@ -109,7 +109,7 @@ class Dispatcher:
             return
         self._unsaved = None
         if not is_ready:
-            if self._startup.components is not None:
+            if self._startup.is_loaded:
                 self._program.session_manager.drop_query()
             self._prompt.set_draft(typed)
             return
@@ -138,21 +138,20 @@ class Dispatcher:
 
     async def _execute(self, line: ParsedLine) -> None:
         """Execute the line. Any exception is reported in one line, and the session continues."""
-        components = self._startup.components
-        assert components is not None
+        startup = self._startup
         try:
             if line.kind == "command":
-                command = components.table.find(line.name)
+                command = startup.table.find(line.name)
                 if command is None:  # never sent to the model
-                    suggestions = " or ".join(f"/{name}" for name in components.table.suggest(line.name))
+                    suggestions = " or ".join(f"/{name}" for name in startup.table.suggest(line.name))
                     hint = f"Did you mean {suggestions}?" if suggestions else "Type /help for the list."
                     raise UsageError(f"Unknown command /{line.name}.", hint)
-                await command.run(components.context, line.text)
+                await command.run(startup.context, line.text)
             elif line.kind == "shell":
                 if not line.text:
                     raise UsageError("There is no command after the `!`.", "For example: !git status")
-                await components.processor.run_shell(line.text, share=line.shared)
+                await startup.processor.run_shell(line.text, share=line.shared)
             else:
-                await components.processor.process_query(line.text)
+                await startup.processor.process_query(line.text)
         except Exception as error:  # noqa: BLE001
             self._program.report(error)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:  # the prompt is drawn before these are loaded
     from swecli.agent.agent import Agent
     from swecli.models.events import Event
+    from swecli.repl.footer import Footer
     from swecli.repl.render.renderer import Renderer
     from swecli.repl.render.terminal_features import Theme
     from swecli.store.session_manager import SessionManager
@@ -75,24 +76,15 @@ class LineQueue:
 
 
 class Program(Protocol):
-    """The running program. `session_manager`, `agent` and `renderer` are available once `start_loading` is done."""
+    """The running program. `queue` holds the lines that were sent and are not yet running; `session_manager`, `agent`
+    and `renderer` are set once `start_loading` is done."""
 
     queue: LineQueue
-    """The lines that were sent and are not yet running."""
+    footer: Footer
     theme: Theme
-    """The colours on the screen."""
-
-    @property
-    def session_manager(self) -> SessionManager:
-        """Return the store."""
-
-    @property
-    def agent(self) -> Agent:
-        """Return the agent, which runs turns."""
-
-    @property
-    def renderer(self) -> Renderer:
-        """Return the renderer, which draws events."""
+    session_manager: SessionManager
+    agent: Agent
+    renderer: Renderer
 
     @property
     def working(self) -> bool:
@@ -124,16 +116,6 @@ class Program(Protocol):
 
     def set_draft(self, text: str) -> None:
         """Set the text of the input line."""
-
-    def cycle_mode(self) -> None:
-        """Switch to the next permission mode."""
-
-    @property
-    def current_hint(self) -> str:
-        """Return the line shown instead of the footer, or ""."""
-
-    def hint(self, text: str) -> None:
-        """Show a line instead of the footer; "" removes it."""
 
     def report(self, error: BaseException | str) -> None:
         """Print an error in one line."""

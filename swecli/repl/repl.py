@@ -20,15 +20,12 @@ from swecli.repl.input.dumb_prompt import DumbPrompt
 from swecli.repl.input.prompt import PromptLine
 from swecli.repl.program import LineQueue, Program
 from swecli.repl.render.terminal_features import is_dumb
-from swecli.repl.startup import Build, Components, Startup
+from swecli.repl.startup import Build, Startup
 from swecli.repl.startup_banner import banner, format_error, show_session
 
 if TYPE_CHECKING:
-    from swecli.agent.agent import Agent
     from swecli.config.settings import Start
     from swecli.models.events import Event
-    from swecli.repl.render.renderer import Renderer
-    from swecli.store.session_manager import SessionManager
 
 
 class REPL(Program):
@@ -43,7 +40,7 @@ class REPL(Program):
         self._loading: asyncio.Task[None] | None = None
         self._job_watcher: asyncio.Task[None] | None = None
         settings = start.settings
-        self._footer = Footer(start.choice.name, settings.mode, str(settings.window), busy="starting")
+        self.footer = Footer(start.choice.name, settings.mode, str(settings.window), busy="starting")
         self._background, self._throttle = Background(self), ImportThrottle(self)
         self._startup = Startup(start, build)
         self.queue = LineQueue((["/sessions"] if start.pick else []) + ([start.prompt] if start.prompt else []))
@@ -51,7 +48,7 @@ class REPL(Program):
         if is_dumb(start.environ):
             self.prompt = DumbPrompt(self, start)
         else:
-            self.prompt = PromptLine(self, start, self._startup, self._footer.line, keyboard, output)
+            self.prompt = PromptLine(self, start, self._startup, keyboard, output)
         self.theme = self.prompt.theme
         self._dispatcher = Dispatcher(self, self.prompt, self._startup, self._background)
 
@@ -84,9 +81,9 @@ class REPL(Program):
         await self._background.cancel(timeout=CLOSE_TIMEOUT)
         if self._job_watcher is not None:
             self._job_watcher.cancel()
-        if self._startup.components is not None:
+        if self._startup.is_loaded:
             ended, session = await self.agent.ctx.jobs.close(), self.session_manager.current_session
-            self._startup.components.runtime.close()
+            self._startup.context.runtime.close()
             with suppress(OSError):  # the terminal may be closed
                 if ended:
                     self.prompt.write(f"{ended}\n")
@@ -102,21 +99,23 @@ class REPL(Program):
     async def _load(self) -> None:
         """Load and assemble the components. If that fails, end the prompt with the error."""
         try:
-            components = await self._startup.assemble(self, self._background, self.prompt)
+            await self._startup.assemble(self, self._background, self.prompt)
         except Exception as error:  # noqa: BLE001 - reported in one line, with an exit code
             problem = self._startup.to_user_error(error)
             self.prompt.history.append_string(self.prompt.draft)
             self.prompt.end(problem)
             raise problem from error
-        self._footer.loaded(components.runtime)
-        for notice in components.runtime.notices:
+        runtime, self.renderer = self._startup.context.runtime, self._startup.context.renderer
+        self.session_manager, self.agent = runtime.sessions, runtime.agent
+        self.footer.loaded(runtime)
+        for notice in runtime.notices:
             self.renderer.screen.warn(notice)
-        session = components.runtime.sessions.current_session
+        session = runtime.sessions.current_session
         if self.start.resume is not None and session is not None:
             show_session(self.renderer.screen, session)
             self.renderer.screen.line()
         self.prompt.redraw()
-        self._background.reflect_pending(components.runtime.learning)
+        self._background.reflect_pending(runtime.learning)
         self._job_watcher = asyncio.get_running_loop().create_task(self._watch_jobs())
 
     async def _watch_jobs(self) -> None:
@@ -127,25 +126,8 @@ class REPL(Program):
             self._background.show([Notice(await self.agent.ctx.jobs.finished.get())])
             self._refresh()
 
-    @property
-    def _components(self) -> Components:
-        assert self._startup.components is not None, "used before loading was done"
-        return self._startup.components
-
-    @property
-    def session_manager(self) -> SessionManager:
-        return self._components.runtime.sessions
-
-    @property
-    def agent(self) -> Agent:
-        return self._components.runtime.agent
-
-    @property
-    def renderer(self) -> Renderer:
-        return self._components.context.renderer
-
     def start_learning(self, interaction: int) -> None:
-        self._background.learn(self._components.runtime.learning, interaction)
+        self._background.learn(self._startup.context.runtime.learning, interaction)
         self._background.name_session(self.agent)
 
     @property
@@ -164,7 +146,7 @@ class REPL(Program):
         self.prompt.close_output()
         if seconds >= self.start.settings.notify_after and not self.queue:
             self.prompt.notify("finished")
-        self._footer.measure()
+        self.footer.measure()
         self._refresh()
         self._startup.warm(self.agent)
 
@@ -173,7 +155,7 @@ class REPL(Program):
         self._dispatcher.interrupt()
 
     def steer(self, text: str) -> None:
-        if self.working and self._startup.components is not None and self.agent.steer(text):
+        if self.working and self._startup.is_loaded and self.agent.steer(text):
             self.prompt.echo(text)
         else:
             self.queue.put(text)
@@ -183,40 +165,27 @@ class REPL(Program):
         self.prompt.end()
 
     def expand_last(self) -> None:
-        if self._startup.components is not None and not self.renderer.expand_last():
+        if self._startup.is_loaded and not self.renderer.expand_last():
             self.renderer.screen.note("no tool has run yet")
 
     def set_draft(self, text: str) -> None:
         self.prompt.set_draft(text)
 
-    def cycle_mode(self) -> None:
-        self._footer.cycle_mode()
-        self.prompt.redraw()
-
-    @property
-    def current_hint(self) -> str:
-        return self._footer.hint
-
-    def hint(self, text: str) -> None:
-        if text != self._footer.hint:
-            self._footer.hint = text
-            self.prompt.redraw()
-
     def show(self, event: Event) -> None:
         self.renderer.show(event)
-        self._footer.observe(event)
+        self.footer.observe(event)
 
     def background_changed(self) -> None:
-        self._footer.busy = "learning" if self._background.busy else ""
+        self.footer.busy = "learning" if self._background.busy else ""
         self._refresh()
 
     def report(self, error: BaseException | str) -> None:
         problem = self._startup.to_user_error(error)
-        if self._startup.components is None:  # the screen, which wraps lines, is not loaded yet
+        if not self._startup.is_loaded:  # the screen, which wraps lines, is not loaded yet
             self.prompt.write(format_error(problem, self.prompt.color))
         else:
             self.renderer.screen.error(problem.message, problem.hint)
 
     def _refresh(self) -> None:
-        self._footer.refresh()
+        self.footer.refresh()
         self.prompt.redraw()

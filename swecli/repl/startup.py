@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from swecli.models.errors import SwecliError
@@ -28,23 +27,18 @@ _log = logging.getLogger(__name__)
 Build = Callable[["Start", "Ask"], "Runtime"]
 
 
-@dataclass(frozen=True, slots=True)
-class Components:
-    """The loaded components of one run."""
+class Startup:
+    """Loads the components in daemon threads. `build` creates the runtime. `table`, `context` and `processor` are set
+    once `is_loaded`."""
 
-    runtime: Runtime
     table: CommandTable
     context: CommandContext
-    approver: Approver
     processor: AsyncQueryProcessor
-
-
-class Startup:
-    """Loads the components in daemon threads. `build` creates the runtime."""
+    _approver: Approver
 
     def __init__(self, start: Start, build: Build | None = None) -> None:
         self._start, self._build = start, build or _build
-        self.components: Components | None = None  # None until all is loaded
+        self.is_loaded = False
         self._table: asyncio.Future[CommandTable] | None = None
         self._runtime: Runtime | None = None
         self._warm: tuple[str, asyncio.Future[None]] | None = None  # by the model's name
@@ -68,19 +62,18 @@ class Startup:
         self.warm(runtime.agent)
         return runtime
 
-    async def assemble(self, program: Program, background: Background, prompt: PromptLine | DumbPrompt) -> Components:
+    async def assemble(self, program: Program, background: Background, prompt: PromptLine | DumbPrompt) -> None:
         """Load and assemble all components; output goes above `prompt`. Raises like `load`."""
-        table, runtime = await self._commands(), await self.load()
+        self.table, runtime = await self._commands(), await self.load()
         # late: loaded after the prompt is shown
         from swecli.repl.chat.async_query_processor import Approver, AsyncQueryProcessor  # noqa: PLC0415
         from swecli.repl.render.renderer import Renderer  # noqa: PLC0415
         from swecli.repl.render.screen import Screen  # noqa: PLC0415
 
         renderer = Renderer(Screen(prompt, prompt.color, prompt.link_root), todos=runtime.agent.ctx.todos)
-        context = CommandContext(runtime, table.commands, renderer, program, prompt, background)
-        approver, processor = Approver(renderer, prompt), AsyncQueryProcessor(program)
-        self.components = Components(runtime, table, context, approver, processor)
-        return self.components
+        self.context = CommandContext(runtime, self.table.commands, renderer, program, prompt, background)
+        self._approver, self.processor = Approver(renderer, prompt), AsyncQueryProcessor(program)
+        self.is_loaded = True
 
     def to_user_error(self, error: BaseException | str) -> SwecliError:
         """Return the error to show. An unexpected exception is logged with its traceback."""
@@ -91,9 +84,8 @@ class Startup:
         return SwecliError(f"Internal error: {what}", f"Details are in {self._start.paths.log}.")
 
     async def _ask(self, request: AskRequest) -> Decision:
-        """Ask the user for approval of a call."""
-        assert self.components is not None, "a call runs after loading"
-        return await self.components.approver(request)
+        """Ask the user for approval of a call, which runs after loading."""
+        return await self._approver(request)
 
     def warm(self, agent: Agent) -> asyncio.Future[None]:
         """Load the token table and library of the agent's model, once, so that a first request is as fast as later

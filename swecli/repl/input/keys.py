@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from prompt_toolkit.application import get_app
+from prompt_toolkit.application import Application, get_app
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import Condition, Filter, completion_is_selected, has_completions, has_focus, vi_insert_mode
@@ -51,7 +51,7 @@ def make_keys(program: Program, pastes: Pastes, start: Start) -> KeyBindings:
     is_working, has_queue = Condition(lambda: program.working), Condition(lambda: bool(program.queue))
     is_held, is_escape = Condition(lambda: program.queue.held), _TYPING & ~has_completions & ~vi_insert_mode
     simple_keys: list[tuple[tuple[str, ...], Filter | bool, Callable[[KeyPressEvent], None]]] = [
-        (("s-tab",), _TYPING & ~has_completions, lambda _: program.cycle_mode()),
+        (("s-tab",), _TYPING & ~has_completions, lambda _: program.footer.cycle_mode()),
         (("c-o",), _TYPING, lambda _: program.expand_last()),
         (("c-z",), True, lambda event: event.app.suspend_to_background()),
         (("c-@",), True, lambda _: None),  # NUL, Ctrl+Space: a selection, which the next letter would replace
@@ -80,7 +80,7 @@ def make_keys(program: Program, pastes: Pastes, start: Start) -> KeyBindings:
     async def edit(event: KeyPressEvent) -> None:
         buffer = event.app.current_buffer
         if _find_editor(start.environ) is None:
-            program.hint("No editor found: set $EDITOR")
+            program.footer.hint = "No editor found: set $EDITOR"
             return
         buffer.text = pastes.expand(buffer.text)
         with event.app.suspended():  # type: ignore[attr-defined]  # an InlineApplication
@@ -94,11 +94,15 @@ def _add_stop_keys(keys: KeyBindings, program: Program) -> None:
 
     def confirm_quit(key: str, consequence: str = "") -> None:
         hint = f"Press {key} again to quit{consequence}"
-        if program.current_hint == hint:
+        if program.footer.hint == hint:
             program.quit()
             return
-        program.hint(hint)
-        asyncio.get_running_loop().call_later(_QUIT_TIMEOUT, program.hint, "")
+        program.footer.hint = hint
+        asyncio.get_running_loop().call_later(_QUIT_TIMEOUT, remove_hint, get_app())
+
+    def remove_hint(app: Application[object]) -> None:
+        program.footer.hint = ""
+        app.invalidate()
 
     @keys.add("c-c", filter=_TYPING)
     @keys.add("<sigint>")
@@ -156,7 +160,7 @@ def _add_paste_keys(keys: KeyBindings, program: Program, pastes: Pastes, cache: 
             inserted = pastes.add_picture(path) if path else pastes.add_text(text)
         except BadInput as error:
             inserted = pastes.add_text(text)
-            program.hint(f"{error.message} {error.hint}".strip())
+            program.footer.hint = f"{error.message} {error.hint}".strip()
         event.app.current_buffer.insert_text(inserted)
 
 

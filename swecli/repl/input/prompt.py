@@ -9,7 +9,7 @@ import asyncio
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from prompt_toolkit.application import Application, run_in_terminal
@@ -45,19 +45,18 @@ _MIN_ROWS_FOR_FOOTER = 4
 
 
 class PromptLine:
-    """The input line; `footer` renders for a width in columns, `keyboard` and `output` replace the terminal."""
+    """The input line; `keyboard` and `output` replace the terminal."""
 
     def __init__(
         self,
         program: Program,
         start: Start,
         source: CommandSource,
-        footer: Callable[[int], list[tuple[str, str]]],
         keyboard: Input | None = None,
         output: Output | None = None,
     ) -> None:
         environ, settings = start.environ, start.settings
-        self._footer, self._program, self._start = footer, program, start
+        self._program, self._start = program, start
         self._completer = LineCompleter(source, start.cwd)
         self.history, self.theme = LineHistory(start.paths.history), Theme(settings.theme, environ)
         self.color = settings.color and "NO_COLOR" not in environ
@@ -93,7 +92,7 @@ class PromptLine:
         self.app.timeoutlen = 0.3
         self.app.after_render += self._after_render
         self.app.key_processor.before_key_press += self._key_pressed
-        self.buffer.on_text_changed += lambda buffer: program.hint("" if buffer.text else program.current_hint)
+        self.buffer.on_text_changed += self._remove_hint
 
     async def run(self) -> None:
         """Read lines until `end` or until the terminal is closed. Raises the error passed to `end`."""
@@ -219,6 +218,10 @@ class PromptLine:
         if self.question is not None:
             self.question.key_pressed()
 
+    def _remove_hint(self, buffer: Buffer) -> None:
+        if buffer.text:
+            self._program.footer.hint = ""
+
     def _accept(self, buffer: Buffer) -> bool:
         self.app.vi_state.reset()  # the next line begins in insert mode
         self._program.submit(buffer.text)
@@ -234,13 +237,17 @@ class PromptLine:
             get_line_prefix=lambda number, wrapped: [("", "  ")] if number or wrapped else [("class:mark", _MARK)],
         )
         menu = CompletionsMenu(max_height=_MENU_ROWS, scroll_offset=1, extra_filter=has_focus(DEFAULT_BUFFER))
-        footer = make_rows(lambda: [[*self._footer(self.size[0])]] if self.size[1] >= _MIN_ROWS_FOR_FOOTER else [])
+        footer = make_rows(self._footer_rows)
         rows = HSplit(
             [make_rows(self._lines_above), line, search, menu, footer],
             window_too_small=Window(),
             align=VerticalAlign.TOP,
         )
         return Layout(rows, focused_element=line)
+
+    def _footer_rows(self) -> list[StyleAndTextTuples]:
+        columns, rows = self.size
+        return [[*self._program.footer.line(columns)]] if rows >= _MIN_ROWS_FOR_FOOTER else []
 
     def _line_rows(self) -> int:
         """Return the rows of the input line, at most half of the screen."""

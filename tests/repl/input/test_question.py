@@ -11,6 +11,7 @@ from prompt_toolkit.data_structures import Size
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput, Output
 
+from swecli.repl.footer import Footer
 from swecli.repl.input.prompt import PromptLine
 from swecli.repl.input.question import _QUIET_SECONDS, Option, Question
 from swecli.repl.program import LineQueue
@@ -74,11 +75,7 @@ class ScriptedContext:
 
     def edit(self) -> None: ...
 
-    def cycle_mode(self) -> None: ...
-
-    current_hint = ""
-
-    def hint(self, text: str) -> None: ...
+    footer = Footer("scripted/test", "ask", "5")
 
 
 class NoCommands:
@@ -95,7 +92,7 @@ class Typist:
     def __init__(self, pipe: PipeInput, output: Output | None = None, **settings: str) -> None:
         self.pipe, self.ctx = pipe, ScriptedContext()
         self.sent, start = self.ctx.sent, make_start(**settings)
-        self.prompt = PromptLine(self.ctx, start, NoCommands(), lambda width: [], pipe, output or Drawn())
+        self.prompt = PromptLine(self.ctx, start, NoCommands(), pipe, output or Drawn())
 
     async def type(self, *keys: str, gap: float = 0.1) -> None:
         """One key after the other, `gap` seconds apart."""
