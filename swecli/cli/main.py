@@ -162,7 +162,7 @@ def _refuse_command(text: str) -> None:
     # late: few prompts begin with a slash
     from swecli.cli.flags import SUBCOMMANDS  # noqa: PLC0415
     from swecli.models.errors import UsageError  # noqa: PLC0415
-    from swecli.repl.input.lines import parse_line  # noqa: PLC0415
+    from swecli.repl.program import parse_line  # noqa: PLC0415
 
     line = parse_line(text)
     if line.kind != "command":

@@ -11,9 +11,8 @@ from typing import Any
 from swecli.models.errors import SwecliError, UsageError
 from swecli.repl.background import Background
 from swecli.repl.input.dumb_prompt import DumbPrompt
-from swecli.repl.input.lines import ParsedLine, parse_line
 from swecli.repl.input.prompt import PromptLine
-from swecli.repl.program import Program
+from swecli.repl.program import ParsedLine, Program, parse_line
 from swecli.repl.startup import Startup
 
 _STORE_TIMEOUT = 10.0  # seconds to wait at the end for the store, to save a line that was sent before it was open

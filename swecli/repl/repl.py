@@ -1,4 +1,4 @@
-"""The REPL: show the prompt first, load the rest in the background, and run the submitted lines."""
+"""The REPL: show a banner and the prompt first, load the rest in the background, and run the submitted lines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from swecli.repl.input.prompt import PromptLine
 from swecli.repl.program import LineQueue, Program
 from swecli.repl.render.terminal_features import is_dumb
 from swecli.repl.startup import Build, Startup
-from swecli.repl.startup_banner import banner, format_error, show_session
 
 if TYPE_CHECKING:
     from swecli.config.settings import Start
@@ -59,7 +58,7 @@ class REPL(Program):
         loop.set_exception_handler(lambda _, what: self.report(what.get("exception") or what["message"]))
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self.quit, 128 + number)
-        self.prompt.write(banner(self.start, self.prompt.color, self.prompt.size[0]))
+        self.prompt.write(self._startup.banner(self.prompt.color, self.prompt.size[0]))
         working = loop.create_task(self._dispatcher.run())
         try:
             await self.prompt.run()
@@ -112,6 +111,9 @@ class REPL(Program):
             self.renderer.screen.warn(notice)
         session = runtime.sessions.current_session
         if self.start.resume is not None and session is not None:
+            # late: loaded after the prompt is shown
+            from swecli.repl.commands.builtin.sessions import show_session  # noqa: PLC0415
+
             show_session(self.renderer.screen, session)
             self.renderer.screen.line()
         self.prompt.redraw()
@@ -182,7 +184,7 @@ class REPL(Program):
     def report(self, error: BaseException | str) -> None:
         problem = self._startup.to_user_error(error)
         if not self._startup.is_loaded:  # the screen, which wraps lines, is not loaded yet
-            self.prompt.write(format_error(problem, self.prompt.color))
+            self.prompt.write(self._startup.format_error(problem, self.prompt.color))
         else:
             self.renderer.screen.error(problem.message, problem.hint)
 

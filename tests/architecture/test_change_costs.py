@@ -123,7 +123,7 @@ OFFERED = """
 import asyncio
 from prompt_toolkit.document import Document
 from swecli.repl.commands.registry import discover
-from swecli.repl.input.completer import LineCompleter
+from swecli.repl.input.buffer import LineCompleter
 
 class Source:
     async def commands(self):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from swecli.models.errors import BadInput
-from swecli.repl.input.completer import _list_paths
+from swecli.repl.input.buffer import _list_paths
 from swecli.review.target.github import connect
 from swecli.review.target.targets import resolve_target
 from swecli.tools import git as of_git

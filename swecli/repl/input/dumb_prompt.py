@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from prompt_toolkit.output.plain_text import PlainTextOutput
 
-from swecli.repl.input.history import LineHistory
+from swecli.repl.input.buffer import LineHistory
 from swecli.repl.input.question import Option
 from swecli.repl.program import Program
 from swecli.repl.render.formatting import one_line, sanitize

@@ -22,7 +22,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from swecli.models.errors import BadInput
-from swecli.repl.input.history import Pastes
+from swecli.repl.input.buffer import Pastes
 from swecli.repl.program import Program
 
 if TYPE_CHECKING:

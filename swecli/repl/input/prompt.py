@@ -26,8 +26,7 @@ from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.utils import get_cwidth
 from prompt_toolkit.widgets import SearchToolbar
 
-from swecli.repl.input.completer import CommandSource, LineCompleter
-from swecli.repl.input.history import LineHistory
+from swecli.repl.input.buffer import CommandSource, LineCompleter, LineHistory
 from swecli.repl.input.keys import make_keys
 from swecli.repl.input.question import Option, Picker, Question, make_answer_keys
 from swecli.repl.input.terminal import BufferedOutput, InlineApplication, PasteInput, make_rows, make_style

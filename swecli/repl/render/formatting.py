@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from pathlib import Path
 
 _AGE_UNITS = ((60, 1, "s"), (3600, 60, "min"), (86_400, 3600, "h"))  # below these seconds, seconds a unit, unit
 
@@ -59,6 +60,15 @@ def format_duration(milliseconds: float) -> str:
         return f"{max(0.0, seconds):.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
+
+
+def short_path(path: Path) -> str:
+    """Return the path with the home folder as `~`."""
+    try:
+        inside = path.relative_to(Path.home())
+    except (ValueError, RuntimeError):  # elsewhere, or there is no home folder
+        return str(path)
+    return f"~/{inside}" if inside.parts else "~"
 
 
 # Control sequences are removed whole, so that no printable rest ("[31m") remains. Each is bounded: an unterminated one

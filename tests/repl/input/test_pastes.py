@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.repl.input.history import Pastes
+from swecli.repl.input.buffer import Pastes
 
 
 def test_a_short_paste_goes_into_the_line() -> None:

@@ -1,15 +1,17 @@
-"""`/help`, `/exit`, `/steer`, `/status`, `/jobs`, `/memory`, `/init`: commands on the program itself."""
+"""Commands on the program itself, on spending, and SQL queries."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from threading import Event
 from typing import TYPE_CHECKING
 
 from swecli.context.project import INSTRUCTION_FILES, find_skills, load_instructions
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.finding import pluralize
 from swecli.repl.commands.base import Command, CommandContext, Values, command
-from swecli.repl.startup_banner import short_path
+from swecli.repl.render.formatting import format_dollars, short_path
 
 if TYPE_CHECKING:
     from swecli.app import Runtime
@@ -177,3 +179,59 @@ async def jobs(ctx: CommandContext, args: str) -> None:
         ctx.screen.note(f"{job} has ended already: {job.state}")
     else:
         await known.stop([job])
+
+
+_DAYS = 30
+_BUCKETS = (
+    ("input", "input (uncached)"),
+    ("cache_read", "cache reads"),
+    ("cache_write", "cache writes"),
+    ("output", "output"),
+    ("reasoning", "reasoning"),
+)
+
+
+@command(aliases=("usage",), concurrent="*")
+async def cost(ctx: CommandContext, args: str) -> None:
+    """Show this session's tokens and cost, by model, cause and tool"""
+    # late: not needed to declare a command
+    from swecli.repl.actions.insight import format_tables  # noqa: PLC0415
+    from swecli.store.views import session_spending  # noqa: PLC0415
+
+    runtime, totals = ctx.runtime, ctx.runtime.sessions.totals()
+    rows = [(words, f"{getattr(totals.usage, name):>12,}") for name, words in _BUCKETS]
+    ctx.screen.columns([*rows, ("total tokens", f"{totals.usage.total:>12,}")])
+    why = "" if totals.cost is not None else " (the price of a request is unknown)"
+    ctx.screen.line(f"{pluralize(totals.requests, 'request')} · cost {format_dollars(totals.cost)}{why}")
+    for line in format_tables(session_spending(runtime.sessions.database, runtime.session.id), ctx.screen.width):
+        ctx.screen.line(line)
+
+
+@command(usage="[DAYS]", concurrent="*")
+async def stats(ctx: CommandContext, args: str) -> None:
+    """Show what all sessions took in the last 30 (or DAYS) days"""
+    # late: as above
+    from swecli.repl.actions.insight import format_stats  # noqa: PLC0415
+
+    days = args.strip() or str(_DAYS)
+    if not days.isdecimal() or len(days) > 9:
+        raise UsageError(f"{days!r} is not a number of days.", "For example: /stats 7")
+    for line in format_stats(ctx.runtime.sessions.database, int(days), ctx.screen.width).lines:
+        ctx.screen.line(line)
+
+
+@command(usage="[QUERY]", concurrent="*")
+async def sql(ctx: CommandContext, args: str) -> None:
+    """Ask the database by SQL, read-only (alone: list the views and their columns)"""
+    # late: as above
+    from swecli.playbook.action import ActionResult  # noqa: PLC0415
+    from swecli.store.views import run_query  # noqa: PLC0415
+
+    stop = Event()
+    try:
+        # in a thread: a query must not block Esc and the prompt
+        found = await asyncio.to_thread(run_query, ctx.runtime.sessions.database, args, stop=stop)
+    finally:
+        stop.set()
+    lines = () if found.rows else ("no rows",)
+    ctx.report(ActionResult(found.records, lines, found.columns, found.cells, found.note))

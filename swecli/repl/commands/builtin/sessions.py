@@ -16,12 +16,12 @@ from swecli.models.finding import pluralize
 from swecli.models.session import title_by_rule
 from swecli.redact import redact_value
 from swecli.repl.commands.base import CommandContext, Values, command
-from swecli.repl.render.formatting import format_age, format_dollars
-from swecli.repl.startup_banner import session_name, short_path, show_session
+from swecli.repl.render.formatting import format_age, format_dollars, short_path
 
 if TYPE_CHECKING:
     from swecli.app import Runtime
-    from swecli.models.session import SessionInfo
+    from swecli.models.session import Session, SessionInfo
+    from swecli.repl.render.screen import Screen
 
 
 _MAX_SHOWN, _MAX_LISTED = 20, 200
@@ -61,7 +61,29 @@ async def fork(ctx: CommandContext, args: str) -> None:
     copy = ctx.runtime.sessions.fork(upto=upto)
     ctx.runtime.resume(copy.id)
     ctx.screen.note(f"continuing in a copy{f' that ends with T{upto}' if upto else ''}: {copy.id}")
-    ctx.screen.note(f"the original is kept: {session_name(before)} · /resume {before.id}")
+    ctx.screen.note(f"the original is kept: {_session_name(before)} · /resume {before.id}")
+
+
+def show_session(screen: Screen, session: Session) -> None:
+    """Print the session's name, its last query and its last answer."""
+    turns, last = pluralize(session.interactions, "turn"), format_age(session.updated_at)
+    screen.note(f"session {_session_name(session)} · {turns} · last used {last}")
+    groups = session.group_by_interaction()
+    if not groups:
+        return
+    question, *replies = groups[-1]
+    labels = "".join(f" {image['label']}" for image in question.images or ())
+    screen.line(f"> {question.content}{labels}", "head")
+    answers = [message for message in replies if message.role == "assistant" and message.content]
+    if answers:
+        screen.markdown(answers[-1].content)
+    if not answers or answers[-1].status == "partial":
+        screen.note("this turn was not finished")
+
+
+def _session_name(session: Session) -> str:
+    """Return the session's title, or the beginning of its id."""
+    return session.title or session.id[:13]
 
 
 def _format_session(info: SessionInfo) -> str:
@@ -84,7 +106,7 @@ async def new(ctx: CommandContext, args: str) -> None:
     ctx.runtime.new_session(args)
     ctx.screen.note(f"new session{f' {args}' if args else ''}: nothing of the previous one is sent")
     if before.interactions:
-        ctx.screen.note(f"the previous one is kept: {session_name(before)} · /resume {before.id}")
+        ctx.screen.note(f"the previous one is kept: {_session_name(before)} · /resume {before.id}")
 
 
 @command(aliases=("title", "name"), usage="NAME")
@@ -92,7 +114,7 @@ async def rename(ctx: CommandContext, args: str) -> None:
     """Rename this session"""
     name = " ".join(args.split())
     if not name:
-        raise UsageError(f"This session is {session_name(ctx.runtime.session)}.", "To name it: /rename NAME")
+        raise UsageError(f"This session is {_session_name(ctx.runtime.session)}.", "To name it: /rename NAME")
     ctx.runtime.sessions.rename(name)
     ctx.screen.note(f"this session is now {name}")
 
