@@ -32,7 +32,6 @@ from swecli.context.replay.run import (
 )
 from swecli.models.errors import BadInput
 from swecli.models.events import Event, StepStarted, TextDelta, ToolFinished, TurnFailed, TurnStarted, WindowApplied
-from swecli.models.learning_events import describe_event
 from swecli.models.message import ApiMessage
 from swecli.models.window import WindowSpec
 from swecli.playbook.action import ActionResult
@@ -256,7 +255,7 @@ def _format_turn(past: PastTurn, events: Sequence[Event], sizes: Sequence[int]) 
             case TurnFailed():
                 yield f"  {event.error}"
             case _:
-                if line := describe_event(event):
+                if line := event.describe():
                     yield f"  {line}"
     if text:
         yield f"  {text}"

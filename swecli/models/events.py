@@ -24,6 +24,10 @@ class Event:
         if "type" not in vars(cls):
             cls.type = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
 
+    def describe(self) -> str:
+        """Describe the event in one line; "" if it has no such line or is rendered elsewhere."""
+        return ""
+
 
 @dataclass(frozen=True, slots=True)
 class TurnStarted(Event):
@@ -76,6 +80,10 @@ class StepRetried(Event):
     wait: float
     reason: str
     restart: bool = False
+
+    def describe(self) -> str:
+        wait = f"in {self.wait:.0f} s" if self.wait >= 0.5 else "now"
+        return f"{self.reason} · retrying {wait} (attempt {self.attempt})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +160,10 @@ class ContextReduced(Event):
     after: int
     detail: str = ""
 
+    def describe(self) -> str:
+        done, detail = "reduced" if self.after < self.before else "rebuilt", self.detail and f" · {self.detail}"
+        return f"context {done} ({self.how}): {self.before:,} → {self.after:,} tokens{detail}"
+
 
 @dataclass(frozen=True, slots=True)
 class Notice(Event):
@@ -159,6 +171,9 @@ class Notice(Event):
 
     text: str
     level: Literal["info", "warning"] = "info"
+
+    def describe(self) -> str:
+        return self.text
 
 
 def to_json(value: Any) -> Any:

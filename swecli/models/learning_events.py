@@ -1,10 +1,10 @@
-"""The events of learning, and one-line descriptions of events."""
+"""The events of learning."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from swecli.models.events import ContextReduced, Event, Notice, StepRetried
+from swecli.models.events import Event
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,21 +32,8 @@ class ReflectionFailed(Event):
     kept: bool
     paused: bool = False
 
-
-def describe_event(event: Event) -> str:
-    """Describe an event in one line, or return "" if it has no such line or is rendered elsewhere."""
-    match event:
-        case Notice():
-            return event.text
-        case StepRetried():
-            wait = f"in {event.wait:.0f} s" if event.wait >= 0.5 else "now"
-            return f"{event.reason} · retrying {wait} (attempt {event.attempt})"
-        case ContextReduced():
-            done, detail = "reduced" if event.after < event.before else "rebuilt", event.detail and f" · {event.detail}"
-            return f"context {done} ({event.how}): {event.before:,} → {event.after:,} tokens{detail}"
-        case ReflectionFailed(paused=True):
-            return f"learning paused: {event.reason}"
-        case ReflectionFailed():
-            again = "will retry later" if event.kept else "will not be retried"
-            return f"could not learn from T{event.interaction}: {event.reason} · {again}"
-    return ""
+    def describe(self) -> str:
+        if self.paused:
+            return f"learning paused: {self.reason}"
+        again = "will retry later" if self.kept else "will not be retried"
+        return f"could not learn from T{self.interaction}: {self.reason} · {again}"

@@ -20,7 +20,7 @@ from swecli.models.events import (
     TurnStarted,
     UsageReported,
 )
-from swecli.models.learning_events import PlaybookUpdated, describe_event
+from swecli.models.learning_events import PlaybookUpdated
 from swecli.models.message import ToolCall, Usage
 
 _INTERRUPTED = (129, 130, 143)
@@ -159,4 +159,4 @@ def _describe(event: Event) -> str:
             return f"{'ok' if event.result.ok else 'failed'}: {event.summary}"
         case PlaybookUpdated() if event.lines:
             return "learned: " + "; ".join(event.lines)
-    return describe_event(event)
+    return event.describe()

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from swecli.models.events import Event, Notice, TurnFinished, WindowApplied
 from swecli.models.finding import Finding, pluralize
-from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed, describe_event
+from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.review_events import FindingsAccumulated, ReviewEvent, ReviewFinished, ReviewStarted
 from swecli.repl.render.formatting import format_cost, format_duration, one_line, sanitize
 from swecli.repl.render.markdown import add_prefix, indent
@@ -55,7 +55,7 @@ def render_remark(event: Event) -> RenderableType | None:
             return _render_playbook_update(event)
         case ReviewEvent():
             return _render_review_event(event)
-    text = one_line(describe_event(event), _MAX_REMARK)
+    text = one_line(event.describe(), _MAX_REMARK)
     if isinstance(event, ReflectionFailed) or (isinstance(event, Notice) and event.level == "warning"):
         return add_prefix(Text(text, style="warn"), "! ", "warn")
     return Text(text, style="quiet") if text else None

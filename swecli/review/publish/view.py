@@ -11,7 +11,6 @@ from pathlib import Path
 from swecli.models.errors import BadInput
 from swecli.models.events import Event
 from swecli.models.finding import OPEN_STATES, SEVERITIES, STATES, Finding, StateChange, pluralize, worst_first
-from swecli.models.learning_events import describe_event
 from swecli.models.review_events import (
     FindingsJudged,
     LoopWindowApplied,
@@ -142,7 +141,7 @@ def format_event(event: Event) -> list[str]:
             low, high = event.estimate.tokens if event.estimate else (0, 0)
             more = f" (expected {low:,} to {high:,} tokens)" if event.estimate else ""
             return [format_coverage(event), f"took {event.usage.total:,} tokens, {cost}{more}"]
-    return [line] if (line := describe_event(event)) else []
+    return [line] if (line := event.describe()) else []
 
 
 def format_plan(event: ReviewPlanned) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 from rich.console import RenderableType
 
 from swecli.models.events import ContextReduced, StepRetried, TurnFinished
-from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed, describe_event
+from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import Usage
 from swecli.repl.render.event_lines import render_remark, render_turn_end
 from swecli.repl.render.formatting import format_duration
@@ -57,16 +57,16 @@ def test_what_was_learned_states_what_it_cost() -> None:
 
 
 def test_failures_and_retries_say_what_comes_next() -> None:
-    assert describe_event(ReflectionFailed(8, "no answer", True)) == (
+    assert ReflectionFailed(8, "no answer", True).describe() == (
         "could not learn from T8: no answer · will retry later"
     )
-    assert describe_event(ReflectionFailed(8, "the budget is used up", True, paused=True)) == (
+    assert ReflectionFailed(8, "the budget is used up", True, paused=True).describe() == (
         "learning paused: the budget is used up"
     )
-    assert "will not be retried" in describe_event(ReflectionFailed(8, "no answer", False))
-    assert describe_event(StepRetried(2, 1.6, "429")) == "429 · retrying in 2 s (attempt 2)"
-    assert describe_event(ContextReduced("cut", 1_200, 900, "by hand")) == (
+    assert "will not be retried" in ReflectionFailed(8, "no answer", False).describe()
+    assert StepRetried(2, 1.6, "429").describe() == "429 · retrying in 2 s (attempt 2)"
+    assert ContextReduced("cut", 1_200, 900, "by hand").describe() == (
         "context reduced (cut): 1,200 → 900 tokens · by hand"
     )
-    grown = describe_event(ContextReduced("window", 900, 1_200))
+    grown = ContextReduced("window", 900, 1_200).describe()
     assert grown == "context rebuilt (window): 900 → 1,200 tokens"
