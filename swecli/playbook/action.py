@@ -1,18 +1,25 @@
-"""The playbook actions, their context and their result, shared by the REPL and the command line."""
+"""The playbook actions, their context and their result, shared by the REPL and the command line, and deltas as short
+lines."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from swecli.models.errors import UsageError
-from swecli.models.playbook import AppliedDelta, Bullet, Delta
+from swecli.models.playbook import MARKS, AppliedDelta, Bullet, Delta, Op, shorten
 from swecli.models.session import Session
 
 if TYPE_CHECKING:  # the prompt completes the actions' names before the database is loaded
     from swecli.playbook.workspace import Workspaces
     from swecli.store.session_manager import SessionManager
+
+DOUBT = "doubt"  # source of the evidence that gives the reason for a quarantine
+_CONTENT = 90
+_MANY = 8  # operations of a delta that are named one by one
+_DONE = {"REMOVE": "removed", "PIN": "pinned", "QUARANTINE": "put into quarantine", "RESTORE": "active again"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +100,50 @@ def pop_option(args: list[str], flag: str) -> str:
     value = " ".join(args[at + 1 : end])
     del args[at:end]
     return value
+
+
+def format_op(op: Op, name: str) -> str:
+    """Format one operation on the bullet `name` as a clause."""
+    label = f"{name} " if name else ""
+    if op.op == "ADD":
+        content = shorten(str(op.fields.get("content", "")), _CONTENT)
+        waits = op.fields.get("state") == "quarantined"
+        named = f" ({name})" if name else ""
+        return f"? {content} (needs your approval: {_reason_of(op)}){named}" if waits else f"+ {content}{named}"
+    if op.op == "UPDATE":
+        return f"{label}{_format_update(op)}"
+    return f"{label}{_DONE[op.op]}"
+
+
+def _format_update(op: Op) -> str:
+    if content := op.fields.get("content"):
+        return f"now: {shorten(str(content), _CONTENT)}"
+    if op.fields.get("state") == "active":
+        return "active: confirmed by a second turn"
+    named = {key: value for key, value in op.fields.items() if key in ("scope", "state", "when")}
+    return ", ".join(f"{key} → {value}" for key, value in named.items()) or "confirmed again"
+
+
+def _reason_of(op: Op) -> str:
+    doubt = next((item.quote for item in op.evidence if item.source == DOUBT), "")
+    if doubt:
+        return doubt
+    return shorten(op.evidence[0].quote, 80) if op.evidence else ""
+
+
+def summarize(applied: AppliedDelta) -> str:
+    """Summarize a delta in one line: its operations, the number of verdicts, and refused proposals."""
+    delta = applied.delta
+    parts = [f"{delta.reason} T{delta.interaction}"] if delta.reason in MARKS else []
+    if len(delta.ops) > _MANY:
+        parts += [f"{name} {count}" for name, count in Counter(op.op.lower() for op in delta.ops).items()]
+    else:
+        parts += [format_op(op, name) for name, op in applied.ops_by_id()]
+    if applied.verdicts:
+        counts = Counter(sorted(tag for _, tag in applied.verdicts))
+        parts.append("evidence: " + ", ".join(f"{count} {tag}" for tag, count in counts.items()))
+    parts += [f"not applied: {line}" for line in delta.refused]
+    return "; ".join(parts) or "nothing"
 
 
 _ACTIONS = (

@@ -8,9 +8,18 @@ from typing import Any
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.playbook import Bullet, Delta, Evidence, Op
 from swecli.models.session import uuid7
-from swecli.playbook.action import ACTIONS, ActionContext, ActionResult, Question, pop_option, split_flags, usage_error
+from swecli.playbook.action import (
+    ACTIONS,
+    DOUBT,
+    ActionContext,
+    ActionResult,
+    Question,
+    pop_option,
+    split_flags,
+    summarize,
+    usage_error,
+)
 from swecli.playbook.actions.show import list_all, parse_count, show, why
-from swecli.playbook.describe import DOUBT, summarize
 from swecli.playbook.scoring.score import is_probably_harmful
 from swecli.playbook.similarity import most_similar
 from swecli.playbook.transfer.importing import import_file

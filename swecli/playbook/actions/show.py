@@ -9,8 +9,7 @@ from typing import Any
 
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.playbook import AppliedDelta, Bullet, shorten
-from swecli.playbook.action import ActionContext, ActionResult, pop_option, split_flags
-from swecli.playbook.describe import summarize
+from swecli.playbook.action import ActionContext, ActionResult, pop_option, split_flags, summarize
 from swecli.playbook.scoring.score import Reflector, expected, measure_effect, passes
 from swecli.playbook.transfer.importing import resolve_file
 from swecli.playbook.transfer.markdown import to_markdown

@@ -24,9 +24,9 @@ from swecli.models.playbook import (
     shorten,
 )
 from swecli.models.session import Session
-from swecli.playbook.describe import DOUBT
+from swecli.playbook.action import DOUBT
+from swecli.playbook.learning.evidence import CallDigest, TurnDigest
 from swecli.playbook.similarity import clean, jaccard, most_similar, stems
-from swecli.playbook.turn_digest import CallDigest, TurnDigest
 from swecli.playbook.workspace import Workspaces, find_anchors
 from swecli.redact import has_secret, redact
 from swecli.store.playbook.store import PlaybookStore
@@ -74,146 +74,143 @@ class AddProposal:
     scope: Scope = "project"
 
 
-@dataclass(frozen=True, slots=True)
-class CuratorContext:
-    """What proposals are checked against. `author` is "user" for the user's own typed words; without `workspaces`,
-    neither instructions nor anchors are checked."""
+@dataclass(slots=True)
+class Curator:
+    """Checks the proposals of one turn. `author` is "user" for the user's own typed words; without `workspaces`,
+    neither instructions nor anchors are checked. `ops` have passed; `refused` has a line per refused proposal."""
 
     author: str
     digest: TurnDigest
     session: Session
     store: PlaybookStore
     workspaces: Workspaces | None = None
-
-
-@dataclass(slots=True)
-class Curated:
-    """The operations that passed, and one line per refused proposal."""
-
     ops: list[Op] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
 
+    def curate(self, adds: Sequence[AddProposal], updates: Sequence[AddProposal] = ()) -> None:
+        """Check proposals."""
+        for add in adds:
+            self._add(replace(add, content=clean(add.content), when=clean(add.when)))
+        for update in updates:
+            self._update(replace(update, content=clean(update.content), when=clean(update.when)))
 
-def curate(adds: Sequence[AddProposal], updates: Sequence[AddProposal], context: CuratorContext) -> Curated:
-    """Check the proposals of one turn."""
-    curated = Curated()
-    for add in adds:
-        _add(replace(add, content=clean(add.content), when=clean(add.when)), context, curated)
-    for update in updates:
-        _update(replace(update, content=clean(update.content), when=clean(update.when)), context, curated)
-    return curated
+    def delta(self, author: str, reason: str, salt: str = "") -> Delta:
+        """Build a delta whose id is a hash of its turn, author, reason, `salt` and content, so that it is applied
+        once."""
+        rows = [
+            [op.op, op.bullet_id, op.fields, [[e.source, e.quote, e.call_id] for e in op.evidence]] for op in self.ops
+        ]
+        place = (self.digest.session_id, self.digest.interaction)
+        text = json.dumps([*place, author, reason, salt, rows], sort_keys=True)
+        name, refused = "d-" + hashlib.sha256(text.encode()).hexdigest()[:24], tuple(dict.fromkeys(self.refused))
+        return Delta(name, tuple(self.ops), author, *place, reason, refused)
 
+    def _add(self, add: AddProposal) -> None:
+        trust = self._source_of_quote(add)
+        problem = _rejection_reason(add.content, trust or "tool", self.workspaces)
+        if problem or (trust is None and self.author != "remember"):
+            self._refuse(add, problem or "its quote is not in this turn")
+            return
+        old = most_similar(add.content, self.session.playbook.bullets.values())
+        if old is not None and trust != "user":
+            self._confirm(add, old, trust or "tool")
+        elif old is not None and jaccard(stems(add.content), stems(old.content)) >= _SAME:
+            self._restate(add, old)
+        elif trust != "user" and (gone := most_similar(add.content, self.store.removed(self.session))):
+            self._refuse(add, f"you removed {gone.id}, which covers it")
+        else:
+            self._add_new(add, trust)
 
-def _add(add: AddProposal, context: CuratorContext, curated: Curated) -> None:
-    trust = _source_of_quote(add, context)
-    problem = _rejection_reason(add.content, trust or "tool", context.workspaces)
-    if problem or (trust is None and context.author != "remember"):
-        curated.refused.append(_refusal_line(add, problem or "its quote is not in this turn"))
-        return
-    old = most_similar(add.content, context.session.playbook.bullets.values())
-    if old is not None and trust != "user":
-        _confirm(add, old, trust or "tool", context, curated)
-    elif old is not None and jaccard(stems(add.content), stems(old.content)) >= _SAME:
-        _restate(add, old, context, curated)
-    elif trust != "user" and (gone := most_similar(add.content, context.store.removed(context.session))):
-        curated.refused.append(_refusal_line(add, f"you removed {gone.id}, which covers it"))
-    else:
-        _add_new(add, trust, context, curated)
+    def _add_new(self, add: AddProposal, trust: Trust | None) -> None:
+        """Add a bullet: active if it is in the user's words, else quarantined."""
+        doubt = ""
+        if trust != "user":
+            doubt = _PROVISIONAL if trust else "the quote is not in your own words"
+        elif self.author != "user" and _requests_beyond(add.content, self.digest.own_words):
+            doubt = "it asks for more than you said"
+        fields: dict[str, Any] = {
+            "content": add.content,
+            "kind": add.kind,
+            "scope": add.scope,
+            "state": "quarantined" if doubt else "active",
+            "trust": "user" if trust == "user" and not doubt else trust if trust in OUTSIDE else "tool",
+        }
+        fields |= {"when": add.when} if add.when else {}
+        fields |= {"anchors": list(anchors)} if (anchors := find_anchors(add.content)) else {}
+        evidence = self._evidence(add, fields["trust"])
+        if doubt:
+            evidence += (replace(evidence[0], source=DOUBT, quote=doubt, trust="tool"),)
+        self.ops.append(Op("ADD", fields=fields, evidence=evidence))
 
+    def _confirm(self, add: AddProposal, old: Bullet, trust: Trust) -> None:
+        """Add evidence to a bullet that a result repeats; a provisional one becomes active."""
+        if self._is_confirmed(old):
+            fields = {"state": "active"}
+        elif old.state in ("quarantined", "disabled"):
+            self._refuse(add, f"it repeats {old.id}, which is {old.state}")
+            return
+        elif old.id in self.digest.shown:
+            return  # the model repeats its own prompt
+        else:
+            fields = {"trust": old.trust}
+        if sum(op.op == "UPDATE" for op in self.ops) >= MAX_UPDATES:
+            self._refuse(add, f"at most {MAX_UPDATES} changes per turn")
+            return
+        self.ops.append(Op("UPDATE", old.id, fields, self._evidence(add, trust)))
 
-def _add_new(add: AddProposal, trust: Trust | None, context: CuratorContext, curated: Curated) -> None:
-    """Add a bullet: active if it is in the user's words, else quarantined."""
-    doubt = ""
-    if trust != "user":
-        doubt = _PROVISIONAL if trust else "the quote is not in your own words"
-    elif context.author != "user" and _requests_beyond(add.content, context.digest.own_words):
-        doubt = "it asks for more than you said"
-    fields: dict[str, Any] = {
-        "content": add.content,
-        "kind": add.kind,
-        "scope": add.scope,
-        "state": "quarantined" if doubt else "active",
-        "trust": "user" if trust == "user" and not doubt else trust if trust in OUTSIDE else "tool",
-    }
-    fields |= {"when": add.when} if add.when else {}
-    fields |= {"anchors": list(anchors)} if (anchors := find_anchors(add.content)) else {}
-    evidence = _evidence(add, fields["trust"], context)
-    if doubt:
-        evidence += (replace(evidence[0], source=DOUBT, quote=doubt, trust="tool"),)
-    curated.ops.append(Op("ADD", fields=fields, evidence=evidence))
+    def _is_confirmed(self, bullet: Bullet) -> bool:
+        """Return True for a provisional bullet with evidence from another session, no missing anchor and no
+        instruction."""
+        is_order = _EXTERNAL.search(bullet.content) or _ORDERS.search(bullet.content)
+        if bullet.state != "quarantined" or bullet.trust not in OUTSIDE or is_order:
+            return False
+        lookup = self.workspaces.lookup(self.session) if self.workspaces else None
+        is_missing = lookup is not None and lookup.first_missing(bullet.anchors) != ""
+        return not is_missing and all(e.session_id != self.digest.session_id for e in self.store.evidence(bullet.id))
 
+    def _restate(self, add: AddProposal, old: Bullet) -> None:
+        """Activate a bullet that the user's words repeat, and give it the user's trust."""
+        fields: dict[str, Any] = {"trust": "user"} | ({} if old.is_live else {"state": "active"})
+        if stems(old.content) < stems(add.content):
+            fields |= {"content": add.content, "anchors": list(find_anchors(add.content))}
+        self.ops.append(Op("UPDATE", old.id, fields, self._evidence(add, "user")))
 
-def _confirm(add: AddProposal, old: Bullet, trust: Trust, context: CuratorContext, curated: Curated) -> None:
-    """Add evidence to a bullet that a result repeats; a provisional one becomes active."""
-    if _is_confirmed(old, context):
-        fields = {"state": "active"}
-    elif old.state in ("quarantined", "disabled"):
-        curated.refused.append(_refusal_line(add, f"it repeats {old.id}, which is {old.state}"))
-        return
-    elif old.id in context.digest.shown:
-        return  # the model repeats its own prompt
-    else:
-        fields = {"trust": old.trust}
-    if sum(op.op == "UPDATE" for op in curated.ops) >= MAX_UPDATES:
-        curated.refused.append(_refusal_line(add, f"at most {MAX_UPDATES} changes per turn"))
-        return
-    curated.ops.append(Op("UPDATE", old.id, fields, _evidence(add, trust, context)))
-
-
-def _is_confirmed(bullet: Bullet, context: CuratorContext) -> bool:
-    """Return True for a provisional bullet with evidence from another session, no missing anchor and no instruction."""
-    text = bullet.content
-    if bullet.state != "quarantined" or bullet.trust not in OUTSIDE or _EXTERNAL.search(text) or _ORDERS.search(text):
-        return False
-    lookup = context.workspaces.lookup(context.session) if context.workspaces else None
-    is_missing = lookup is not None and lookup.first_missing(bullet.anchors) != ""
-    return not is_missing and all(e.session_id != context.digest.session_id for e in context.store.evidence(bullet.id))
-
-
-def _restate(add: AddProposal, old: Bullet, context: CuratorContext, curated: Curated) -> None:
-    """Activate a bullet that the user's words repeat, and give it the user's trust."""
-    fields: dict[str, Any] = {"trust": "user"} | ({} if old.is_live else {"state": "active"})
-    if stems(old.content) < stems(add.content):
-        fields |= {"content": add.content, "anchors": list(find_anchors(add.content))}
-    curated.ops.append(Op("UPDATE", old.id, fields, _evidence(add, "user", context)))
-
-
-def _update(add: AddProposal, context: CuratorContext, curated: Curated) -> None:
-    """Change a bullet's content, if the user's words are the evidence."""
-    old = context.session.playbook.bullets.get(add.bullet_id)
-    trust, words = _source_of_quote(add, context), stems(add.content)
-    if old is None:
-        curated.refused.append(f"not changed: {add.bullet_id}: there is no such strategy")
-    elif problem := _rejection_reason(add.content, trust or "tool"):
-        curated.refused.append(f"not changed: {old.id}: {problem}")
-    elif trust != "user" or _requests_beyond(add.content, context.digest.own_words):
-        curated.refused.append(f"not changed: {old.id}: the words are not yours")
-    elif context.author != "remember" and len(words - stems(f"{old.content} {context.digest.query}")) * 2 > len(words):
-        curated.refused.append(f"not changed: {old.id}: most words are neither yours nor its own")
-    else:
+    def _update(self, add: AddProposal) -> None:
+        """Change a bullet's content, if the user's words are the evidence."""
+        old = self.session.playbook.bullets.get(add.bullet_id)
+        trust, words = self._source_of_quote(add), stems(add.content)
+        if old is None:
+            problem = "there is no such strategy"
+        elif not (problem := _rejection_reason(add.content, trust or "tool")):
+            if trust != "user" or _requests_beyond(add.content, self.digest.own_words):
+                problem = "the words are not yours"
+            elif len(words - stems(f"{old.content} {self.digest.query}")) * 2 > len(words):
+                problem = "most words are neither yours nor its own"
+        if old is None or problem:
+            self.refused.append(f"not changed: {add.bullet_id}: {problem}")
+            return
         fields: dict[str, Any] = {"content": add.content, "anchors": list(find_anchors(add.content)), "trust": "user"}
         fields |= {"when": add.when} if add.when else {}
-        curated.ops.append(Op("UPDATE", old.id, fields, _evidence(add, "user", context)))
+        self.ops.append(Op("UPDATE", old.id, fields, self._evidence(add, "user")))
 
+    def _evidence(self, add: AddProposal, trust: str) -> tuple[Evidence, ...]:
+        quote, digest = shorten(redact(clean(add.quote or add.content)), _MAX_QUOTE), self.digest
+        place = (digest.session_id, digest.interaction or None, add.call_id)
+        return (Evidence(self.author, quote, *place, cast(Trust, trust)),)
 
-def _evidence(add: AddProposal, trust: str, context: CuratorContext) -> tuple[Evidence, ...]:
-    quote, digest = shorten(redact(clean(add.quote or add.content)), _MAX_QUOTE), context.digest
-    place = (digest.session_id, digest.interaction or None, add.call_id)
-    return (Evidence(context.author, quote, *place, cast(Trust, trust)),)
+    def _refuse(self, add: AddProposal, why: str) -> None:
+        self.refused.append(f'not learned: "{shorten(redact(add.content), 60)}": {why}')
 
-
-def _refusal_line(add: AddProposal, why: str) -> str:
-    return f'not learned: "{shorten(redact(add.content), 60)}": {why}'
-
-
-def build_delta(digest: TurnDigest, curated: Curated, author: str, reason: str, salt: str = "") -> Delta:
-    """Build a delta whose id is a hash of its turn, author, reason, `salt` and content, so that it is applied once."""
-    rows = [
-        [op.op, op.bullet_id, op.fields, [[e.source, e.quote, e.call_id] for e in op.evidence]] for op in curated.ops
-    ]
-    text = json.dumps([digest.session_id, digest.interaction, author, reason, salt, rows], sort_keys=True)
-    name, refused = "d-" + hashlib.sha256(text.encode()).hexdigest()[:24], tuple(dict.fromkeys(curated.refused))
-    return Delta(name, tuple(curated.ops), author, digest.session_id, digest.interaction, reason, refused)
+    def _source_of_quote(self, add: AddProposal) -> Trust | None:
+        """Return where a quote comes from, the least trusted place of several; None if the turn does not contain
+        it."""
+        if self.author == "user" or contains_quote(add.quote, self.digest.own_words):
+            return "user"
+        calls = [call for call in self.digest.calls if call.id == add.call_id] or self.digest.calls
+        names = [call.name for call in calls if contains_quote(add.quote, _searchable_text(call))]
+        if any("fetch" in name or "web" in name or "__" in name for name in names):
+            return "web"
+        return None if not names else "repository" if all(name in _READERS for name in names) else "tool"
 
 
 def contains_quote(quote: str, text: str) -> bool:
@@ -222,18 +219,6 @@ def contains_quote(quote: str, text: str) -> bool:
     letters = sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in words)
     long_enough = len(words.split()) >= _MIN_WORDS or letters >= _MIN_LETTERS
     return long_enough and words in _normalize(text)
-
-
-def _source_of_quote(add: AddProposal, context: CuratorContext) -> Trust | None:
-    """Return where a quote comes from, the least trusted place of several; None if the turn does not contain it."""
-    digest = context.digest
-    if context.author == "user" or contains_quote(add.quote, digest.own_words):
-        return "user"
-    calls = [call for call in digest.calls if call.id == add.call_id] or digest.calls
-    names = [call.name for call in calls if contains_quote(add.quote, _searchable_text(call))]
-    if any("fetch" in name or "web" in name or "__" in name for name in names):
-        return "web"
-    return None if not names else "repository" if all(name in _READERS for name in names) else "tool"
 
 
 def _searchable_text(call: CallDigest) -> str:

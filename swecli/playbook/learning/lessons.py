@@ -9,24 +9,16 @@ from itertools import takewhile
 from typing import Any
 
 from swecli.models.errors import BadInput
+from swecli.models.message import ChatMessage
 from swecli.models.playbook import MARKS, Delta, Evidence, Op, Scope, Verdict, render_bullets, shorten
 from swecli.models.session import Session, uuid7
-from swecli.playbook.learning.curator import (
-    AddProposal,
-    Curated,
-    CuratorContext,
-    TagProposal,
-    build_delta,
-    contains_quote,
-    curate,
-)
-from swecli.playbook.learning.evidence import Observation, TurnEvidence, check_keys, find_roles, is_correction, observe
+from swecli.playbook.learning.curator import AddProposal, Curator, TagProposal, contains_quote
+from swecli.playbook.learning.evidence import Observation, TurnDigest, TurnEvidence, digest_turn
 from swecli.playbook.learning.reflector_model import Answer, ReflectorCall, read_answer
 from swecli.playbook.scoring.score import Reflector, outcome_verdicts, tag_verdicts
 from swecli.playbook.selection.rank import Count, SelectionRequest
 from swecli.playbook.selection.select import RECALLED, recall
 from swecli.playbook.similarity import BulletIndex
-from swecli.playbook.turn_digest import TurnDigest, digest_turn
 from swecli.playbook.workspace import Workspaces, check_new_anchors
 from swecli.redact import redact
 from swecli.store.records import TurnLessons
@@ -35,16 +27,6 @@ from swecli.store.session_manager import SessionManager
 _TURN, _REMEMBERED = "turn", "remember"  # reasons of deltas
 _TYPED = re.compile(r"(?:please\s+)?remember(?:\s+that\b|\s*:)\s*(\S.*)", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
-
-
-def load_digest(sessions: SessionManager, session: Session, number: int) -> TurnDigest:
-    """Load and digest a stored turn. Raises BadInput if it does not exist."""
-    sessions.load_back_to(max(1, number))
-    info = sessions.interaction_info(number)
-    if info is None:
-        raise BadInput(f"There is no turn T{number} in this session.")
-    own = [message for message in session.messages if message.interaction == number]
-    return digest_turn(own, info.shown, session_id=session.id, outcome=info.status)
 
 
 def _parse_remember(query: str) -> list[AddProposal]:
@@ -58,116 +40,124 @@ def _parse_remember(query: str) -> list[AddProposal]:
 
 @dataclass(frozen=True, slots=True)
 class InspectedTurn:
-    """A turn with its evidence. `is_processed`: rules' lessons are stored; `corrects_previous`: it begins with "no,";
-    `user_next`: the user's next message; `remembered`: the model called `remember`."""
+    """A turn with its evidence. `is_processed`: rules' lessons are stored; `user_next`: the user's next message;
+    `remembered`: the model called `remember`."""
 
     digest: TurnDigest
     evidence: TurnEvidence
     is_processed: bool = False
-    corrects_previous: bool = False
     user_next: str = ""
     remembered: bool = False
 
 
-def inspect_turn(sessions: SessionManager, session: Session, digest: TurnDigest) -> InspectedTurn:
-    """Observe a turn; a processed one keeps its stored outcome."""
-    store, number = sessions.playbook.turns, digest.interaction
-    record = store.of(session.id, number)
-    evidence = observe(digest, store.checks(session, check_keys(digest)))
-    processed = record is not None and bool(record.topic)
-    if record is not None and processed:
-        observed = Observation(record.good, record.weight, record.signal, "") if record.good is not None else None
-        evidence = replace(evidence, observed=observed, friction=evidence.friction or record.good is False)
-    later = digest_turn([message for message in session.messages if message.interaction == number + 1])
-    rows = [] if processed else sessions.playbook.deltas_of_turns(session, number, number)
-    remembered = any(row.delta.reason == _REMEMBERED and not row.undone for row in rows)
-    corrects = is_correction(digest.query) and number > 1
-    return InspectedTurn(digest, evidence, processed, corrects, later.query[:2_000], remembered)
+@dataclass(frozen=True, slots=True)
+class LessonBuilder:
+    """Builds the lessons of one session's stored turns."""
 
+    sessions: SessionManager
+    session: Session
+    workspaces: Workspaces | None = None
 
-def from_rules(
-    sessions: SessionManager, session: Session, turn: InspectedTurn, workspaces: Workspaces | None
-) -> TurnLessons:
-    """Build the lessons that need no model; empty for a processed turn."""
-    digest, observed = turn.digest, turn.evidence.observed
-    if turn.is_processed:
-        return TurnLessons(digest.interaction)
-    verdicts, figures = _outcome_verdicts(sessions, session, digest, observed)
-    curated = Curated()
-    if adds := [] if turn.remembered else _parse_remember(digest.query):
-        curated = curate(adds, [], CuratorContext("user", digest, session, sessions.playbook, workspaces))
-    choice = sessions.playbook.turns.choice(session.id, digest.interaction) or {}
-    known: dict[str, Any] = {"topic": observed.kind if observed else _TURN, "withheld": choice.get("withheld") or None}
-    if observed is not None:
-        known |= {"good": observed.good, "weight": observed.weight, "signal": observed.source}
-    delta = build_delta(digest, curated, "rules", _TURN) if curated.ops or curated.refused or verdicts else None
-    checks, held_back = turn.evidence.checks, tuple(choice.get("held_back", ()))
-    return TurnLessons(digest.interaction, delta, verdicts, (), figures, known, checks, digest.shown, held_back)
+    def digest(self, number: int) -> TurnDigest:
+        """Load and digest a stored turn. Raises BadInput if it does not exist."""
+        self.sessions.load_back_to(max(1, number))
+        info = self.sessions.interaction_info(number)
+        if info is None:
+            raise BadInput(f"There is no turn T{number} in this session.")
+        return digest_turn(self._messages(number), info.shown, session_id=self.session.id, outcome=info.status)
 
+    def inspect(self, number: int) -> InspectedTurn:
+        """Observe a turn; a processed one keeps its stored outcome. Raises BadInput if it does not exist."""
+        digest, store = self.digest(number), self.sessions.playbook.turns
+        record = store.of(self.session.id, number)
+        evidence = digest.observe(store.checks(self.session, digest.checks))
+        processed = record is not None and bool(record.topic)
+        if record is not None and processed:
+            observed = Observation(record.good, record.weight, record.signal, "") if record.good is not None else None
+            evidence = replace(evidence, observed=observed, friction=evidence.friction or record.good is False)
+        user_next = digest_turn(self._messages(number + 1)).query[:2_000]
+        rows = [] if processed else self.sessions.playbook.deltas_of_turns(self.session, number, number)
+        remembered = any(row.delta.reason == _REMEMBERED and not row.undone for row in rows)
+        return InspectedTurn(digest, evidence, processed, user_next, remembered)
 
-def _outcome_verdicts(
-    sessions: SessionManager, session: Session, digest: TurnDigest, observed: Observation | None
-) -> tuple[tuple[Verdict, ...], Mapping[str, Any]]:
-    """Return the verdicts of an outcome on the shown bullets, and the updated base odds of the kind of turn."""
-    if observed is None:
-        return (), {}
-    name = f"kind:{session.project or session.working_directory}:{observed.kind}"
-    base = float(sessions.playbook.turns.figures([name]).get(name, 0.0))
-    shown, why = find_roles(digest, observed, session.playbook.bullets), (observed.source, observed.why)
-    verdicts, moved = outcome_verdicts(shown, observed.good, observed.weight, base, why)
-    return verdicts, {name: moved}
+    def from_rules(self, turn: InspectedTurn) -> TurnLessons:
+        """Build the lessons that need no model; empty for a processed turn."""
+        digest, observed, turns = turn.digest, turn.evidence.observed, self.sessions.playbook.turns
+        if turn.is_processed:
+            return TurnLessons(digest.interaction)
+        verdicts, figures = self._outcome_verdicts(digest, observed)
+        curator = self._curator("user", digest)
+        curator.curate([] if turn.remembered else _parse_remember(digest.query))
+        choice, kind = turns.choice(self.session.id, digest.interaction) or {}, observed.kind if observed else _TURN
+        known: dict[str, Any] = {"topic": kind, "withheld": choice.get("withheld") or None}
+        if observed is not None:
+            known |= {"good": observed.good, "weight": observed.weight, "signal": observed.source}
+        delta = curator.delta("rules", _TURN) if curator.ops or curator.refused or verdicts else None
+        checks, held_back = turn.evidence.checks, tuple(choice.get("held_back", ()))
+        return TurnLessons(digest.interaction, delta, verdicts, (), figures, known, checks, digest.shown, held_back)
 
+    def from_mark(self, number: int, *, good: bool, why: str) -> TurnLessons:
+        """Build the lessons of the user's mark, which replaces an earlier mark of the turn. Raises BadInput if the turn
+        does not exist."""
+        digest, info = self.digest(number), self.sessions.interaction_info(number)
+        assert info is not None, "its digest was loaded"
+        mark, words = "good" if good else "bad", redact(why)
+        if (info.mark, info.why) == (mark, words):
+            return TurnLessons(number, lines=(f"T{number} is already marked {mark}",))
+        note = f": {shorten(words, 80)}" if words else ""
+        observed = Observation(good, 1.0, "mark", f"you marked it {mark}{note}")
+        verdicts, figures = self._outcome_verdicts(digest, observed)
+        rows = self.sessions.playbook.deltas_of_turns(self.session, number, number)
+        earlier = tuple(row.delta.id for row in rows if row.delta.reason in MARKS and not row.undone)
+        delta = Delta(uuid7(), (), "user", digest.session_id, number, f"mark {mark}")  # a random id: marks may repeat
+        return TurnLessons(number, delta, verdicts, (), figures, mark=mark, why=words, replaces=earlier)
 
-def from_mark(sessions: SessionManager, session: Session, digest: TurnDigest, *, good: bool, why: str) -> TurnLessons:
-    """Build the lessons of the user's mark, which replaces an earlier mark of the turn."""
-    info, number = sessions.interaction_info(digest.interaction), digest.interaction
-    assert info is not None, "load_digest has checked it"
-    mark, words = "good" if good else "bad", redact(why)
-    if (info.mark, info.why) == (mark, words):
-        return TurnLessons(number, lines=(f"T{number} is already marked {mark}",))
-    note = f": {shorten(words, 80)}" if words else ""
-    observed = Observation(good, 1.0, "mark", f"you marked it {mark}{note}")
-    verdicts, figures = _outcome_verdicts(sessions, session, digest, observed)
-    rows = sessions.playbook.deltas_of_turns(session, number, number)
-    earlier = tuple(row.delta.id for row in rows if row.delta.reason in MARKS and not row.undone)
-    delta = Delta(uuid7(), (), "user", digest.session_id, number, f"mark {mark}")  # a random id: marks may repeat
-    return TurnLessons(number, delta, verdicts, (), figures, mark=mark, why=words, replaces=earlier)
+    def from_answer(self, turn: InspectedTurn, call: ReflectorCall) -> tuple[TurnLessons, tuple[str, ...]]:
+        """Build the lessons of a reflector's answer, and a line per refused item."""
+        digest, answer = turn.digest, read_answer(call.answer, turn.digest.shown) if call.answer else Answer()
+        verdicts, figures = self._tag_verdicts(turn, call.model, answer.tags)
+        curator = self._curator(call.model, digest)
+        curator.refused += answer.losses
+        curator.curate(answer.adds, answer.updates)
+        delta = curator.delta(call.model, _TURN, call.answer) if curator.ops or verdicts else None
+        spent: dict[str, Any] = {"failure": call.failure, "usage": call.usage, "cost": call.cost}
+        lessons = TurnLessons(digest.interaction, delta, verdicts, (), figures, final=True, **spent)
+        return lessons, tuple(curator.refused)
 
+    def _messages(self, number: int) -> list[ChatMessage]:
+        return [message for message in self.session.messages if message.interaction == number]
 
-def from_answer(
-    sessions: SessionManager, session: Session, turn: InspectedTurn, call: ReflectorCall, workspaces: Workspaces | None
-) -> tuple[TurnLessons, tuple[str, ...]]:
-    """Build the lessons of a reflector's answer, and a line per refused item."""
-    digest, answer = turn.digest, read_answer(call.answer, turn.digest.shown) if call.answer else Answer()
-    verdicts, figures = _tag_verdicts(sessions, session, turn, call.model, answer.tags)
-    curated = Curated()
-    if answer.adds or answer.updates:
-        context = CuratorContext(call.model, digest, session, sessions.playbook, workspaces)
-        curated = curate(answer.adds, answer.updates, context)
-    curated.refused[:0] = answer.losses
-    delta = build_delta(digest, curated, call.model, _TURN, call.answer) if curated.ops or verdicts else None
-    spent: dict[str, Any] = {"failure": call.failure, "usage": call.usage, "cost": call.cost}
-    lessons = TurnLessons(digest.interaction, delta, verdicts, (), figures, final=True, **spent)
-    return lessons, tuple(curated.refused)
+    def _curator(self, author: str, digest: TurnDigest) -> Curator:
+        return Curator(author, digest, self.session, self.sessions.playbook, self.workspaces)
 
+    def _outcome_verdicts(
+        self, digest: TurnDigest, observed: Observation | None
+    ) -> tuple[tuple[Verdict, ...], Mapping[str, Any]]:
+        """Return the verdicts of an outcome on the shown bullets, and the updated base odds of the kind of turn."""
+        if observed is None:
+            return (), {}
+        name = f"kind:{self.session.project or self.session.working_directory}:{observed.kind}"
+        base = float(self.sessions.playbook.turns.figures([name]).get(name, 0.0))
+        shown, why = digest.find_roles(observed, self.session.playbook.bullets), (observed.source, observed.why)
+        verdicts, moved = outcome_verdicts(shown, observed.good, observed.weight, base, why)
+        return verdicts, {name: moved}
 
-def _tag_verdicts(
-    sessions: SessionManager, session: Session, turn: InspectedTurn, author: str, tags: Sequence[TagProposal]
-) -> tuple[tuple[Verdict, ...], dict[str, Any]]:
-    """Return the verdicts of a model's tags, one per bullet and turn, and the model's updated figures."""
-    store, digest, bullets = sessions.playbook.turns, turn.digest, session.playbook.bullets
-    known = store.verdicts_on(session.id, digest.interaction)
-    name = f"reflector:{author}"
-    reflector = Reflector.from_json(store.figures([name]).get(name))
-    fresh = [
-        (bullets[tag.bullet_id], tag.tag, redact(shorten(tag.why, 200)))
-        for tag in tags
-        if tag.bullet_id in bullets and (tag.bullet_id, "tag") not in known
-    ]
-    first = {bullet.id: (bullet.id, "outcome") not in known for bullet, _, _ in fresh}
-    observed = turn.evidence.observed
-    verdicts, learned = tag_verdicts(fresh, observed.good if observed else None, (author, reflector), first)
-    return verdicts, {name: asdict(learned)} if verdicts else {}
+    def _tag_verdicts(
+        self, turn: InspectedTurn, author: str, tags: Sequence[TagProposal]
+    ) -> tuple[tuple[Verdict, ...], dict[str, Any]]:
+        """Return the verdicts of a model's tags, one per bullet and turn, and the model's updated figures."""
+        store, bullets, name = self.sessions.playbook.turns, self.session.playbook.bullets, f"reflector:{author}"
+        known = store.verdicts_on(self.session.id, turn.digest.interaction)
+        reflector = Reflector.from_json(store.figures([name]).get(name))
+        fresh = [
+            (bullets[tag.bullet_id], tag.tag, redact(shorten(tag.why, 200)))
+            for tag in tags
+            if tag.bullet_id in bullets and (tag.bullet_id, "tag") not in known
+        ]
+        first = {bullet.id: (bullet.id, "outcome") not in known for bullet, _, _ in fresh}
+        observed = turn.evidence.observed
+        verdicts, learned = tag_verdicts(fresh, observed.good if observed else None, (author, reflector), first)
+        return verdicts, {name: asdict(learned)} if verdicts else {}
 
 
 @dataclass(slots=True)
@@ -183,32 +173,30 @@ class PlaybookMemory:
         """Store a statement of the user's, in place of the bullet `replaces`; an empty text only removes that bullet.
         Returns a line for the model. Raises BadInput if nothing can be stored or removed."""
         session = self._session()
-        digest = load_digest(self.sessions, session, session.interactions)
-        curated = Curated()
+        digest = LessonBuilder(self.sessions, session).digest(session.interactions)
+        curator = Curator(_REMEMBERED, digest, session, self.sessions.playbook, self.workspaces)
         if text.strip():
-            add = AddProposal(text, when, "preference", quote=quote, scope=scope)
-            context = CuratorContext(_REMEMBERED, digest, session, self.sessions.playbook, self.workspaces)
-            curated = curate([add], [], context)
+            curator.curate([AddProposal(text, when, "preference", quote=quote, scope=scope)])
         if replaces:
-            self._replace(replaces, quote, digest, curated)
-        if not curated.ops:
-            raise BadInput("; ".join(curated.refused) or "There is nothing to remember.")
-        applied = self.sessions.playbook.apply(build_delta(digest, curated, _REMEMBERED, _REMEMBERED), session)
+            self._replace(replaces, quote, curator)
+        if not curator.ops:
+            raise BadInput("; ".join(curator.refused) or "There is nothing to remember.")
+        applied = self.sessions.playbook.apply(curator.delta(_REMEMBERED, _REMEMBERED), session)
         for name in (*applied.added, *applied.touched):
             check_new_anchors(self.sessions, session, self.workspaces, name)
-        lines = [*(self._result_line(op, name, session) for name, op in applied.ops_by_id()), *curated.refused]
+        lines = [*(self._result_line(op, name, session) for name, op in applied.ops_by_id()), *curator.refused]
         return "; ".join(lines)
 
-    def _replace(self, replaces: str, quote: str, digest: TurnDigest, curated: Curated) -> None:
+    def _replace(self, replaces: str, quote: str, curator: Curator) -> None:
         """Remove a bullet, unless the quote is not in the user's message."""
-        bullet = self.sessions.playbook.find(replaces, self._session())
+        bullet, digest = self.sessions.playbook.find(replaces, curator.session), curator.digest
         if not contains_quote(quote, digest.own_words):
-            curated.refused.append(f"{bullet.id} stays: the quote is not in the user's message")
+            curator.refused.append(f"{bullet.id} stays: the quote is not in the user's message")
             return
-        if any(op.bullet_id == bullet.id for op in curated.ops):
+        if any(op.bullet_id == bullet.id for op in curator.ops):
             return  # the text was merged into it
         quoted = Evidence(_REMEMBERED, shorten(redact(quote), 300), digest.session_id, digest.interaction, trust="user")
-        curated.ops.append(Op("REMOVE", bullet.id, evidence=(quoted,)))
+        curator.ops.append(Op("REMOVE", bullet.id, evidence=(quoted,)))
 
     def _result_line(self, op: Op, name: str, session: Session) -> str:
         if op.op == "REMOVE":

@@ -18,8 +18,7 @@ from swecli.models.ids import parse_short_id
 from swecli.models.message import ModelRequest, Usage
 from swecli.models.playbook import Bullet, Kind, Tag, shorten
 from swecli.playbook.learning.curator import MAX_ADDS, MAX_UPDATES, AddProposal, TagProposal
-from swecli.playbook.learning.evidence import Observation
-from swecli.playbook.turn_digest import CallDigest, TurnDigest
+from swecli.playbook.learning.evidence import CallDigest, Observation, TurnDigest
 from swecli.redact import redact, redact_value
 from swecli.store.records import UsageTotals
 

@@ -10,9 +10,9 @@ from swecli.config.settings import Settings
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import RequestRecord
+from swecli.models.playbook import AppliedDelta
 from swecli.models.session import Session
-from swecli.playbook.action import ActionContext, ActionResult
-from swecli.playbook.describe import report
+from swecli.playbook.action import ActionContext, ActionResult, format_op
 from swecli.playbook.learning import lessons, reflector_model
 from swecli.playbook.learning.reflector_model import REFLECTING, ReflectorCall, ReflectorModel
 from swecli.playbook.workspace import (
@@ -94,13 +94,12 @@ class LearningService:
         try:
             turn = self._inspect(session, number)
             needs_model = self._needs_model(session, turn, asked)
-            learned = lessons.from_rules(self.sessions, session, turn, self.workspaces)
-            events = self._record(session, replace(learned, final=not needs_model))
+            events = self._record(session, replace(self._lessons(session).from_rules(turn), final=not needs_model))
             added = [name for event in events if isinstance(event, PlaybookUpdated) for name in event.added]
             missing = {name: check_new_anchors(self.sessions, session, self.workspaces, name) for name in added}
             if lines := (*format_stale({name: why for name, why in missing.items() if why}, "out of prompts"),):
                 events.append(PlaybookUpdated(number, "", lines))
-            if turn.corrects_previous and not turn.is_processed:
+            if turn.digest.corrects_previous and not turn.is_processed:
                 events += self._mark(session, number - 1, False, turn.digest.query, (f"T{number - 1} counts as bad",))
             return RulesPart(number, tuple(events), needs_model)
         except SwecliError as error:
@@ -126,8 +125,7 @@ class LearningService:
                 return [ReflectionFailed(interaction, blocked, kept=True, paused=True)]
             answer = await self._ask(session, turn, question)
             self.sessions.playbook.refresh(session)
-            learned, refused = lessons.from_answer(self.sessions, session, turn, answer, self.workspaces)
-            return self._record(session, learned, refused)
+            return self._record(session, *self._lessons(session).from_answer(turn, answer))
         except SwecliError as error:
             return [ReflectionFailed(interaction, str(error), kept=True)]
 
@@ -187,7 +185,10 @@ class LearningService:
 
     def _inspect(self, session: Session, number: int) -> lessons.InspectedTurn:
         self.sessions.playbook.refresh(session)
-        return lessons.inspect_turn(self.sessions, session, lessons.load_digest(self.sessions, session, number))
+        return self._lessons(session).inspect(number)
+
+    def _lessons(self, session: Session) -> lessons.LessonBuilder:
+        return lessons.LessonBuilder(self.sessions, session, self.workspaces)
 
     def _proposals(self, session: Session) -> list[PlaybookUpdated]:
         """Report pending proposals, from three on and once per program."""
@@ -201,8 +202,7 @@ class LearningService:
     def _mark(
         self, session: Session, number: int, good: bool, why: str, lines: tuple[str, ...] = ()
     ) -> list[LearningEvent]:
-        digest = lessons.load_digest(self.sessions, session, number)
-        learned = lessons.from_mark(self.sessions, session, digest, good=good, why=why)
+        learned = self._lessons(session).from_mark(number, good=good, why=why)
         return self._record(session, replace(learned, lines=(*learned.lines, *lines)))
 
     def _needs_model(self, session: Session, turn: lessons.InspectedTurn, asked: bool) -> bool:
@@ -215,7 +215,7 @@ class LearningService:
             waiting = PendingReflection(session.id, turn.digest.interaction)
             return waiting in self.sessions.playbook.pending(session.id)
         success = evidence.first_success and not (model is not None and model.profile.offline)
-        return asked or self.reflector.every_turn or evidence.friction or turn.corrects_previous or success
+        return asked or self.reflector.every_turn or evidence.friction or turn.digest.corrects_previous or success
 
     def _blocked_reason(self, turn: lessons.InspectedTurn, length: int) -> str:
         """Return why the model cannot be asked now, or ""."""
@@ -249,10 +249,29 @@ class LearningService:
             failure, spent = f"nothing of it was applied: {error}", {"usage": learned.usage, "cost": learned.cost}
             learned = TurnLessons(learned.interaction, final=learned.final, failure=failure, **spent)  # type: ignore[arg-type]
             applied = store.record_lessons(session, learned)
-        events: list[LearningEvent] = [*report(learned, applied, refused)]
+        events: list[LearningEvent] = []
+        if applied is not None or learned.lines or refused or learned.cost != 0:
+            events.append(_report(learned, applied, refused))
         if applied is not None and applied.added:
             events += self._proposals(session)
         if learned.failure:
             kept = PendingReflection(session.id, learned.interaction) in store.pending(session.id)
             events.append(ReflectionFailed(learned.interaction, learned.failure, kept))
         return events
+
+
+def _report(learned: TurnLessons, applied: AppliedDelta | None, refused: Sequence[str]) -> PlaybookUpdated:
+    """Build the event of lessons, without quarantined proposals."""
+    ops = applied.ops_by_id() if applied else []
+    news = [format_op(op, name) for name, op in ops if op.fields.get("state") != "quarantined"]
+    return PlaybookUpdated(
+        learned.interaction,
+        applied.delta.id if applied else "",
+        (*news, *learned.lines),
+        added=applied.added if applied else (),
+        tagged=tuple(dict.fromkeys(verdict.bullet_id for verdict in learned.verdicts)) if applied else (),
+        removed=tuple(name for name, op in ops if op.op == "REMOVE"),
+        refused=tuple(refused),
+        cost=learned.cost,
+        tokens=learned.usage.total,
+    )

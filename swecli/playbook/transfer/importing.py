@@ -10,8 +10,7 @@ from typing import Any
 from swecli.models.errors import BadInput
 from swecli.models.playbook import OUTSIDE, Bullet, Delta, Evidence, Op
 from swecli.models.session import uuid7
-from swecli.playbook.action import ActionContext, ActionResult, usage_error
-from swecli.playbook.describe import DOUBT
+from swecli.playbook.action import DOUBT, ActionContext, ActionResult, usage_error
 from swecli.playbook.similarity import clean
 from swecli.playbook.transfer.markdown import ImportedBullet, read_markdown
 from swecli.playbook.workspace import find_anchors

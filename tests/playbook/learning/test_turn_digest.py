@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from swecli.models.message import ChatMessage, Role, ToolCall
-from swecli.playbook.turn_digest import digest_turn
+from swecli.playbook.learning.evidence import digest_turn
 
 EDGE = 400
 
