@@ -20,8 +20,7 @@ from swecli.models.message import ChatMessage, Role
 from swecli.models.playbook import Bullet
 from swecli.playbook.learning.reflector_model import ReflectorModel
 from swecli.playbook.learning.service import LearningService
-from swecli.playbook.selection.rank import SelectionRequest
-from swecli.playbook.selection.select import select
+from swecli.playbook.selection import SelectionRequest, select
 from swecli.playbook.similarity import BulletIndex
 from swecli.playbook.workspace import StaleStrategies, Workspaces
 from swecli.store.session_manager import SessionManager

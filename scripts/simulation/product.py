@@ -25,8 +25,7 @@ from swecli.playbook.learning.lessons import PlaybookMemory
 from swecli.playbook.learning.reflector_model import ReflectorModel
 from swecli.playbook.learning.service import LearningEvent, LearningService
 from swecli.playbook.scoring.score import Reflector, expected, passes
-from swecli.playbook.selection.rank import SelectionRequest
-from swecli.playbook.selection.select import select
+from swecli.playbook.selection import SelectionRequest, select
 from swecli.playbook.similarity import clean
 from swecli.playbook.transfer.importing import plan_import
 from swecli.playbook.transfer.markdown import ImportedBullet

@@ -24,7 +24,7 @@ from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.models.message import ApiMessage, Image
 from swecli.models.session import Session
-from swecli.playbook.selection.select import HeldBullets, Selection, request_for, select
+from swecli.playbook.selection import HeldBullets, Selection, request_for, select
 from swecli.playbook.similarity import BulletIndex
 
 if TYPE_CHECKING:  # a first request is made before the store is loaded

@@ -16,8 +16,7 @@ from swecli.playbook.learning.curator import AddProposal, Curator, TagProposal, 
 from swecli.playbook.learning.evidence import Observation, TurnDigest, TurnEvidence, digest_turn
 from swecli.playbook.learning.reflector_model import Answer, ReflectorCall, read_answer
 from swecli.playbook.scoring.score import Reflector, outcome_verdicts, tag_verdicts
-from swecli.playbook.selection.rank import Count, SelectionRequest
-from swecli.playbook.selection.select import RECALLED, recall
+from swecli.playbook.selection import RECALLED, Count, SelectionRequest, recall
 from swecli.playbook.similarity import BulletIndex
 from swecli.playbook.workspace import Workspaces, check_new_anchors
 from swecli.redact import redact

@@ -9,8 +9,7 @@ import time
 import pytest
 
 from swecli.models.playbook import Bullet, render_bullets
-from swecli.playbook.selection.rank import SelectionRequest
-from swecli.playbook.selection.select import Selection, recall, select
+from swecli.playbook.selection import Selection, SelectionRequest, recall, select
 from swecli.playbook.similarity import BulletIndex
 
 WORDS = [
@@ -54,7 +53,7 @@ def request(have: dict[str, Bullet], query: str, budget: int = 120, **more: obje
 def test_all_stand_in_the_prompt_where_they_fit_in_order_of_minting_whatever_the_query() -> None:
     have = bullets(5)
     one, other = select(request(have, "billing")), select(request(have, "哪个端口"))
-    assert one.text == other.text == render_bullets(have.values())
+    assert one.bullets == other.bullets == tuple(have.values())
     assert not one.more
 
 
@@ -64,7 +63,7 @@ def test_the_budget_holds_to_the_token_and_the_same_arguments_give_the_same(seed
     dice, have = random.Random(seed), bullets(200)
     asked = request(have, " ".join(dice.choices(WORDS, k=3)), budget=dice.randint(60, 200))
     found = select(asked)
-    assert count(found.text) == found.tokens <= asked.budget
+    assert count(render_bullets(found.bullets)) == found.tokens <= asked.budget
     assert found.more
     assert select(asked) == found
 
@@ -94,7 +93,7 @@ def test_a_word_is_found_in_each_of_its_forms(asked: str, written: str) -> None:
 def test_other_words_find_a_bullet_by_its_when() -> None:
     hidden = Bullet("P-201", "Ask the ledger team first", when="invoices are wrong, customers were charged twice")
     assert "P-201" in chosen(select(request(bullets(200, hidden), "a customer was charged two times, fix the invoice")))
-    assert "charged" not in select(request(bullets(200, hidden), "charged twice customers")).text
+    assert "charged" not in render_bullets(select(request(bullets(200, hidden), "charged twice customers")).bullets)
 
 
 def test_what_is_stale_switched_off_or_held_to_harm_stays_out_and_states_why() -> None:
@@ -123,7 +122,7 @@ def test_new_ones_that_match_have_a_share_of_the_budget() -> None:
 def test_recall_gives_what_matches_and_nothing_else() -> None:
     hidden = Bullet("P-201", "Print labels on the second printer")
     assert chosen(recall(request(bullets(200, hidden), "which printer for labels"))) == {"P-201"}
-    assert recall(request(bullets(200, hidden), "zebra")).text == ""
+    assert not recall(request(bullets(200, hidden), "zebra")).bullets
 
 
 @pytest.mark.slow
