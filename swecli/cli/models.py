@@ -97,7 +97,7 @@ async def _ask_once(model: ChatModel, notices: list[str]) -> tuple[ModelReply, f
 
 
 def _forget(args: argparse.Namespace) -> ActionResult:
-    facts = LearnedFacts(find_paths(os.environ).state / "models.jsonl")
+    facts = LearnedFacts(find_paths(os.environ).state / "models.json")
     entry = configuration_of(args).settings.entry(args.name)
     name = entry.model or entry.name if entry else args.name
     if not any(facts.forget(word) for word in (name, name.partition("/")[2]) if word):

@@ -3,19 +3,22 @@ that keeps these facts for other processes and later runs."""
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
 import time
-from collections.abc import Collection, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from swecli.config.model_entry import ModelEntry
+from swecli.config.paths import write_file
 from swecli.llm.endpoints import Endpoint
 from swecli.llm.price_table import Row, limit
+from swecli.models.errors import BadInput
 
 _Thinking = Literal["none", "budget", "adaptive", "always", "effort"]
 # how reasoning is sent back: never · in its own field · on every message, also empty · signed · bound to the prefix
@@ -29,6 +32,7 @@ _PRICES = {
     "cache_read": "cache_read_input_token_cost",
     "cache_write": "cache_creation_input_token_cost",
 }
+_VERSION = 1
 _EXPIRY_SECONDS = 30 * 86_400  # a switched-off feature is tried again after 30 days
 _EXPIRING = ("tools", "system_role", "off", "think_back")
 # the type of each fact's value
@@ -207,8 +211,8 @@ def fact_from_refusal(
 
 
 class LearnedFacts:
-    """Learned facts by model origin, one JSON line each. The file is only appended to, so that processes that learn at
-    once lose nothing; lines that cannot be read (damaged, or of a newer version) are skipped."""
+    """Learned facts in one JSON file, by model origin. A damaged file counts as empty; one of a newer version is not
+    used or changed."""
 
     def __init__(self, path: Path, today: float | None = None) -> None:
         self._path, self._now = path, time.time() if today is None else today
@@ -216,8 +220,8 @@ class LearnedFacts:
     def of(self, origin: str) -> dict[str, Any]:
         """Return the learned profile fields of a model, without expired ones; `off` as a set."""
         oldest, known = _iso_date(self._now - _EXPIRY_SECONDS), {}
-        for name, fact in self._read().get(origin, {}).items():
-            kind, value = name.partition(".")[0], fact.get("value")
+        for name, fact in (self._read() or {}).get(origin, {}).items():
+            kind, value = name.partition(".")[0], fact.get("value") if isinstance(fact, dict) else None
             if type(value) is _FACT_TYPES.get(kind) and not (kind in _EXPIRING and str(fact.get("on")) < oldest):
                 known[name] = value
         off = frozenset(name[4:] for name in known if name.startswith("off."))
@@ -225,36 +229,46 @@ class LearnedFacts:
 
     def learn(self, origin: str, field: str, value: Any, words: str) -> None:
         """Store one fact with its date and the refusal's message; silently skipped if the file cannot be written."""
-        with suppress(OSError):
-            self._append({"model": origin, "field": field, "value": value, "on": _iso_date(self._now), "words": words})
+        with suppress(OSError), self._locked_update() as models:
+            models.setdefault(origin, {})[field] = {"value": value, "on": _iso_date(self._now), "words": words}
 
     def forget(self, name: str) -> int:
-        """Forget all facts of models with this name or origin; return how many models. Raises OSError."""
-        forgotten = [origin for origin in self._read() if name == origin or name in origin.split()]
-        for origin in forgotten:
-            self._append({"model": origin, "forget": True})
-        return len(forgotten)
+        """Delete all facts of models with this name or origin; return how many models. Raises BadInput for a file of a
+        newer version."""
+        if self._read() is None:
+            raise BadInput(f"{self._path} was written by a newer swecli: it is neither used nor changed.")
+        with self._locked_update() as models:
+            gone = [origin for origin in models if name == origin or name in origin.split()]
+            for origin in gone:
+                del models[origin]
+        return len(gone)
 
-    def _read(self) -> dict[str, dict[str, dict[str, Any]]]:
-        """Return the facts by origin and field."""
-        models: dict[str, dict[str, dict[str, Any]]] = {}
-        lines: list[bytes] = []
-        with suppress(OSError):
-            lines = self._path.read_bytes().splitlines()
-        for line in lines:
-            with suppress(ValueError, RecursionError, KeyError, TypeError):
-                fact = json.loads(line)
-                origin = str(fact["model"])
-                if fact.get("forget"):
-                    models.pop(origin, None)
-                else:
-                    models.setdefault(origin, {})[str(fact["field"])] = fact
-        return models
+    def _read(self) -> dict[str, dict[str, Any]] | None:
+        """Return the facts by origin, {} if the file is missing or damaged, None if it is of a newer version."""
+        try:
+            whole = json.loads(self._path.read_bytes())
+            models, newer = whole["models"], whole["version"] > _VERSION
+        except (OSError, ValueError, RecursionError, KeyError, TypeError):
+            return {}
+        if newer:
+            return None
+        return models if isinstance(models, dict) and all(isinstance(one, dict) for one in models.values()) else {}
 
-    def _append(self, fact: Mapping[str, Any]) -> None:
+    @contextmanager
+    def _locked_update(self) -> Iterator[dict[str, dict[str, Any]]]:
+        """Yield the facts under an exclusive file lock, and write them back."""
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with os.fdopen(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as file:
-            file.write(b"\n%b\n" % json.dumps(fact).encode())  # the line before may have been cut off
+        lock = os.open(self._path.with_name(f"{self._path.name}.lock"), os.O_WRONLY | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            models = self._read()
+            yield models if models is not None else {}
+            if models is None:
+                return
+            whole = {"version": _VERSION, "models": models}
+            write_file(self._path, json.dumps(whole, ensure_ascii=False, indent=1, sort_keys=True))
+        finally:
+            os.close(lock)
 
 
 def _iso_date(seconds: float) -> str:

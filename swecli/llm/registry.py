@@ -116,7 +116,7 @@ def _make_service_model(name: str, settings: Settings, environ: Mapping[str, str
     endpoint = resolve(name, environ, entry, keyless=keyless)
     row = find_row(endpoint.provider, endpoint.model)
     endpoint = replace(endpoint, name=called if entry else name, max_tokens=settings.max_tokens)
-    return model_at(endpoint, row, LearnedFacts(find_paths(environ).state / "models.jsonl"), entry)
+    return model_at(endpoint, row, LearnedFacts(find_paths(environ).state / "models.json"), entry)
 
 
 def model_at(

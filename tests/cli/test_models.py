@@ -54,7 +54,7 @@ def test_a_word_that_is_in_no_name_is_reported(run: Run) -> None:
 def test_the_record_of_a_model_is_shown_with_its_layers_and_what_it_taught_is_forgotten(
     run: Run, own_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    facts = LearnedFacts(own_home / "swecli" / "models.jsonl")
+    facts = LearnedFacts(own_home / "swecli" / "models.json")
     facts.learn("openai https://api.openai.com/v1 gpt-4.1", "max_output", 4096, "at most 4096")
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     shown = run("models", "show", "openai/gpt-4.1", "--json").json
@@ -81,7 +81,7 @@ def test_the_users_own_models_are_listed_shown_and_forgotten_by_their_name(
     assert rows[1] == {"model": "w2", "key": "key_command", "state": "ready", "address": "openai/gpt-4.1"}
     monkeypatch.setenv("WORK_KEY", "k")
     assert run("models", "show", "work", "--json").json["window"] == {"value": 9000, "from": "config"}
-    LearnedFacts(own_home / "swecli" / "models.jsonl").learn("openai http://gw.example/v1 m", "max_output", 99, "so")
+    LearnedFacts(own_home / "swecli" / "models.json").learn("openai http://gw.example/v1 m", "max_output", 99, "so")
     assert run("models", "show", "work", "--json").json["max_output"] == {"value": 99, "from": "learned"}
     assert run("models", "forget", "work").code == 0
     assert run("config", "get", "models").out.strip() == '["work", "w2"]'

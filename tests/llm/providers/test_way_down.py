@@ -84,7 +84,7 @@ class Asked:
     """A model at a strict service, asked with retries."""
 
     def __init__(self, server: StrictProvider, tmp_path: Path, name: str = "openai/gpt-4.1") -> None:
-        self.facts = LearnedFacts(tmp_path / "models.jsonl")
+        self.facts = LearnedFacts(tmp_path / "models.json")
         self.model = model_at(resolve(name, server.environ()), None, self.facts)
         self.notices: list[Retry] = []
 
