@@ -184,15 +184,19 @@ class ModelLimits:
     def record_refusal(self, shape: _Shape, sent: int, reserve: int, error: ContextOverflow) -> ModelLimits:
         """Record that a request of `sent` tokens, with `reserve` for the answer, was too long.
 
-        The new limit is the size the provider read, or what the window it named leaves beside the answer, or a fraction
-        of `sent`. If a shorter answer is requested from now on, the window alone decides."""
+        The new limit is the size the provider read, or what the window leaves beside the answer, or a fraction of
+        `sent`. If a shorter answer is requested from now on, the window alone decides. One that the provider did not
+        name is a fraction of request and answer; it counts if less than four answers."""
         if error.reported and error.limit is not None:
             return replace(self, limits={**self.limits, shape: round(error.limit * 0.9)})
-        window = error.limit if error.limit and error.limit >= _SMALLEST else None
-        known = replace(self, windows={**self.windows, shape[0]: window}) if window else self
-        answer, smaller = known.answer_tokens(shape[0], reserve), int(sent * _SMALLER)
-        named = request_limit(window, answer) or smaller
-        return replace(known, limits={**self.limits, shape: named if answer < reserve else min(smaller, named)})
+        named, smaller = bool(error.limit and error.limit >= _SMALLEST), int(sent * _SMALLER)
+        window = error.limit if named else int((sent + reserve) * _SMALLER)
+        if not window or not (named or window < 4 * reserve):
+            return replace(self, limits={**self.limits, shape: smaller})
+        known = replace(self, windows={**self.windows, shape[0]: window})
+        answer = known.answer_tokens(shape[0], reserve)
+        left = request_limit(window, answer) or smaller
+        return replace(known, limits={**self.limits, shape: left if answer < reserve else min(smaller, left)})
 
     def answer_tokens(self, model: str, reserve: int) -> int:
         """Return the maximum answer to request, in tokens: at most a quarter of the window the provider named."""

@@ -84,8 +84,9 @@ class Answer(ABC):
         self.finish_reason: str | None = None
         self.response_started = self.has_content = self.finished = False
         self.reasoning_start = ""  # for error messages
+        self.unknown: dict[str, Any] = {}  # the last event of no known kind: it may say why the answer ends
         self.data_arrived, self.request_sent = asyncio.Event(), asyncio.Event()
-        self._size = 0
+        self.size = 0  # characters of content so far
         self._texts: dict[str, list[str]] = {"text": [], "reasoning": [], "refusal": []}
         self._deltas: list[tuple[int, str, str, list[str]]] = []
 
@@ -131,8 +132,8 @@ class Answer(ABC):
         return found or [ModelChunk()]
 
     def _count_size(self, size: int) -> None:
-        self._size += size
-        if self._size > _MAX_ANSWER_BYTES:
+        self.size += size
+        if self.size > _MAX_ANSWER_BYTES:
             raise AnswerTooLong(f"an answer of more than {_MAX_ANSWER_BYTES >> 20} MiB")
 
 

@@ -20,24 +20,38 @@ CUT_TRIES, EMPTY_TRIES = 3, 2
 _LONGEST = 300
 _TRANSIENT_STATUSES = (408, 409, 425)
 _OVERFLOW = re.compile(
-    r"context[_ ](length|window|size|limit)|(prompt|input) (is )?too long|too many tokens|request_too_large|"
-    r"maximum (number of tokens|model length)|exceeds? the (model's )?(maximum )?(input|token)|"
-    r"max_model_len|max_new_tokens`? must be",
+    r"context[_ ](length|window|size|limit)|(prompt|input) (is )?too long|too many tokens|request_too_large|超长|"
+    r"maximum (number of tokens|(model|prompt|input) length)|range of input length|reduce the length|"
+    r"exceed\w* (the |model('s)? |max(imum)? |allowed |configured )*(input|token|length|limit of \d)|"
+    r"max_(model|seq)_len|n_ctx|max_new_tokens`? must be",
     re.IGNORECASE,
 )
 _LIMITS = (
-    re.compile(r"maximum (?:context|input|model) length (?:is|of) (\d+)", re.IGNORECASE),
+    re.compile(r"maximum (?:allowed )?(?:context|input|model|prompt) length (?:is |of )?(\d+)", re.IGNORECASE),
     re.compile(r"(?:\d \+ \d+|tokens) > ?(\d+)", re.IGNORECASE),
-    re.compile(r"(?:max_model_len\D{0,40}|max_new_tokens`? must be <= )(\d+)", re.IGNORECASE),
-    re.compile(r"available context size \((\d+)", re.IGNORECASE),
-    re.compile(r"maximum number of tokens allowed \(?(\d+)", re.IGNORECASE),
-    re.compile(r"context (?:window|limit|size|length)\D{0,20}(\d{4,})", re.IGNORECASE),
+    re.compile(
+        r"(?:max_model_len\D{0,40}|max_new_tokens`? must be <= |max_seq_len \(|n_ctx\D{0,3}|tokens allowed \(?|"
+        r"limit (?:of|is) |token limit: |input length should be \[\d+, ?)(\d+)",
+        re.IGNORECASE,
+    ),
+    # behind "exceeds" or "by" is the excess or an error code
+    re.compile(
+        r"(?:context (?:window|limit|size|length)(?:(?!exceed|\bby\b|n_keep)\D){0,20}|(?=\d+ maximum context))(\d{4,})",
+        re.IGNORECASE,
+    ),
 )
 # number formats: 8,192 or 8_192 or 8.192, and 8k
 _GROUPS = re.compile(r"(?<=\d)[,._'\u00a0\u202f](?=\d{3}(?!\d))")
 _THOUSANDS = re.compile(r"(?<=\d)k\b", re.IGNORECASE)
-_RETRY_DELAY = re.compile(r'(?:retry_?delay"?\s*:\s*"?|try again in )(?:(\d+)m)?(\d+(?:\.\d+)?)s', re.IGNORECASE)
-_NO_MONEY = ("insufficient_quota", "insufficient balance", "credit balance is too low", "insufficient credits")
+_RETRY_DELAY = re.compile(
+    r'(?:retry_?delay"?\s*:\s*"?|(?:try again|retry) (?:in|after) )(?:(\d+)h)?(?:(\d+)m)?(\d+(?:\.\d+)?) ?s',
+    re.IGNORECASE,
+)
+_NO_MONEY = re.compile(
+    r"insufficient[_ ](\w+[_ ])?(quota|balance|credits?|funds)|exceeded_current_quota|"
+    r"credit balance is too low|余额不足",
+    re.IGNORECASE,
+)
 _HTML_TAGS = re.compile(r"<(script|style)\b.*?</\1>|<!--.*?-->|<[^>]*>", re.IGNORECASE | re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]+")
 # the status that an error object's type stands for, when it arrives inside a stream
@@ -51,7 +65,7 @@ _STATUSES = {
 def error_for_status(status: int, words: str, wait: float | None, endpoint: Endpoint) -> ProviderError:
     """Return the error for an HTTP status, the service's message and its Retry-After in seconds."""
     at, tail, other = endpoint.address, f": {words}" if words else ".", "or choose another model with -m."
-    if status == 402 or any(mark in words.lower() for mark in _NO_MONEY):
+    if status == 402 or _NO_MONEY.search(words):
         hint = f"Add credit there, {other}"
         return ProviderError(f"{at} reports that the account has no credit left ({status}){tail}", hint, status=status)
     if status in (401, 403):
@@ -64,7 +78,7 @@ def error_for_status(status: int, words: str, wait: float | None, endpoint: Endp
         near = did_you_mean(f"{endpoint.provider}/{endpoint.model}", known)
         hint = f"{near} Check the name after -m, and the address if you set one; {at} is what was asked.".lstrip()
         return ModelNotFound(f"{at} does not know the model {endpoint.model} (404){tail}", hint, status=404)
-    if status == 413 or (status in (400, 422) and _OVERFLOW.search(words)):
+    if status == 413 or (status in (400, 422, 500) and _OVERFLOW.search(words)):
         return context_overflow(words, endpoint, status)
     if status == 429 and "request too large" in words.lower():  # above the per-minute limit even alone
         hint = f"Make the window smaller (/window), {other}"
@@ -98,9 +112,10 @@ def error_for_event(event: Mapping[str, Any], endpoint: Endpoint) -> ProviderErr
     if not error:
         return None
     inner = error if isinstance(error, dict) else {"message": str(error)}
-    words = one_line(_with_details(inner, inner.get("message") or json.dumps(inner)))
+    words = one_line(_with_details(inner, _message(inner) or json.dumps(inner)))
     named = [_STATUSES.get(str(inner.get(key)), str(inner.get(key))) for key in ("type", "code", "status")]
-    if status := next((int(one) for one in named if re.fullmatch(r"[45]\d\d", str(one))), 0):
+    status = next((int(one) for one in named if re.fullmatch(r"[45]\d\d", str(one))), 0)
+    if status := status or 402 * bool(_NO_MONEY.search(words)):
         return error_for_status(status, words, retry_after({}, json.dumps(error)), endpoint)
     if _OVERFLOW.search(words):
         return context_overflow(words, endpoint, None)
@@ -159,7 +174,7 @@ def retry_after(headers: Mapping[str, str], text: str = "") -> float | None:
         if then := parsedate_tz(headers.get("retry-after", "")):
             return max(0.0, mktime_tz(then) - time.time())
     found = _RETRY_DELAY.search(text)
-    return 60.0 * int(found[1] or 0) + float(found[2]) if found else None
+    return 3600.0 * int(found[1] or 0) + 60.0 * int(found[2] or 0) + float(found[3]) if found else None
 
 
 def parse_error_body(text: str) -> tuple[str, str]:
@@ -169,13 +184,30 @@ def parse_error_body(text: str) -> tuple[str, str]:
         value, _ = json.JSONDecoder().raw_decode(text[start:]) if start >= 0 else (None, 0)
     except (ValueError, RecursionError):
         value = None
-    inner = value.get("error", value) if isinstance(value, dict) else None
+    inner = _error_object(value) if isinstance(value, dict) else None
     if not isinstance(inner, dict):
         plain = inner if isinstance(inner, str) else text[: 1 << 14]
         return one_line(_HTML_TAGS.sub(" ", plain) if plain.lstrip().startswith("<") else plain), ""
-    words = next((inner[key] for key in ("message", "detail", "error") if inner.get(key)), None)
+    words = _message(inner)
     param = inner.get("param")
     return one_line(text if words is None else _with_details(inner, words)), param if isinstance(param, str) else ""
+
+
+def describe_error(body: Mapping[str, Any]) -> Any:
+    """Return the error object of a JSON body; None if it has no message."""
+    inner = _error_object(body)
+    return inner if not isinstance(inner, dict) or _message(inner) else None
+
+
+def _error_object(body: Mapping[str, Any]) -> Any:
+    """Return what describes the error in a JSON body: usually under `error`, else the body itself."""
+    found = next((body[key] for key in ("error", "errors", "base_resp") if body.get(key)), body)
+    return found[0] if isinstance(found, list) else found
+
+
+def _message(error: Mapping[str, Any]) -> Any:
+    """Return the message of an error object, None if it has none."""
+    return next((error[key] for key in ("message", "detail", "error", "msg", "status_msg") if error.get(key)), None)
 
 
 def _with_details(error: Mapping[str, Any], message: Any) -> str:

@@ -26,6 +26,7 @@ _JOIN_SECONDS = 0.03
 _END_SECONDS = 1.0  # wait for the response to close, so that its connection is reused
 _COUNT_SECONDS = 5.0  # wait after the finish reason for the usage that may follow it
 _PLAIN_ENDINGS = ("stop", "end_turn", "stop_sequence", "eos", "eos_token")
+_BROKEN_OFF = (None, "error", "network_error", "insufficient_system_resource", "abort")
 _ID, _NINE = re.compile(r"[A-Za-z0-9_-]{1,40}"), re.compile(r"[A-Za-z0-9]{9}")
 _PendingAnswer = tuple[dict[str, Any], Answer, asyncio.Task[None]]  # request body, answer, and the task that reads it
 
@@ -88,10 +89,12 @@ class NativeModel(ABC):
         try:
             await answer.request_sent.wait()
             yield ModelChunk()  # starts the timeouts
-            last = None
+            last, size = None, 0
             while not (asking.done() or answer.finished):
-                if answer.finish_reason and last is None:
-                    last = asyncio.get_running_loop().call_later(_COUNT_SECONDS, asking.cancel)
+                if answer.finish_reason and (last is None or answer.size > size):  # some send it with every delta
+                    if last is not None:
+                        last.cancel()
+                    last, size = asyncio.get_running_loop().call_later(_COUNT_SECONDS, asking.cancel), answer.size
                 await answer.data_arrived.wait()
                 answer.data_arrived.clear()
                 for chunk in answer.pop_chunks():
@@ -172,7 +175,9 @@ class NativeModel(ABC):
     def _final_chunk(self, body: dict[str, Any], answer: Answer) -> ModelChunk:
         """Build the last chunk. Raises ProviderError if the answer is incomplete or empty."""
         at = self.endpoint.address
-        if answer.finish_reason in (None, "error"):
+        if answer.finish_reason in _BROKEN_OFF:
+            if failed := errors.error_for_event({"error": errors.describe_error(answer.unknown)}, self.endpoint):
+                raise failed
             what, tries = (
                 ("cut its answer off", errors.CUT_TRIES)
                 if answer.has_content
@@ -226,7 +231,7 @@ class NativeModel(ABC):
         """Return the error for a non-success status, and apply what it reveals about the model to the profile."""
         at, status = self.endpoint, int(response.status_code)
         error = self.with_renewed_key(errors.error_for_response(status, response.headers, text, at))
-        if status not in (400, 422, 500):  # llama.cpp answers 500 where its chat template fails
+        if status not in (400, 404, 422, 500):  # OpenRouter answers 404, llama.cpp 500 if its chat template fails
             return error
         words, param = errors.parse_error_body(text)
         lesson = fact_from_refusal(at.model, body, self.profile.limit_name, param, words, at.extra_body)

@@ -34,28 +34,34 @@ _PRICES = {
 }
 _VERSION = 1
 _EXPIRY_SECONDS = 30 * 86_400  # a switched-off feature is tried again after 30 days
-_EXPIRING = ("tools", "system_role", "off", "think_back")
+_EXPIRING = ("tools", "system_role", "images", "off", "think_back")
 # the type of each fact's value
-_FACT_TYPES = {"max_output": int, "limit_name": str, "think_back": str, "tools": bool, "system_role": bool, "off": bool}
+_FACT_TYPES = {"max_output": int, "limit_name": str, "think_back": str}
+_FACT_TYPES |= dict.fromkeys(("tools", "system_role", "images", "off"), bool)
 # request fields that can be left out
 _FIELDS = (
     "stream_options", "parallel_tool_calls", "temperature", "top_p", "top_k", "cache_control", "prompt_cache_key",
     "reasoning_effort", "thinking", "output_config", "tool_choice", "stream",
 )  # fmt: skip
 _NO_TOOLS = re.compile(
-    r"(does|do) not support (tools|tool use|tool calling|function)|tool(s param| choice) requires|"
+    r"do(es)?( not|n't) support (tools|tool use|tool calling|function)|tool(s param| choice) requires|"
     r"no endpoints found that support tool|(unknown|unrecognized|unsupported|unexpected|extra)\b.{0,60}\btools\b|"
-    r"tools?\b.{0,40}\bnot (supported|permitted|allowed)",
+    r"(tools?|function calling)\b.{0,40}\bnot (supported|permitted|allowed|enabled)",
     re.IGNORECASE,
 )
 _NO_SYSTEM = re.compile(
     r"system\W{0,2} ?(role|messages?|prompt|instruction)?.{0,40}(not supported|unsupported|not allowed|not enabled)|"
-    r"(does|do) not support.{0,20}\bsystem\b|system message must be|roles must alternate|unexpected role .?system|"
+    r"(does|do) not support.{0,20}\bsystem\b|system message must be|(must|should) alternate|unexpected role .?system|"
     r"developer instruction is not enabled|only user and assistant roles",
     re.IGNORECASE,
 )
+_NO_IMAGES = re.compile(
+    r"((not|n't|that) support|unknown variant|at most 0).{0,40}(image|vision|multimodal)|"
+    r"(image|vision).{0,40}(not|only) (support|enabled)|not a multimodal|content must be a string",
+    re.IGNORECASE,
+)
 _AT_MOST = re.compile(
-    r"(?:at most|maximum(?: allowed)?(?: value)?(?: is| of|:)?|less than or equal to|<=|supports up to|>)"
+    r"(?:at most|maximum(?: allowed)?(?: value)?(?: is| of|:)?|less than or equal to|<=|supports up to|>|limit of|\[\d)"
     r"\s*`?(\d{2,8})",
     re.IGNORECASE,
 )
@@ -181,20 +187,20 @@ def fact_from_refusal(
     lower = words.lower()
 
     def about(field: str) -> bool:
-        named = re.search(rf"(?<![\w.]){re.escape(field.lower())}(?![\w])", lower)
+        named = re.search(rf"(?<![\w.]){re.escape(field.lower())}(?![\w])", lower, re.ASCII)
         return param == field or param.startswith(f"{field}.") or named is not None
 
     if (
         limit_name in body
         and (about("max_tokens") or about("max_completion_tokens"))
-        and not re.search("context|max_model_len", lower)
+        and not re.search("context[_ ](length|size|limit)|context window|max_model_len", lower)
     ):
         figures = [int(found) for found in _AT_MOST.findall(lower.replace(",", "")) if int(found) < body[limit_name]]
         other = "max_completion_tokens" if limit_name == "max_tokens" else "max_tokens"
         return _RefusalFact("max_output", max(figures)) if figures else _RefusalFact("limit_name", other)
     sent = json.dumps(body.get("messages", []))
     thoughts = "reasoning_content" in f"{param} {lower}"  # also in a path: messages.2.reasoning_content
-    missing = thoughts and _FIELD_REQUIRED.search(lower)
+    missing = thoughts and "extra" not in lower and _FIELD_REQUIRED.search(lower)  # what is extra may be quoted
     if missing or (thoughts and '"reasoning_content"' in sent):
         return _RefusalFact("think_back", "with calls" if missing else "never")
     opaque = any(f'"{kind}"' in sent for kind in ("signature", "redacted_thinking", "reasoning_details"))
@@ -204,6 +210,8 @@ def fact_from_refusal(
         there = left in body or (left == "cache_control" and '"cache_control"' in json.dumps(body))
         if there and about(left):
             return _RefusalFact(f"off.{left}", True, f"{name} does not accept {left}: left out from now on")
+    if ('"image_url"' in sent or '"image"' in sent) and _NO_IMAGES.search(words):
+        return _RefusalFact("images", False, f"{name} does not support images: left out from now on")
     if "tools" in body and (param == "tools" or _NO_TOOLS.search(words)):
         return _RefusalFact("tools", False, f"{name} does not support tools: it can answer, not act")
     system = "system" in body or any(message.get("role") == "system" for message in body.get("messages", ()))

@@ -198,9 +198,9 @@ def parse_arguments(text: str) -> tuple[dict[str, Any], str]:
     """Parse a call's arguments; return them and the problem ("" for none). An empty text means no arguments."""
     excerpt = text if len(text) <= _EXCERPT else f"{text[: _EXCERPT // 2]} … {text[-_EXCERPT // 2 :]}"
     try:
-        value = json.loads(text, parse_constant=_reject_constant) if text.strip() not in ("", "null") else {}
+        value = _parse_json(text) if text.strip() not in ("", "null") else {}
         if isinstance(value, str):  # some servers encode the object twice
-            value = json.loads(value, parse_constant=_reject_constant)
+            value = _parse_json(value)
     except (ValueError, RecursionError) as error:
         return {}, f"the arguments are not valid JSON ({error}): {excerpt}"
     if not isinstance(value, dict):
@@ -213,6 +213,17 @@ def parse_arguments(text: str) -> tuple[dict[str, Any], str]:
 
 def _is_complete(arguments: str) -> bool:
     return arguments.rstrip().endswith("}") and not parse_arguments(arguments)[1]
+
+
+def _parse_json(text: str) -> Any:
+    """Parse JSON, also if a gateway sends the value twice, or {} before it. Raises ValueError."""
+    value: Any = {}
+    while text := text.strip():
+        found, end = json.JSONDecoder(parse_constant=_reject_constant).raw_decode(text)
+        if value and found not in ({}, value):
+            raise ValueError("two values in a row")
+        value, text = value or found, text[end:]
+    return value
 
 
 def _reject_constant(name: str) -> None:

@@ -5,14 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from swecli.llm.answer import Answer
 from swecli.llm.endpoints import Endpoint, resolve
+from swecli.llm.profile import Profile
+from swecli.llm.providers.openai_chat import OpenAIChat
 from swecli.llm.reply import with_timeouts
 from swecli.models.errors import RateLimited, Unavailable
-from swecli.models.message import ModelChunk
-from tests.support.model_requests import collect
+from swecli.models.message import ModelChunk, ModelRequest
+from tests.support.model_requests import collect, request
+from tests.support.virtual_time import run_virtually
 
 
 def box(first_byte: float = 60, first_token: float = 60, quiet: float = 60) -> Endpoint:
@@ -86,3 +91,16 @@ async def test_cancelling_closes_the_source() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert source.closed
+
+
+def test_an_answer_that_names_its_ending_with_every_piece_is_read_to_its_end() -> None:
+    class Slow(OpenAIChat):
+        async def exchange(self, request: ModelRequest, body: dict[str, Any], answer: Answer) -> None:
+            answer.request_sent.set()
+            for piece in "abcdef":
+                answer.read({"choices": [{"delta": {"content": piece}, "finish_reason": "stop"}]})
+                answer.data_arrived.set()
+                await asyncio.sleep(3)
+
+    chunks = run_virtually(collect(Slow(box(), Profile()).stream(request())))
+    assert "".join(chunk.text for chunk in chunks) == "abcdef"

@@ -41,6 +41,8 @@ ENDPOINT = resolve("openai/gpt-4.1", {"OPENAI_API_KEY": "k"})
         ({}, '{"retryDelay": "17s"}', 17.0),
         ({}, "Limit 6000, Used 5999. Please try again in 7.66s.", 7.66),
         ({}, "Please try again in 28m48s.", 1728.0),
+        ({}, "Please try again in 1h0m2s.", 3602.0),
+        ({}, "Please retry after 35 seconds.", 35.0),
     ],
 )
 def test_the_wait_is_read_in_every_form(headers: dict[str, str], said: str, seconds: float | None) -> None:
@@ -69,12 +71,26 @@ def test_a_date_to_wait_for_is_read() -> None:
         ("max_tokens=8192 cannot be greater than max_model_len=max_total_tokens=4096.", 4_096),
         ("`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4273 `inputs` tokens", 4_096),
         ("Input is too long for requested model.", None),
+        ("This model's maximum prompt length is 131072 but the request contains 537812 tokens.", 131_072),
+        ("prompt token count of 135000 exceeds the limit of 128000", 128_000),
+        ("Your request exceeded model token limit: 262144 (requested: 291351)", 262_144),
+        ("<400> InvalidParameter: Range of input length should be [1, 129024]", 129_024),
+        ("length of prompt_tokens (41000) must be less than max_seq_len (32768).", 32_768),
+        ("greater than the context length (n_keep: 13055>= n_ctx: 4096). Try to load", 4_096),
+        ("Cannot truncate prompt with n_keep (15028) >= n_ctx (7424)", 7_424),
+        ("The input tokens exceed the configured limit of 272000 tokens.", 272_000),
+        ("140000 tokens, too large for model with 131072 maximum context length", 131_072),
+        ("exceeds the maximum allowed input length of 131040 tokens", 131_040),
+        ("invalid params, context window exceeds limit (2013)", None),
+        ("prompt too long; exceeded max context length by 100918 tokens", None),
+        ("Prompt exceeds max length", None),
+        ("Prompt 超长", None),
     ],
 )
 def test_an_overflow_is_known_by_its_words_and_its_limit_is_read(said: str, limit: int | None) -> None:
     error = error_for_status(400, said, None, ENDPOINT)
     assert isinstance(error, ContextOverflow)
-    assert error.limit == limit
+    assert error.limit == limit, "of all numbers the window's"
 
 
 @pytest.mark.parametrize("said", ["Invalid 'tools[0]'", "max_tokens: must be at least 1", "unknown parameter"])
@@ -101,6 +117,20 @@ def test_what_the_service_behind_a_router_reported_is_named_and_understood() -> 
 def test_the_words_behind_a_router_are_shown_also_where_they_end_alike() -> None:
     error = {"message": "Provider returned error", "metadata": {"raw": "internal error"}, "code": "502"}
     assert "Provider returned error (internal error)" in str(error_for_event({"error": error}, ENDPOINT))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '[{"error": {"message": "no such thing"}}]',
+        '{"success": false, "errors": [{"code": 7009, "message": "no such thing"}]}',
+        '{"code": 401, "msg": "no such thing"}',
+        '{"base_resp": {"status_code": 1004, "status_msg": "no such thing"}}',
+        '{"code": "invalid", "error": "no such thing"}',
+    ],
+)
+def test_the_words_of_an_error_are_found_wherever_they_stand(body: str) -> None:
+    assert parse_error_body(body) == ("no such thing", "")
 
 
 def test_of_a_page_its_words_are_shown() -> None:

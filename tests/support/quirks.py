@@ -34,10 +34,10 @@ class Quirk:
     wires: tuple[str, ...] = BOTH
 
 
-def _raw(*deltas: dict[str, Any], end: str | None = "stop") -> Reply:
+def _raw(*deltas: dict[str, Any], end: str | None = "stop", **more: Any) -> Reply:
     """Chunks of the chat protocol, written out."""
     choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
-    choices += [{"index": 0, "delta": {}, "finish_reason": end}] if end else []
+    choices += [{"index": 0, "delta": {}, "finish_reason": end, **more}] if end else []
     body = "".join(f"data: {json.dumps({'choices': [choice]})}\n\n" for choice in choices) + "data: [DONE]\n\n"
     return Reply(wire=Wire(body=body.encode()))
 
@@ -59,6 +59,19 @@ def _whole() -> Any:
 
 def _bom() -> Any:
     return [_body(b"\xef\xbb\xbf" + (_raw({"content": DONE}).wire.body or b""))]
+
+
+def _json(value: dict[str, Any]) -> Reply:
+    return _body(json.dumps(value).encode(), "application/json")
+
+
+def _longest(most: int, words: str) -> Callable[[Received], Reply | Refusal]:
+    return _refused(words, lambda body: body["max_tokens"] > most)
+
+
+def _no_endpoint(received: Received) -> Refusal | Reply:
+    words = "No endpoints found that support tool use. Try disabling it."
+    return Refusal(404, words) if "tools" in received.body else Reply(DONE)
 
 
 def _still_open() -> Any:
@@ -118,6 +131,10 @@ QUIRKS = (
     Quirk("events without an empty line between", lambda: [_body(ENDED.replace(b"\n\n", b"\n"))], 1, wires=CHAT),
     Quirk("arguments that were quoted twice", lambda: [
         Reply(calls=(Call("list_files", json.dumps('{"path": "."}')),)), Reply(DONE)], 2, 0, "List .", wires=CHAT),
+    Quirk("`{}` before the arguments", lambda: [
+        Reply(calls=(Call("list_files", '{}{"path": "."}'),)), Reply(DONE)], 2, 0, "List .", wires=CHAT),
+    Quirk("arguments that come twice", lambda: [
+        Reply(calls=(Call("list_files", '{"path": "."}' * 2),)), Reply(DONE)], 2, 0, "List .", wires=CHAT),
     Quirk("a tool that the service runs itself", lambda: [_body(OWN_TOOL + STOPPED)], 1, wires=MESSAGES),
     Quirk("a call that the service could not read", lambda: [
         Refusal(400, "Failed to call.", "tool_use_failed"), Reply(DONE)], 2, 0, "Failed to call", wires=CHAT),
@@ -128,6 +145,9 @@ QUIRKS = (
     Quirk("two answers side by side", _two, 1, wires=CHAT),
     Quirk("`error` as the ending, once", lambda: [Reply("Hel", finish="error"), Reply(DONE)], 2, 0,
           "cut its answer off", wires=CHAT),
+    Quirk("an ending that names a lack of resources, once", lambda: [
+        Reply("Hel", finish="insufficient_system_resource"), Reply(DONE)], 2, 0, "cut its answer off", wires=CHAT),
+    Quirk("an ending in capitals", lambda: [Reply(DONE, finish="STOP")], 1, wires=CHAT),
     Quirk("an answer one character at a time", lambda: [Reply(DONE, piece=1)], 1),
     Quirk("one JSON body instead of a stream", _whole, 1),
     Quirk("a byte order mark before the stream", _bom, 1, wires=CHAT),
@@ -149,6 +169,8 @@ QUIRKS = (
     Quirk("a refusal that gives its reason", lambda: [_body(DECLINED)], 1, 1, "refused to answer", "It could harm.",
           MESSAGES),
     Quirk("a content filter in the middle", lambda: [Reply("So far", finish="content_filter")], 1, 1,
+          "withheld the rest", "So far", CHAT),
+    Quirk("a content filter that is called `sensitive`", lambda: [Reply("So far", finish="sensitive")], 1, 1,
           "withheld the rest", "So far", CHAT),
     Quirk("a content filter before any word", lambda: [Reply("", finish="content_filter")], 1, 1,
           "withheld the answer", ""),
@@ -172,13 +194,21 @@ QUIRKS = (
     Quirk("an error in the stream", lambda: [_body(OVERLOADED), Reply(DONE)], 2, 0, "Overloaded"),
     Quirk("an error in the stream that names no kind", lambda: [_body(b'data: {"error": "boom"}\n\n')] * 3, 3, 75,
           "boom", ""),
+    Quirk("an error that stands alone, status 200", lambda: [_json({"code": "X", "message": "url error"})] * 3, 3, 75,
+          "url error", ""),
+    Quirk("an error in its choice", lambda: [_raw(end="error", error={"code": 502, "message": "idle"}), Reply(DONE)],
+          2, 0, "idle", wires=CHAT),
     Quirk("the key is refused", lambda: [Refusal(401, "bad key")], 1, 1, "(401)", ""),
     Quirk("no credit, in the stream", lambda: [_body(UNPAID)], 1, 1, "pay first", ""),
+    Quirk("no credit, status 200", lambda: [
+        _json({"choices": None, "base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}})], 1, 1,
+        "insufficient balance", "", CHAT),
     Quirk("no credit", lambda: [Refusal(402, "pay first")], 1, 1, "pay first", ""),
     Quirk("another address", lambda: [Refusal(302, headers={"location": "http://other.test/"})], 1, 1,
           "redirects to http://other.test/", ""),
     Quirk("no tools", lambda: _refused("does not support tools", lambda body: "tools" in body), 2, 0,
           "does not support tools: it can answer"),
+    Quirk("no tools, called an unknown model (404)", lambda: _no_endpoint, 2, 0, "does not support tools", wires=CHAT),
     Quirk("no tools, called a failure of the server (500)", lambda: lambda got: Refusal(
         500, "tools param requires --jinja flag") if "tools" in got.body else Reply(DONE), 2, 0, "not support tools",
         wires=CHAT),
@@ -187,6 +217,8 @@ QUIRKS = (
     Quirk("no `stream_options`", lambda: _refused(
         "unknown field stream_options", lambda body: "stream_options" in body), 2, 0, "does not accept stream_options",
         wires=CHAT),
+    Quirk("an answer that may not be as long", lambda: _longest(
+        4_096, "the valid range of max_tokens is [1, 4096]"), 2, wires=CHAT),
     Quirk("no streams", lambda: _refused("stream: not supported", lambda body: body.get("stream")), 2, 0,
           "does not accept stream", wires=CHAT),
 )  # fmt: skip

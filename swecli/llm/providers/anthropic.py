@@ -49,8 +49,10 @@ class _MessageAnswer(Answer):
             self._count(event.get("usage"))
             self._end(inner)
         self.finished = self.finished or kind == "message_stop"
+        self.unknown = self.unknown if kind else event
 
     def read_complete(self, event: dict[str, Any]) -> None:
+        self.unknown = event
         self._count(event.get("usage"))
         content = event.get("content")
         for index, block in enumerate(content if isinstance(content, list) else ()):

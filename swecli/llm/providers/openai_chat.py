@@ -36,13 +36,14 @@ class _ChatAnswer(Answer):
         for usage in (choice.get("usage"), event.get("usage"), dict_field(event, "x_groq").get("usage")):
             if usage:
                 self.usage = openai_usage(usage) or self.usage
+        self.unknown = dict_field(choice, "error") or (self.unknown if choice else event)
         delta = choice.get("delta") or choice.get("message")
         if isinstance(delta, dict):
             self._delta(delta)
         reason = choice.get("finish_reason")
         if reason:
             self._content("", last=True)
-            self.finish_reason = str(reason)
+            self.finish_reason = str(reason).lower()
 
     def blocks(self) -> list[Any]:
         """Return the reasoning fields to send back; plain reasoning only for answers with calls."""
@@ -127,8 +128,10 @@ class OpenAIChat(NativeModel):
         "length": "length",
         "max_tokens": "length",
         "content_filter": "content_filter",
+        "sensitive": "content_filter",
         "refusal": "refusal",
         "model_length": "window_full",
+        "model_context_window_exceeded": "window_full",
     }
 
     @property

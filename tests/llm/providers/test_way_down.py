@@ -30,6 +30,17 @@ LESSONS = [
     ("stream_options", "Unrecognized request argument supplied: stream_options", "off.stream_options", True),
     ("max_tokens", "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", "limit_name", None),
     ("max_tokens", "max_tokens is too large: 32000. This model supports at most 4096 tokens", "max_output", 4096),
+    (
+        "max_tokens",
+        "`max_tokens` must be less than or equal to `8192`, less than the `context_window`",
+        "max_output",
+        8192,
+    ),
+    ("max_tokens", "the valid range of max_tokens is [1, 8192]", "max_output", 8192),
+    ("max_tokens", "max_tokens参数非法", "limit_name", None),
+    ("tools", "This model doesn't support tool use.", "tools", False),
+    ("tools", "Function calling is not enabled for this model", "tools", False),
+    ("messages", "user messages should alternate with assistant message(s)", "system_role", False),
     ("reasoning_effort", "Unknown parameter: 'reasoning_effort'.", "off.reasoning_effort", True),
     ("top_k", "top_k: extra fields not permitted", "off.top_k", True),
 ]
@@ -57,6 +68,8 @@ def test_thoughts_that_are_refused_are_left_out_and_those_that_are_missed_are_se
         "m", thinking, "max_tokens", "", "additional property 'reasoning_content' was unexpected"
     )
     assert refused == fact_from_refusal("m", thinking, "max_tokens", "", "not permitted: messages.2.reasoning_content")
+    quoted = "Extra inputs are not permitted: messages.2.reasoning_content, input: the file is missing"
+    assert refused == fact_from_refusal("m", thinking, "max_tokens", "", quoted)
     missed = fact_from_refusal(
         "m", BODY, "max_tokens", "", "the field reasoning_content is missing in assistant messages"
     )
@@ -68,6 +81,25 @@ def test_thoughts_that_are_refused_are_left_out_and_those_that_are_missed_are_se
         ("think_back", "never"),
         ("think_back", "with calls"),
     )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "No endpoints found that support image input",
+        "image_url is only supported by certain models",
+        "unknown variant `image_url`, expected `text`",
+        "x is not a multimodal model",
+        "image input is not supported - hint: you may need to provide the mmproj",
+    ],
+)
+def test_pictures_that_are_refused_are_left_out(words: str) -> None:
+    shown: dict[str, Any] = {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]}
+    lesson = fact_from_refusal("m", shown, "max_tokens", "", words)
+    assert lesson is not None
+    assert (lesson.field, lesson.value) == ("images", False)
+    assert fact_from_refusal("m", shown, "max_tokens", "", "image exceeds 5 MB maximum") is None
+    assert fact_from_refusal("m", BODY, "max_tokens", "", words) is None
 
 
 def test_other_refusals_teach_nothing() -> None:
@@ -172,6 +204,19 @@ async def test_a_window_that_the_first_refusal_names_brings_few_tools_in_the_sam
         turns = [await run_turn(runtime, "hello", learn=False) for _ in range(2)]
         assert [kinds(turn)[-1] for turn in turns] == ["turn_finished"] * 2
         assert [len(body["tools"]) < 6 for body in server.bodies] == [False, True, True], "nor is it asked again"
+
+
+@pytest.mark.parametrize("window", [3_000, 4_096])
+async def test_a_window_that_no_refusal_names_is_reached_with_few_tools_and_short_answers(window: int) -> None:
+    def small(received: Received) -> Reply | Refusal:
+        asked = len(received.raw) // 4 + received.body["max_tokens"]
+        return Refusal(400, "Please reduce the length of the messages.") if asked > window else Reply("done")
+
+    with StrictProvider(small, models=("unlisted",)) as server:
+        runtime = make_runtime(model_at(resolve("openai/unlisted", server.environ()), None), learn=False)
+        turns = [await run_turn(runtime, "hello", learn=False) for _ in range(2)]
+        assert [kinds(turn)[-1] for turn in turns] == ["turn_finished"] * 2
+        assert len(server.bodies) <= 5
 
 
 async def test_thoughts_that_took_the_whole_length_get_twice_as_much_once(tmp_path: Path) -> None:
