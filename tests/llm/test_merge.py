@@ -107,7 +107,7 @@ def test_a_new_beginning_forgets_everything() -> None:
         '"text"',
         "{'a': 1}",
         '{"a": NaN}',
-        "{} {}",
+        '{"a": 1} {"a": 2}',
         "[" * 100_000,
         '{"a": ' + "9" * 5000,
     ],
