@@ -176,16 +176,15 @@ class CallRunner:
         call.tokens = self._counter.count(call.result) if self._counter.label else None
         self._sessions.record_call(call, result if is_shorter else None)
 
-    def changed_outputs(self) -> dict[int, tuple[str, str | None]]:
+    def changed_outputs(self) -> dict[str, tuple[str, str | None]]:
         """Return the results that running calls would have if they ended now, of those with new output since the last
-        call of this method: the call's key in the store to its capped and, if longer, its complete result."""
-        outputs: dict[int, tuple[str, str | None]] = {}
+        call of this method: the call's id to its capped and, if longer, its complete result."""
+        outputs: dict[str, tuple[str, str | None]] = {}
         for name, output in self._running.items():
-            key = self._sessions.open_call(name) if output.size != self._saved.get(name, 0) else None
-            if key is not None:
+            if output.size != self._saved.get(name, 0):
                 result = interrupted_text("swecli ended while this ran", output.text())
                 text, is_shorter = truncate_result(result, self.limit, name)
-                outputs[key], self._saved[name] = (text, result if is_shorter else None), output.size
+                outputs[name], self._saved[name] = (text, result if is_shorter else None), output.size
         return outputs
 
     async def may_continue(self) -> bool:

@@ -65,14 +65,14 @@ class UsageTotals:
 @dataclass(frozen=True, slots=True)
 class UnfinishedTurn:
     """The state of a running turn. `partial` is the answer so far after the message with the id `after`, None if
-    unchanged; `outputs` maps keys of running calls to their output so far: as sent to the model, and in full if it was
+    unchanged; `outputs` maps ids of running calls to their output so far: as sent to the model, and in full if it was
     truncated."""
 
     session_id: str
     interaction: int
     partial: str | None = None
     after: int = 0
-    outputs: Mapping[int, tuple[str, str | None]] = field(default_factory=dict)
+    outputs: Mapping[str, tuple[str, str | None]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

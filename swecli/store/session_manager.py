@@ -16,8 +16,8 @@ from swecli.redact import redact
 from swecli.store.playbook.store import PlaybookStore
 from swecli.store.reading import NEWEST, load_back_to
 from swecli.store.session_files import archive
-from swecli.store.sessions.queries import SessionQueries
 from swecli.store.sessions.rows import ContextStore, load_session, report_damage
+from swecli.store.sessions.store import SessionWriter
 from swecli.store.sqlite.database import Database, driver, open_database
 from swecli.store.tables.columns import clean_text
 from swecli.store.undo import UndoStore
@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # few sessions have findings
     from swecli.models.finding import Finding
 
 
-class SessionManager(SessionQueries):
+class SessionManager(SessionWriter):
     """Keeps `current_session` and the database in sync, see `SessionWriter`; starts, resumes, forks and exports
     sessions."""
 
@@ -66,7 +66,7 @@ class SessionManager(SessionQueries):
     def use(self, session: Session, waiting: ChatMessage | None = None) -> Session:
         """Use a session, with its playbook reloaded; `waiting` is a stored message whose turn has not begun."""
         session.update_playbook(self.playbook.load(session))
-        self.current_session, self._open_calls, self._waiting = session, {}, waiting
+        self.current_session, self._waiting = session, waiting
         return session
 
     def load_back_to(self, interaction: int) -> None:

@@ -275,8 +275,7 @@ def test_what_is_not_finished_outlives_the_process_and_only_then(manager: Sessio
     asked = manager.begin_interaction("run it")
     call = ToolCall("c1", "run_command", {"command": "make"})
     said = answer(manager, "Making.", call)
-    key = manager.open_call("c1")
-    manager.save_unfinished(UnfinishedTurn(session.id, 1, "It is m", said.id or 0, {key: ("cut", "the whole output")}))
+    manager.save_unfinished(UnfinishedTurn(session.id, 1, "It is m", said.id or 0, {"c1": ("cut", "the whole output")}))
     other = SessionManager(database).resume(None, "/p")  # of a process that is gone: the pid is that of this test
     assert [(m.content, m.status) for m in other.messages[1:]] == [("Making.", "complete"), ("It is m", "partial")]
     assert other.messages[1].tool_calls[0].result == "cut"
@@ -295,7 +294,7 @@ def test_a_late_note_changes_nothing_that_is_finished(manager: SessionManager, d
     answer(manager, "Making.", call)
     call.result = "fine"
     manager.record_call(call)
-    late = UnfinishedTurn(session.id, 1, "Mak", asked.id or 0, {manager.open_call("c1"): ("cut", "whole")})
+    late = UnfinishedTurn(session.id, 1, "Mak", asked.id or 0, {"c1": ("cut", "whole")})
     manager.save_unfinished(late)
     assert [m.content for m in SessionManager(database).resume(None, "/p").messages] == ["run it", "Making."]
     manager.finish_interaction("done")

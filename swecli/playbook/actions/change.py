@@ -135,8 +135,7 @@ def _undo(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     """Undo the last N changes (default 1), or redo them with `--redo`."""
     flags, words = split_flags(args, _REDO)
     n = parse_count(words, 1, "changes")
-    store = ctx.sessions.playbook
-    changes = store.redo(ctx.session, n) if flags else store.undo(ctx.session, n)
+    changes = ctx.sessions.playbook.undo(ctx.session, n, redo=bool(flags))
     how = "redone" if flags else "undone"
     lines = [f"{how}: {_describe(ctx, change)}" for change in changes]
     lines += [f"only {len(changes)} of {n}: there were no more"] if len(changes) < n else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any, get_args
 
@@ -57,61 +57,47 @@ def apply_delta(db: sqlmodel.Session, delta: Delta, session: Session, verdicts: 
     delta = replace(delta, session_id=delta.session_id or session.id)
     _check_caps(db, delta, session)
     rows = bullet_rows(db, (op.bullet_id for op in delta.ops if op.bullet_id), bullets.applies(session))
-    result = _DeltaResult({name: bullets.to_bullet(row) for name, row in rows.items()})
+    before, new, evidence = dict[str, Any](), list[Bullet](), list[dict[str, Any]]()
+    newest = last_number(db)
     for op in delta.ops:
-        (_apply_add if op.op == "ADD" else _apply_change)(result, op, delta)
-    before: dict[str, Any] = {name: bullets.snapshot(rows[name]) for name in result.touched}
-    scopes = [value["scope"] for value in before.values()]
-    numbers = {name: row.number or 0 for name, row in rows.items()}
-    numbers |= _insert_new(db, {name: result.bullets[name] for name in result.added}, session)
-    added = [f"P-{numbers[name]}" for name in result.added]
-    scopes += [result.bullets[name].scope for name in (*result.touched, *result.added)]
+        if op.op == "ADD":
+            bullet, counts = _new_bullet(op, delta, session, f"P-{newest + len(new) + 1}")
+            new.append(bullet)
+            evidence += counts
+            # the evidence of a hand-written strategy is its author
+            found = op.evidence or (Evidence(delta.author, bullet.content, delta.session_id, trust="user"),)
+            number = bullet.number
+        else:
+            changed = _find_row(rows, op)
+            before.setdefault(op.bullet_id, bullets.snapshot(changed))
+            _change_row(changed, op, delta, session)
+            found, number = op.evidence, changed.number or 0
+        at = {"bullet": number, "kind": "", "factors": None}
+        evidence += [
+            at | values(item, bullets.EVIDENCE) | {"created_at": item.created_at or delta.created_at} for item in found
+        ]
+    place = {"session_id": session.id, "project": project_of(session)}
+    if new:
+        made = [place | {"number": one.number} | bullets.column_values(one) for one in new]
+        db.connection().execute(insert(BulletRow), made)
+        bullets.mark_changed(db, [one.number for one in new])
+    after = {name: bullets.snapshot(rows[name]) for name in before}
+    scopes = [value["scope"] for value in (*before.values(), *after.values())] + [one.scope for one in new]
     reach = max(scopes, key=_SCOPES.index, default="project" if verdicts else "session")
-    row = DeltaRow(project=project_of(session), reach=reach, **values(delta, bullets.DELTA))
+    row = DeltaRow(project=place["project"], reach=reach, **values(delta, bullets.DELTA))
     row.ops = [{name: value for name, value in asdict(op).items() if value} for op in delta.ops]
-    row.refused, row.before, row.added = delta.refused, before | dict.fromkeys(added), added
-    for name in result.touched:
-        if result.bullets[name].scope != rows[name].scope:  # it belongs to the session that changes it
-            rows[name].session_id, rows[name].project = row.session_id, row.project
-        for column, value in bullets.column_values(result.bullets[name]).items():
-            setattr(rows[name], column, value)
+    row.added = [one.id for one in new]
+    row.refused, row.before = delta.refused, before | dict.fromkeys(row.added)
     db.add(row)
     db.flush()
-    evidence = [
-        {"bullet": numbers[name], "delta": row.number, **values(item, bullets.EVIDENCE)}
-        | {"created_at": item.created_at or delta.created_at}
-        for name, item in result.evidence
-    ]
     if evidence:
-        db.connection().execute(insert(EvidenceRow), evidence)
-    after = {name: bullets.snapshot(rows[name]) for name in result.touched}
+        owned = [item | {"delta": None if item["kind"] else row.number} for item in evidence]
+        db.connection().execute(insert(EvidenceRow), owned)
     fields = ("trust", "vouched_at")  # they decide on the prior and on which evidence counts
     bullets.recompute(db, [rows[name] for name in after if any(before[name][f] != after[name][f] for f in fields)])
     bullets.add_verdicts(db, row, verdicts)
     db.refresh(row)  # the columns clean their values
     return row
-
-
-def _insert_new(db: sqlmodel.Session, new: Mapping[str, Bullet], session: Session) -> dict[str, int]:
-    """Insert new bullets with the next numbers; returns the numbers by temporary id."""
-    last = last_number(db) if new else 0
-    made, rows, past = dict[str, int](), list[dict[str, Any]](), list[dict[str, Any]]()
-    place = {"session_id": session.id, "project": project_of(session)}
-    for number, (name, bullet) in enumerate(new.items(), last + 1):
-        if bullet.scope == "session" and not session.id:
-            raise BadInput("There is no session that a strategy of this scope could belong to.", "Use project or user.")
-        made[name] = number
-        if bullet.helpful + bullet.harmful + bullet.neutral:  # one row stands for imported counts
-            factors, prior = factors_of_counts(bullet.helpful, bullet.harmful), PRIORS[bullet.trust]
-            counts = f"{bullet.helpful} {bullet.harmful} {bullet.neutral}"
-            past.append({"bullet": number, "source": "counts", "quote": counts, "kind": "before", "factors": factors})
-            bullet = replace(bullet, belief=update_belief(prior, prior, factors, 0.0))
-        rows.append(place | {"number": number} | bullets.column_values(bullet))
-    for table, found in ((BulletRow, rows), (EvidenceRow, past)):
-        if found:
-            db.connection().execute(insert(table), found)
-    bullets.mark_changed(db, made.values())
-    return made
 
 
 def last_number(db: sqlmodel.Session) -> int:
@@ -165,16 +151,6 @@ def _check_unchanged(db: sqlmodel.Session, row: DeltaRow) -> None:
             raise BadInput(f"{shared[0]} was changed later, {place}.", "Undo that change there first.")
 
 
-@dataclass(slots=True)
-class _DeltaResult:
-    """The bullets after a delta, new ones with the temporary ids `new-0`, `new-1`, …, and their evidence by id."""
-
-    bullets: dict[str, Bullet]
-    touched: dict[str, None] = field(default_factory=dict)  # an ordered set
-    added: list[str] = field(default_factory=list)
-    evidence: list[tuple[str, Evidence]] = field(default_factory=list)
-
-
 def _check_caps(db: sqlmodel.Session, delta: Delta, session: Session) -> None:
     """Raises BadInput if rules and models change more in one turn than allowed, earlier deltas of the turn included.
     Operations with the user's words as evidence are not counted."""
@@ -191,57 +167,68 @@ def _check_caps(db: sqlmodel.Session, delta: Delta, session: Session) -> None:
             raise BadInput(f"{now + before} {what} in one turn, at most {most}: nothing was applied.")
 
 
-def _apply_add(result: _DeltaResult, op: Op, delta: Delta) -> None:
-    imported = delta.author == "import"  # only an import has counts and times already
+def _new_bullet(op: Op, delta: Delta, session: Session, name: str) -> tuple[Bullet, list[dict[str, Any]]]:
+    """Return the bullet of an ADD, and the evidence row that stands for imported counts, if any. Raises BadInput."""
     if op.bullet_id:
         raise BadInput(f"ADD names {op.bullet_id}, but the store assigns the id of a new strategy.")
-    past = {name: value for name, value in op.fields.items() if imported and name in _PAST}
-    values = _validated_fields(
+    # only an import has counts and times already
+    past = {name: op.fields[name] for name in _PAST if delta.author == "import" and name in op.fields}
+    given = _validated_fields(
         replace(op, fields={name: value for name, value in op.fields.items() if name not in past})
     )
-    if "content" not in values:
+    if "content" not in given:
         raise BadInput("ADD has no content.")
-    _check_trust(op, delta, values, None)
+    _check_trust(op, delta, given, None)
     if not op.evidence and delta.author not in FREE:
         raise BadInput("ADD has no evidence.")
-    name = f"new-{len(result.added)}"
     past |= {key: datetime.fromisoformat(past[key]) for key in past if key.endswith(("_at", "_used")) and past[key]}
     made: dict[str, Any] = {"id": name, "created_at": delta.created_at}
-    result.bullets[name] = Bullet(**made | past | values)
-    result.added.append(name)
-    # the evidence of a hand-written strategy is its author
-    evidence = op.evidence or (Evidence(delta.author, values["content"], delta.session_id, trust="user"),)
-    result.evidence += [(name, item) for item in evidence]
+    bullet = Bullet(**made | past | given)
+    if bullet.scope == "session" and not session.id:
+        raise BadInput("There is no session that a strategy of this scope could belong to.", "Use project or user.")
+    if not bullet.helpful + bullet.harmful + bullet.neutral:
+        return bullet, []
+    factors, prior = factors_of_counts(bullet.helpful, bullet.harmful), PRIORS[bullet.trust]
+    counts = Evidence("counts", f"{bullet.helpful} {bullet.harmful} {bullet.neutral}")
+    item = values(counts, bullets.EVIDENCE) | {"bullet": bullet.number, "kind": "before", "factors": factors}
+    return replace(bullet, belief=update_belief(prior, prior, factors, 0.0)), [item]
 
 
-def _apply_change(result: _DeltaResult, op: Op, delta: Delta) -> None:
-    bullet = result.bullets.get(op.bullet_id)
-    if bullet is None:
-        name = op.bullet_id or "strategy without an id"
-        raise BadInput(f"The playbook has no {name}.", "See /playbook for those it has.")
-    if bullet.state == "deleted" and op.op != "RESTORE":
-        raise BadInput(f"{bullet.id} was removed from the playbook.", "`/playbook undo` restores it.")
+def _find_row(rows: Mapping[str, BulletRow], op: Op) -> BulletRow:
+    """Return the row that an operation changes. Raises BadInput."""
+    row = rows.get(op.bullet_id)
+    if row is None:
+        raise BadInput(
+            f"The playbook has no {op.bullet_id or 'strategy without an id'}.", "See /playbook for those it has."
+        )
+    if row.state == "deleted" and op.op != "RESTORE":
+        raise BadInput(f"{op.bullet_id} was removed from the playbook.", "`/playbook undo` restores it.")
+    return row
+
+
+def _change_row(row: BulletRow, op: Op, delta: Delta, session: Session) -> None:
+    """Apply an operation other than ADD. Raises BadInput."""
     if op.op == "UPDATE":
-        values = _validated_fields(op)
-        if not values:
-            raise BadInput(f"UPDATE of {bullet.id} changes nothing.")
-        _check_trust(op, delta, values, bullet)
-        changed = replace(bullet, **values, updated_at=delta.created_at)
-        if changed.content != bullet.content:  # the anchors of the new content are not checked yet
-            changed = replace(changed, stale="", verified_at=None)
+        given: dict[str, Any] = _validated_fields(op)
+        if not given:
+            raise BadInput(f"UPDATE of {op.bullet_id} changes nothing.")
+        _check_trust(op, delta, given, row)
+        if given.get("content", row.content) != row.content:  # the anchors of the new content are not checked yet
+            given |= {"stale": "", "verified_at": None}
+        if given.get("scope", row.scope) != row.scope:  # it belongs to the session that changes it
+            given |= {"session_id": delta.session_id, "project": project_of(session)}
     elif op.op in _STATES:
-        changed = replace(bullet, state=_STATES[op.op], updated_at=delta.created_at)
+        given = {"state": _STATES[op.op]}
     else:
         raise BadInput(f"Unknown playbook operation {op.op!r}.")
     restored = op.op == "RESTORE" or op.fields.get("state") == "active"
-    if restored and changed.state == "active" and (delta.author in FREE or op.in_users_words):
-        changed = replace(changed, vouched_at=delta.created_at)
-    result.bullets[bullet.id] = changed
-    result.touched[bullet.id] = None
-    result.evidence += [(bullet.id, item) for item in op.evidence]
+    if restored and given.get("state", row.state) == "active" and (delta.author in FREE or op.in_users_words):
+        given["vouched_at"] = delta.created_at
+    for name, value in (given | {"updated_at": delta.created_at}).items():
+        setattr(row, name, value)
 
 
-def _check_trust(op: Op, delta: Delta, values: dict[str, Any], bullet: Bullet | None) -> None:
+def _check_trust(op: Op, delta: Delta, values: dict[str, Any], bullet: BulletRow | None) -> None:
     """Raises BadInput if rules or a model claim the user's trust, change the user's words, or activate outside content
     without the user's words as evidence."""
     if delta.author in FREE or op.in_users_words:
@@ -250,7 +237,7 @@ def _check_trust(op: Op, delta: Delta, values: dict[str, Any], bullet: Bullet | 
     if values.get("trust") == "user" and not trusted:
         raise BadInput(f"{op.op} claims the user's trust without the user's words as evidence.")
     if bullet is not None and trusted and values.get("content", bullet.content) != bullet.content:
-        raise BadInput(f"{bullet.id} is in the user's words: only the user may change it.")
+        raise BadInput(f"{op.bullet_id} is in the user's words: only the user may change it.")
     if bullet is None and values.get("trust") in OUTSIDE and values.get("state", "active") in LIVE:
         raise BadInput("ADD comes from outside and would be active: it needs the user's approval.")
 

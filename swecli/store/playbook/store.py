@@ -69,16 +69,10 @@ class PlaybookStore(ReflectionQueue):
             playbook = load_bullets(db, session, known if current else None)
         session.update_playbook(playbook)
 
-    def undo(self, session: Session, n: int = 1) -> list[AppliedDelta]:
-        """Undo the newest `n` deltas visible to the session, newest first, except those that only add evidence. Raises
-        BadInput if there is none, or a bullet was changed by a later delta."""
-        return self._revert(session, n, redo=False)
-
-    def redo(self, session: Session, n: int = 1) -> list[AppliedDelta]:
-        """Redo the `n` most recently undone deltas. Raises BadInput as `undo`."""
-        return self._revert(session, n, redo=True)
-
-    def _revert(self, session: Session, n: int, *, redo: bool) -> list[AppliedDelta]:
+    def undo(self, session: Session, n: int = 1, *, redo: bool = False) -> list[AppliedDelta]:
+        """Undo the newest `n` deltas visible to the session, newest first, except those that only add evidence; or redo
+        the `n` most recently undone ones. Raises BadInput if there is none, or a bullet was changed by a later
+        delta."""
         with self._changing(session) as db:
             rows = deltas.find_undoable(db, session, n, undone=redo)
             if not rows and redo:

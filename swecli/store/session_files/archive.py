@@ -20,8 +20,10 @@ from swecli.models.context import UNDO
 from swecli.models.errors import BadInput
 from swecli.models.session import Session, uuid7
 from swecli.store.playbook.bullets import load_bullets
-from swecli.store.sessions.rows import find_row, totals
-from swecli.store.sqlite.database import Database
+from swecli.store.reading import find_session
+from swecli.store.sessions.rows import totals
+from swecli.store.sqlite.database import Database, driver
+from swecli.store.tables.columns import clean_text
 from swecli.store.tables.learned import BulletRow, ChoiceRow, DeltaRow, EvidenceRow, ReflectionRow, TurnRow
 from swecli.store.tables.sessions import (
     CallRow,
@@ -54,12 +56,17 @@ EXCLUDED_COLUMNS: Mapping[type[sqlmodel.SQLModel], set[str]] = {
 def export(database: Database, ref: str) -> Archive:
     """Return a session as plain JSON values. Raises BadInput if `ref` matches no session or several."""
     with database.reading() as db:
-        row = find_row(db, ref)
+        row = _find_row(db, ref)
         bullets = load_bullets(db, Session(row.id, row.directory, project=row.project)).bullets.values()
         whole = _columns(row) | _read_turns(db, row.id, row.interactions)
         whole |= {"playbook": [one.to_json() for one in bullets], "totals": asdict(totals(db, row.id))}
     rename_strategies(whole, {bullet.id: bullet.id for bullet in bullets})
     return dict(json.loads(json.dumps(whole, default=datetime.isoformat)))
+
+
+def _find_row(db: sqlmodel.Session, ref: str) -> SessionRow:
+    """Return the row of the session that `find_session` finds. Raises BadInput."""
+    return db.exec(select(SessionRow).filter_by(id=find_session(driver(db), clean_text(ref), ""))).one()
 
 
 def rename_strategies(whole: Archive, names: Mapping[str, str]) -> None:
@@ -156,7 +163,7 @@ def fork(database: Database, ref: str, upto: int | None) -> str:
     turn records, reductions and the session's own strategies, but neither costs nor evidence. Raises BadInput if `ref`
     matches no session or several."""
     with database.transaction() as db:
-        old = find_row(db, ref)
+        old = _find_row(db, ref)
         last = old.interactions if upto is None else max(0, min(upto, old.interactions))
         whole, now = _read_turns(db, old.id, last), datetime.now(UTC)
         new = SessionRow(**old.model_dump(exclude={"number"}))
@@ -188,7 +195,7 @@ def delete(database: Database, ref: str, keep: str = "") -> str:
     """Delete a session with its own strategies, and return its id. Strategies of the project and the user are kept,
     with their evidence. Raises BadInput if `ref` matches no session, several, or the one with the id `keep`."""
     with database.transaction() as db:
-        session = find_row(db, ref).id
+        session = _find_row(db, ref).id
         if session == keep:
             raise BadInput("The current session cannot be deleted.", "Start or resume another one first.")
         gone = [session, *db.exec(select(SessionRow.id).filter_by(parent_id=session, directory="")).all()]

@@ -1,5 +1,5 @@
-"""Rows of sessions: loaded and settled, converted from models field by field of the same name, summed; and those of
-reductions, pins and retained facts, by which a resumed session sends the same requests."""
+"""Rows of sessions: loaded and settled, converted from models field by field of the same name, listed, searched and
+summed; and those of reductions, pins and retained facts, by which a resumed session sends the same requests."""
 
 from __future__ import annotations
 
@@ -11,48 +11,47 @@ from typing import Any
 
 import sqlalchemy
 import sqlmodel
-from sqlalchemy import ColumnElement, func
+from sqlalchemy import ColumnElement, func, or_
 from sqlmodel import col, select
 
 from swecli.models.context import BEGIN, UNDO, Reduction, RetainedFact
 from swecli.models.errors import BadInput, DamagedDatabase
 from swecli.models.message import ChatMessage, Role, Usage
-from swecli.models.session import Session
-from swecli.store.reading import MESSAGE, PIN, REDUCTION, find_session, read_pinned, read_reductions, read_session
-from swecli.store.records import InteractionInfo, UsageTotals
+from swecli.models.session import Session, SessionInfo
+from swecli.redact import redact
+from swecli.store.reading import (
+    MESSAGE,
+    NEWEST_FIRST,
+    PIN,
+    REDUCTION,
+    find_session,
+    read_pinned,
+    read_reductions,
+    read_session,
+)
+from swecli.store.records import FoundInteraction, SearchHit, TextMatch, UsageTotals
+from swecli.store.sessions.search import FLOOR, find_text, search_all, search_session
 from swecli.store.sqlite.database import Database, driver
-from swecli.store.tables.columns import clean_text, shared, values
-from swecli.store.tables.sessions import InteractionRow, MessageRow, ReductionRow, RequestRow, SessionRow, SurvivorRow
+from swecli.store.tables.columns import clean_text, values
+from swecli.store.tables.sessions import (
+    CallRow,
+    FullResultRow,
+    InteractionRow,
+    MessageRow,
+    ReductionRow,
+    RequestRow,
+    SessionRow,
+    SurvivorRow,
+)
 
 RUNNING, INTERRUPTED = "running", "interrupted"
 _MAX_REDUCTIONS = 1_000_000  # of one session
-_INTERACTION = shared(InteractionInfo, InteractionRow, "shown", "cited")
-
-
-def read_back(db: sqlmodel.Session, pairs: Sequence[tuple[Any, Any]], names: Sequence[str]) -> None:
-    """Insert or update rows, and copy the stored values into their models: a resumed session sends the same."""
-    db.add_all([row for row, _ in pairs])
-    db.flush()
-    for row, model in pairs:
-        db.refresh(row, names)
-        for name in names:
-            setattr(model, name, getattr(row, name))
+_ENDING = 400  # characters
 
 
 def message_row(session_id: str, message: ChatMessage) -> MessageRow:
     """Return a new row for the message, without its calls."""
     return MessageRow(session_id=session_id, role=message.role.value, **values(message, MESSAGE))
-
-
-def interaction_of(row: InteractionRow) -> InteractionInfo:
-    """Convert a row to the turn's record."""
-    names: dict[str, Any] = {"shown": tuple(row.shown or ()), "cited": tuple(row.cited or ())}
-    return InteractionInfo(**names, **values(row, _INTERACTION))
-
-
-def find_row(db: sqlmodel.Session, ref: str) -> SessionRow:
-    """Return the row of the session that `find_session` finds. Raises BadInput."""
-    return db.exec(select(SessionRow).filter_by(id=find_session(driver(db), clean_text(ref), ""))).one()
 
 
 def load_session(database: Database, ref: str | None, directory: str, newest: int) -> Session:
@@ -132,6 +131,85 @@ def spent_by_purpose(db: sqlmodel.Session, *where: ColumnElement[bool]) -> dict[
     return {
         row[0]: UsageTotals(Usage(*map(int, row[4:])), None if row[2] else float(row[3] or 0), row[1]) for row in rows
     }
+
+
+class SessionQueries:
+    """The session in use, and queries over all of them."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.current_session: Session | None = None
+
+    @property
+    def session(self) -> Session:
+        """The session in use. Raises BadInput if there is none."""
+        if self.current_session is None:
+            raise BadInput("No session is open.")
+        return self.current_session
+
+    def list_sessions(self, directory: str | None = None, limit: int = 20) -> list[SessionInfo]:
+        """Return the last used sessions of one directory, or of all, newest first."""
+        which = sqlalchemy.select(*(col(getattr(SessionRow, name)) for name in SessionInfo.__slots__))
+        if directory is not None:
+            which = which.where(col(SessionRow.directory) == directory)
+        else:  # undone turns are stored as sessions without a directory
+            which = which.where(or_(col(SessionRow.directory) != "", col(SessionRow.parent_id).is_(None)))
+        with self.database.reading() as db:
+            rows = db.connection().execute(which.order_by(sqlalchemy.text(NEWEST_FIRST)).limit(max(0, limit)))
+            found = [SessionInfo(*row) for row in rows]
+        # rows of earlier versions are not redacted
+        return [replace(info, title=redact(info.title), first_query=redact(info.first_query)) for info in found]
+
+    def endings(self, ids: Sequence[str]) -> dict[str, dict[str, str]]:
+        """Return the beginnings of the last texts of "user" and "assistant" by session id."""
+        last = sqlalchemy.select(func.max(col(MessageRow.id))).where(
+            col(MessageRow.session_id).in_(ids), col(MessageRow.content) != ""
+        )
+        newest = last.group_by(col(MessageRow.session_id), col(MessageRow.role))
+        of: list[Any] = [MessageRow.session_id, MessageRow.role, func.substr(col(MessageRow.content), 1, 10 * _ENDING)]
+        found: dict[str, dict[str, str]] = {}
+        with self.database.reading() as db:
+            rows = db.connection().execute(sqlalchemy.select(*of).where(col(MessageRow.id).in_(newest)))
+            for session, role, text in rows:  # redact before truncating, so that a secret is whole
+                found.setdefault(session, {})[str(role)] = redact(text)[:_ENDING]
+        return found
+
+    def read_result(self, call_id: str) -> str | None:
+        """Return the whole result of the newest call with that id, or None."""
+        which = (
+            sqlmodel.select(CallRow.result, FullResultRow.text)
+            .filter_by(session_id=self.session.id, call_id=clean_text(call_id))
+            .outerjoin(FullResultRow, col(FullResultRow.call) == col(CallRow.id))
+            .order_by(col(CallRow.id).desc())
+        )
+        result, full = self.database.row(which.limit(1)) or (None, None)
+        return result if full is None else full
+
+    def totals(self) -> UsageTotals:
+        """Sum the usage of this session's requests. The cost is None if any is unknown."""
+        with self.database.reading() as db:
+            return totals(db, self.session.id)
+
+    def search(self, words: str, limit: int = 20) -> list[SearchHit]:
+        """Find messages and titles of all sessions that contain all the words, newest first; `word*` matches a prefix.
+        Raises BadInput without words."""
+        if not (terms := clean_text(words).split()):
+            raise BadInput("Give at least one word to search for.")
+        with self.database.reading() as db:
+            return search_all(driver(db), terms, max(0, limit))
+
+    def find(self, text: str, limit: int = 20) -> list[TextMatch]:
+        """Find a text in this session's messages and results, newest first."""
+        with self.database.reading() as db:
+            return find_text(driver(db), self.session.id, clean_text(text), limit)
+
+    def search_session(
+        self, query: str, *, before: int | None = None, limit: int = 3, floor: float = FLOOR
+    ) -> list[FoundInteraction]:
+        """Find interactions of this session that a query refers to, best first, each with excerpts: those `before` an
+        interaction (None: all) with a score of at least `floor`, from 0 to 1."""
+        with self.database.reading() as db:
+            return search_session(driver(db), self.session, clean_text(query), before, limit, floor)
 
 
 class ContextStore:

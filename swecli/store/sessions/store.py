@@ -16,35 +16,32 @@ from sqlmodel import col, select
 from swecli.models.errors import BadInput
 from swecli.models.ids import parse_short_id
 from swecli.models.message import ChatMessage, Image, RequestRecord, Role, ToolCall
-from swecli.models.session import Session
 from swecli.redact import redact
 from swecli.store.reading import CALL, MESSAGE, REQUEST, SESSION, USAGE, first_query
 from swecli.store.records import InteractionInfo, UnfinishedTurn
-from swecli.store.sessions.rows import INTERRUPTED, RUNNING, find_turn, interaction_of, message_row, read_back
+from swecli.store.sessions.rows import (
+    INTERRUPTED,
+    RUNNING,
+    SessionQueries,
+    find_turn,
+    message_row,
+)
 from swecli.store.sqlite.database import Database
-from swecli.store.tables.columns import clean_text, finite, values
+from swecli.store.tables.columns import clean_text, finite, shared, values
 from swecli.store.tables.learned import BulletRow, ChoiceRow
 from swecli.store.tables.sessions import CallRow, FullResultRow, InteractionRow, MessageRow, RequestRow, SessionRow
 
+_INTERACTION = shared(InteractionInfo, InteractionRow, "shown", "cited")
 _UNFINISHED = "swecli ended while it ran"  # the error of a call until its result is stored
 
 
-class SessionWriter:
+class SessionWriter(SessionQueries):
     """Commits changes to the session in use, then applies them to `current_session`. Every function may raise
     StoreError; then neither has changed."""
 
     def __init__(self, database: Database) -> None:
-        self.database = database
-        self.current_session: Session | None = None
-        self._open_calls: dict[str, int] = {}
+        super().__init__(database)
         self._waiting: ChatMessage | None = None  # stored, but its turn has not begun
-
-    @property
-    def session(self) -> Session:
-        """The session in use. Raises BadInput if there is none."""
-        if self.current_session is None:
-            raise BadInput("No session is open.")
-        return self.current_session
 
     def store_query(self, query: str) -> None:
         """Commit a query before its turn is prepared, so that it survives a kill. `begin_interaction` with the same
@@ -93,8 +90,8 @@ class SessionWriter:
             row = db.get_one(MessageRow, message.id)
             for name, value in more.items():
                 setattr(row, name, value)
-            read_back(db, [(row, message)], tuple(more))
-        self._waiting, self._open_calls = None, {}
+            _read_back(db, [(row, message)], tuple(more))
+        self._waiting = None
         self.session.add_message(message)
         return message
 
@@ -103,14 +100,14 @@ class SessionWriter:
         return self._put(message, opens=False)
 
     def _put(self, message: ChatMessage, *, opens: bool) -> ChatMessage:
-        self._open_calls = ({} if opens else self._open_calls) | self._commit(message, opens=opens)
+        self._commit(message, opens=opens)
         self.session.add_message(message)
         return message
 
-    def _commit(self, message: ChatMessage, *, opens: bool) -> dict[str, int]:
-        """Commit a message with its calls, and its session if it has no row; return the keys of the calls by id. Sets
-        `message.id`, `message.interaction` and the texts as they are stored. `opens` begins an interaction, numbered
-        after the newest in the database, to which another process may have added."""
+    def _commit(self, message: ChatMessage, *, opens: bool) -> None:
+        """Commit a message with its calls, and its session if it has no row. Sets `message.id`, `message.interaction`
+        and the texts as they are stored. `opens` begins an interaction, numbered after the newest in the database, to
+        which another process may have added."""
         session = self.session
         with self.database.transaction() as db:
             row = self._row(db)
@@ -125,24 +122,20 @@ class SessionWriter:
             row.messages += 1
             row.updated_at = max(row.updated_at, message.created_at)
             stored = message_row(session.id, message)
-            read_back(db, [(stored, message)], MESSAGE)
+            _read_back(db, [(stored, message)], MESSAGE)
             message.id, kept = stored.id, list[tuple[CallRow, ToolCall]]()
             for call in message.tool_calls:
                 call.id = clean_text(call.id)
                 place: dict[str, Any] = {"message_id": stored.id, "session_id": session.id, "call_id": call.id}
                 kept.append((CallRow(**place, **values(call, CALL)), call))
-            read_back(db, kept, CALL)
-        return {call.id: row.id or 0 for row, call in kept}
+            _read_back(db, kept, CALL)
 
     def record_call(self, call: ToolCall, full_result: str | None = None) -> None:
         """Commit a call's decision, result, error and duration. `full_result` is the whole output, if the model got
         less in `call.result`. Raises BadInput if the session has no such call."""
         call.id = clean_text(call.id)
         with self.database.transaction() as db:
-            row = db.get(CallRow, self._open_calls.get(call.id, 0))
-            if row is None:
-                theirs = select(CallRow).filter_by(session_id=self.session.id, call_id=call.id)
-                row = db.exec(theirs.order_by(col(CallRow.id).desc()).limit(1)).first()
+            row = _newest_call(db, self.session.id, call.id)
             if row is None or row.id is None:
                 raise BadInput(f"The session has no call {call.id!r}.")
             if full_result is not None:
@@ -151,11 +144,7 @@ class SessionWriter:
                 db.exec(sqlmodel.delete(FullResultRow).filter_by(call=row.id))
             for name in CALL:
                 setattr(row, name, getattr(call, name))
-            read_back(db, [(row, call)], CALL)
-
-    def open_call(self, call_id: str) -> int | None:
-        """Return the key of a call of the running turn for `save_unfinished`, or None."""
-        return self._open_calls.get(call_id)
+            _read_back(db, [(row, call)], CALL)
 
     def save_unfinished(self, now: UnfinishedTurn) -> None:
         """Commit the partial answer and outputs of a running turn, which a resumed session shows if this process is
@@ -164,12 +153,12 @@ class SessionWriter:
             turn = find_turn(db, now.session_id, now.interaction)
             if now.partial is not None and turn is not None and turn.status == RUNNING:
                 turn.partial, turn.partial_after = now.partial, now.after
-            for key, (result, full) in now.outputs.items():
-                call = db.get(CallRow, key)
+            for name, (result, full) in now.outputs.items():
+                call = _newest_call(db, now.session_id, clean_text(name))
                 if call is not None and (call.result is None or call.error == _UNFINISHED):
                     call.result, call.error = result, _UNFINISHED
                     if full is not None:
-                        db.merge(FullResultRow(call=key, text=full))
+                        db.merge(FullResultRow(call=call.id or 0, text=full))
 
     def record_request(self, record: RequestRecord) -> None:
         """Commit the usage of a request. The session's cost becomes None with the first unknown cost."""
@@ -217,7 +206,7 @@ class SessionWriter:
         """Return the record of interaction `n`, or None."""
         with self.database.reading() as db:
             row = find_turn(db, self.session.id, n)
-            return None if row is None else interaction_of(row)
+            return None if row is None else _interaction_of(row)
 
     def rename(self, title: str) -> None:
         """Set the session's title, redacted."""
@@ -252,3 +241,25 @@ class SessionWriter:
         if row is None:
             raise BadInput(f"The session has no interaction {number}.")
         return row
+
+
+def _read_back(db: sqlmodel.Session, pairs: Sequence[tuple[Any, Any]], names: Sequence[str]) -> None:
+    """Insert or update rows, and copy the stored values into their models: a resumed session sends the same."""
+    db.add_all([row for row, _ in pairs])
+    db.flush()
+    for row, model in pairs:
+        db.refresh(row, names)
+        for name in names:
+            setattr(model, name, getattr(row, name))
+
+
+def _interaction_of(row: InteractionRow) -> InteractionInfo:
+    """Convert a row to the turn's record."""
+    names: dict[str, Any] = {"shown": tuple(row.shown or ()), "cited": tuple(row.cited or ())}
+    return InteractionInfo(**names, **values(row, _INTERACTION))
+
+
+def _newest_call(db: sqlmodel.Session, session_id: str, call_id: str) -> CallRow | None:
+    """Return the newest call of a session with that id: a provider may use one id twice."""
+    theirs = select(CallRow).filter_by(session_id=session_id, call_id=call_id)
+    return db.exec(theirs.order_by(col(CallRow.id).desc()).limit(1)).first()

@@ -20,6 +20,13 @@ class Row(SQLModel, registry=registry()):
     model_config = {"defer_build": True}  # rows are not validated; building validators would cost start-up time
 
 
+class _SessionPart(Row):
+    """A row that belongs to a session."""
+
+    id: int | None = Field(default=None, primary_key=True, sa_type=Number)
+    session_id: str = Field(foreign_key="session.id", sa_type=CleanText)
+
+
 class SessionRow(Row, table=True):
     """A session with the counters shown in lists. `cost` is NULL once the cost of any request is unknown."""
 
@@ -43,7 +50,7 @@ class SessionRow(Row, table=True):
     updated_at: datetime = Field(default_factory=now, sa_type=UtcTime, index=True)
 
 
-class MessageRow(Row, table=True):
+class MessageRow(_SessionPart, table=True):
     """A message. A larger `id` is a newer message."""
 
     __tablename__ = "message"
@@ -53,8 +60,6 @@ class MessageRow(Row, table=True):
         COUNTING,
     )
 
-    id: int | None = Field(default=None, primary_key=True, sa_type=Number)
-    session_id: str = Field(foreign_key="session.id", sa_type=CleanText)
     interaction: int = Field(default=0, sa_type=Number)
     role: str = Field(sa_type=CleanText)
     content: str = Field(default="", sa_type=CleanText)
@@ -121,7 +126,7 @@ class RequestRow(Row, table=True):
     created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
 
 
-class InteractionRow(Row, table=True):
+class InteractionRow(_SessionPart, table=True):
     """A turn. `pending` until its reflection is done; `pid` is the process that runs it; `partial` is the answer so far
     after the message `partial_after`, saved periodically; `window_spec` and `window_start` are the session's at its
     start."""
@@ -133,8 +138,6 @@ class InteractionRow(Row, table=True):
         Index("ix_interaction_status", "session_id", "status"),
     )
 
-    id: int | None = Field(default=None, primary_key=True, sa_type=Number)
-    session_id: str = Field(foreign_key="session.id", sa_type=CleanText)
     number: int = Field(sa_type=Number)
     status: str = Field(default="running", sa_type=CleanText)
     pid: int = Field(default=0, sa_type=Number)
@@ -175,14 +178,12 @@ class ReductionRow(Row, table=True):
     created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
 
 
-class SurvivorRow(Row, table=True):
+class SurvivorRow(_SessionPart, table=True):
     """A retained fact, unique by kind and key; the kind `pin` is a pinned interaction."""
 
     __tablename__ = "survivor"
     __table_args__ = (UniqueConstraint("session_id", "kind", "key"),)
 
-    id: int | None = Field(default=None, primary_key=True, sa_type=Number)
-    session_id: str = Field(foreign_key="session.id", sa_type=CleanText)
     kind: str = Field(sa_type=CleanText)
     key: str = Field(sa_type=CleanText)
     text: str = Field(default="", sa_type=CleanText)
@@ -190,27 +191,23 @@ class SurvivorRow(Row, table=True):
     created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
 
 
-class TranscriptLineRow(Row, table=True):
+class TranscriptLineRow(_SessionPart, table=True):
     """A raw line of an imported transcript, since the session does not contain all of it."""
 
     __tablename__ = "transcript_line"
     __table_args__ = (UniqueConstraint("session_id", "line"),)
 
-    id: int | None = Field(default=None, primary_key=True, sa_type=Number)
-    session_id: str = Field(foreign_key="session.id", sa_type=CleanText)
     line: int = Field(sa_type=Number)
     text: str = Field(sa_type=CleanText)
 
 
-class FileChangeRow(Row, table=True):
+class FileChangeRow(_SessionPart, table=True):
     """A path before and after a turn, or before and after the undo `made_by`. `before` and `after` are digests of file
     versions, empty for a missing file (mode 0) or a folder; `undone_by` is the undo that reverted it, 0 for none."""
 
     __tablename__ = "file_change"
     __table_args__ = (Index("ix_file_change_session", "session_id", "interaction"), COUNTING)
 
-    id: int | None = Field(default=None, primary_key=True, sa_type=Number)
-    session_id: str = Field(foreign_key="session.id", sa_type=CleanText)
     interaction: int = Field(default=0, sa_type=Number)
     path: str = Field(sa_type=CleanText)
     before: str = Field(default="", sa_type=CleanText)
@@ -221,15 +218,13 @@ class FileChangeRow(Row, table=True):
     undone_by: int = Field(default=0, sa_type=Number)
 
 
-class UndoRow(Row, table=True):
+class UndoRow(_SessionPart, table=True):
     """An undo of turns `first` to `last`, after which the session has `interactions`. `taken` is the data for a redo;
     `open` while a redo is possible."""
 
     __tablename__ = "undo"
     __table_args__ = (Index("ix_undo_session", "session_id", "open"), COUNTING)
 
-    id: int | None = Field(default=None, primary_key=True, sa_type=Number)
-    session_id: str = Field(foreign_key="session.id", sa_type=CleanText)
     first: int = Field(default=0, sa_type=Number)
     last: int = Field(default=0, sa_type=Number)
     interactions: int = Field(default=0, sa_type=Number)

@@ -39,15 +39,13 @@ class _SearchSessionParams(Params):
     query: str = Field(min_length=1, max_length=500, description="Words that stood there; rare ones find best.")
 
 
-def _plan_search_session(params: _SearchSessionParams, ctx: ToolContext) -> ToolPlan:
-    return ToolPlan(f"Search earlier turns: {params.query}")
-
-
-@tool(READ, _SearchSessionParams, _plan_search_session)
+@tool(READ, _SearchSessionParams, lambda params, _: ToolPlan(f"Search earlier turns: {params.query}"))
 async def _search_session(params: _SearchSessionParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     if ctx.sessions is None:
         raise ToolError("There is no session in this run.")
-    lines = [place.quotation for one in ctx.sessions.search_earlier(params.query) for place in one.excerpts]
+    newest = ctx.sessions.session.interactions
+    found = ctx.sessions.search_session(params.query, before=newest, limit=5, floor=0)
+    lines = [place.quotation for one in found for place in one.excerpts]
     text = "\n".join(lines) or "No earlier turn has any of these words."
     return ToolResult(True, text, Display(title="Earlier turns", body=text))
 
@@ -56,11 +54,7 @@ class _RecallParams(Params):
     query: str = Field(min_length=1, max_length=500, description="A few words on the matter at hand.")
 
 
-def _plan_recall(params: _RecallParams, ctx: ToolContext) -> ToolPlan:
-    return ToolPlan(f"Look up strategies: {params.query}")
-
-
-@tool(READ, _RecallParams, _plan_recall)
+@tool(READ, _RecallParams, lambda params, _: ToolPlan(f"Look up strategies: {params.query}"))
 async def _recall(params: _RecallParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     if ctx.memory is None:
         raise ToolError("There is no playbook in this run.")

@@ -293,7 +293,7 @@ def test_so_many_undos_and_so_many_redos_leave_the_store_as_it_was(
             states.append(snapshot(manager.playbook, session))
         while len(states) > 1:
             assert snapshot(manager.playbook, session) == states.pop()
-            manager.playbook.redo(session)
+            manager.playbook.undo(session, redo=True)
             assert session.playbook == manager.playbook.load(session)
         assert snapshot(manager.playbook, session) == states.pop()
 
@@ -306,7 +306,7 @@ def test_a_redo_is_refused_where_the_strategy_was_changed_since(manager: Session
     apply(manager, "d3", Op("PIN", "P-1"), session=other)
     before = snapshot(manager.playbook, session)
     with pytest.raises(BadInput, match=f"P-1 was changed later, in session {other.id}"):
-        manager.playbook.redo(session)
+        manager.playbook.undo(session, redo=True)
     assert snapshot(manager.playbook, session) == before
 
 

@@ -79,7 +79,7 @@ def test_undo_of_a_mark_leaves_what_other_turns_showed(manager: SessionManager, 
     info = manager.interaction_info(2)
     assert info is not None
     assert info.mark == ""
-    manager.playbook.redo(session)
+    manager.playbook.undo(session, redo=True)
     assert session.playbook.bullets["P-1"].harmful == 1
     assert session.playbook == manager.playbook.load(session)
 
@@ -96,7 +96,7 @@ def test_turns_in_a_row_that_hold_a_bullet_back_are_one_row_and_what_came_before
     assert [item.quote for item in manager.playbook.evidence("P-1", verdicts=True)][1:] == ["10 turns"]
     manager.playbook.undo(session)
     assert session.playbook.bullets["P-1"].current_belief == pytest.approx(prior)
-    manager.playbook.redo(session)
+    manager.playbook.undo(session, redo=True)
     assert session.playbook.bullets["P-1"].current_belief == pytest.approx(faded)
 
 
