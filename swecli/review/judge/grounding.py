@@ -60,7 +60,7 @@ def _resolve_path(path: str, names: Mapping[str, str]) -> str:
 
 def _ground_one(finding: Finding, source: Source) -> Finding:
     path = source.path if source.hash else finding.path
-    finding = _place_by_quote(finding, source)
+    finding = _skip_blank_lines(_place_by_quote(finding, source), source)
     line, why = finding.line, _find_mismatch(finding, source)
     anchor = collapse_whitespace(source.lines[line - 1])[:_MAX_ANCHOR] if 1 <= line <= len(source.lines) else ""
     # without a line, only their words tell two findings apart
@@ -88,6 +88,19 @@ def _place_by_quote(finding: Finding, source: Source) -> Finding:
     return replace(finding, line=found[0], end_line=last)
 
 
+def _skip_blank_lines(finding: Finding, source: Source) -> Finding:
+    """Return a finding on a blank line at the next line with text, else at the last one: a blank line cannot be checked
+    or found again. A suggestion for blank lines alone would then replace code, so it becomes part of `improvement`."""
+    texts = [number for number, text in enumerate(source.lines, 1) if text.strip()]
+    if not texts or not 1 <= finding.line <= len(source.lines) or finding.line in texts:
+        return finding
+    line = next((number for number in texts if number > finding.line), texts[-1])
+    if finding.line < line <= (finding.end_line or 0):
+        return replace(finding, line=line)
+    improvement = "\n".join(filter(None, (finding.improvement, finding.suggestion)))
+    return replace(finding, line=line, end_line=None, suggestion="", improvement=improvement)
+
+
 def _dump_block(finding: Finding, source: Source) -> str:
     """Return, as JSON, the block that must be unchanged for the finding to hold: its lines or measured function."""
     last, measured, smell = finding.end_line or finding.line, None, finding.code_smell_type
@@ -107,6 +120,8 @@ def _find_mismatch(finding: Finding, source: Source) -> str:
         return f"line {finding.line:,} {end}"
     if finding.end_line and finding.end_line > len(source.lines):
         return f"its last line {finding.end_line:,} {end}"
+    if not any(text.strip() for text in source.lines):
+        return "its file has only blank lines"
     return "the quoted code is not there" if _is_misquoted(finding, source) else ""
 
 

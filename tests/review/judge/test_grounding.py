@@ -74,6 +74,16 @@ def test_without_a_file_or_a_line_it_is_refuted_by_rule(finding: Finding) -> Non
     assert found.judgement.by == "rule"
 
 
+def test_a_finding_on_a_blank_line_is_at_the_next_line_with_text() -> None:
+    write()
+    found = grounded(one(line=2, suggestion="import sys", improvement="Import it."))
+    assert (found.line, found.state, found.verified, found.anchor) == (4, "open", True, "def f():")
+    assert (found.suggestion, found.improvement) == ("", "Import it.\nimport sys")  # it would replace other code there
+    assert grounded(one(line=3, end_line=5, suggestion="x")).suggestion == "x"
+    write("\n\n")
+    assert grounded(one(line=1)).why == "its file has only blank lines"
+
+
 def test_the_same_code_in_two_places_is_two_findings() -> None:
     write()
     assert grounded(one(5)).fingerprint != grounded(one(9)).fingerprint
