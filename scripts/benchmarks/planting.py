@@ -1,11 +1,12 @@
-"""Problems planted in real files, those of packages that are installed with the tests: claimed, repaired, half
-repaired, moved and dismissed, by a scripted reviewer and a scripted verifier that know the truth. Again a measure of
-the machinery, not of any model."""
+"""Problems planted in real files, those of packages that are installed with the tests, and in three small projects:
+claimed, repaired, half repaired, moved and dismissed, by a scripted reviewer and a scripted verifier that know the
+truth. Again a measure of the machinery, not of any model."""
 
 from __future__ import annotations
 
 import ast
 import asyncio
+import os
 import re
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from scripts.benchmarks.truth import FOLDER, load_cases
 from swecli.models.finding import Finding
 from swecli.models.review_events import ReviewFinished
 from swecli.review.judge.ledger import set_state
@@ -49,6 +51,11 @@ class Place:
     bad: bool
     now: str = ""  # the text that stands there, and whether it is still wrong
     broken: bool = field(default=True)
+
+    @property
+    def comment(self) -> str:
+        """How a comment begins in its file."""
+        return "#" if self.path.endswith(".py") else "//"
 
     def line(self) -> int:
         lines = Path(self.path).read_text("utf-8").split("\n")
@@ -85,7 +92,8 @@ class Reviewer:
         assert match is not None, part[:80]
         lines = Path(match[2]).read_text("utf-8").split("\n")
         shown = lines[min(int(match[3]), len(lines)) - 1].strip()
-        ours = [place for place in self.places if place.path == match[2] and place.now.strip() in part]
+        claim = next(line for line in part.split("\n") if line.startswith("Claim: ")).removeprefix("Claim: ")
+        ours = [place for place in self.places if place.path == match[2] and claim in map(one_line, place.words)]
         true = next((place for place in ours if place.bad and place.broken), None)
         self.unsure += true is None and "# as in" in part
         wanted = "confirmed" if true else "cannot_tell" if self.unsure % 5 == 4 else "refuted"
@@ -136,6 +144,29 @@ def plant(files: list[Path], problems: int, harmless: int) -> list[Place]:
     return places
 
 
+def plant_languages() -> list[Place]:
+    """The problems and harmless changes of the small projects, of each line at most one."""
+    for path in FOLDER.rglob("*/*"):
+        Path(path.parent.name).mkdir(exist_ok=True)
+        shutil.copy(path, Path(path.parent.name) / path.name)
+    git("init", "-q", "-b", "main")
+    commit()
+    places = list[Place]()
+    for case in sorted(load_cases(), key=lambda case: case.kind != "problem"):
+        path, text = Path(case.project, case.row[0]), ""
+        if case.kind not in ("problem", "harmless") or (text := path.read_text("utf-8")).count(case.row[1]) != 1:
+            continue
+        now = text.replace(case.row[1], case.row[2])
+        old, new = next(pair for pair in zip(text.split("\n"), now.split("\n"), strict=True) if pair[0] != pair[1])
+        if any(place.now == old for place in places):
+            continue
+        family, says = (*case.row[3:], "any", f"{new.strip()} looks wrong")[:2]
+        other = " ".join(word if n % 2 else "somehow" for n, word in enumerate(says.split()))  # half of the words
+        places.append(Place(str(path), old, new, family.split()[0].upper(), (says, other), case.kind == "problem", new))
+        path.write_text(now, "utf-8")
+    return places
+
+
 def fits(lines: list[str], at: int, old: str, bad: bool) -> bool:
     """Whether the line can be changed: its text stands once in the file, and what is swapped stands once in it."""
     text = lines[at].strip()
@@ -160,8 +191,9 @@ def edit(places: list[Place]) -> None:
             now, place.broken = place.old, False
         elif number % 3 == 1:
             now = re.sub(r"^(\s*\w+) (.*):$", r"\1 bool(\2):", place.now)
+            now = now if now != place.now else f"{now}  {place.comment} as before"
         else:
-            now, text = place.now, "# a line above\n# and another one\n" + text
+            now, text = place.now, f"{place.comment} a line above\n{place.comment} and another one\n" + text
         path.write_text(text.replace(place.now, now), "utf-8")
         place.now = now
 
@@ -182,17 +214,31 @@ def git(*words: str) -> None:
     subprocess.run(["git", *AUTHOR, *words], check=True, capture_output=True)
 
 
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
 def commit() -> None:
     git("add", "-A")
     git("commit", "-qm", "x")
 
 
-def planting(problems: int, harmless_ones: int) -> Iterator[tuple[str, str, str, bool]]:
+def planting(problems: int, harmless: int) -> Iterator[tuple[str, str, str, bool]]:
     """Each figure: its name, value, goal, and whether that is met."""
+    for name, where in (("real", "in real files"), ("languages", "in 3 languages")):
+        Path(name).mkdir()
+        os.chdir(name)
+        os.environ["SWECLI_HOME"] = str(Path.cwd().with_name(f"{name}-home"))
+        places = plant(copy_files(), problems, harmless) if name == "real" else plant_languages()
+        for figure, *rest in measured(places):
+            yield f"{where}: {figure}", *rest
+        os.chdir("..")
+
+
+def measured(places: list[Place]) -> Iterator[tuple[str, str, str, bool]]:
     from tests.support.reviews import store_of  # noqa: PLC0415
     from tests.support.runtime import make_runtime  # noqa: PLC0415
 
-    places = plant(copy_files(), problems, harmless_ones)
     git("checkout", "-q", "-b", "topic")
     commit()
     reviewer = Reviewer(places)
@@ -202,10 +248,15 @@ def planting(problems: int, harmless_ones: int) -> Iterator[tuple[str, str, str,
     bad, harmless = ([place for place in places if place.bad is which] for which in (True, False))
     kept = [of[place.new] for place in bad if of[place.new]]
     sure = sum(finding.verdict == "confirmed" for finding in kept)
-    yield "planted in real files: kept", f"{len(kept)} of {len(bad)}", "all", len(kept) == len(bad)
+    yield "planted: kept", f"{len(kept)} of {len(bad)}", "all", len(kept) == len(bad)
     yield "true ones confirmed", f"{sure} of {len(bad)}", ">= .90", sure >= 0.9 * len(bad)
     loose = [one for place in harmless if (one := of[place.new]) and one.verdict == "confirmed"]
-    yield "false ones not confirmed", f"{len(harmless) - len(loose)} of {len(harmless)}", ">= .80", len(loose) <= 4
+    yield (
+        "false ones not confirmed",
+        f"{len(harmless) - len(loose)} of {len(harmless)}",
+        ">= .80",
+        len(loose) <= 0.2 * len(harmless),
+    )
     wild = sum(one.has_verdict("confirmed") and not any(one is known for known in kept) for one in end.findings)
     yield "ungrounded that fail CI or are posted", f"{wild}", "0", wild == 0
     for place in harmless:
