@@ -27,8 +27,7 @@ from swecli.playbook.learning.service import LearningEvent, LearningService
 from swecli.playbook.scoring.score import Reflector, expected, passes
 from swecli.playbook.selection import SelectionRequest, select
 from swecli.playbook.similarity import clean
-from swecli.playbook.transfer.importing import plan_import
-from swecli.playbook.transfer.markdown import ImportedBullet
+from swecli.playbook.transfer import ImportedBullet, plan_import
 from swecli.playbook.workspace import StaleStrategies, Workspaces
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database

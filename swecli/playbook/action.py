@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from swecli.models.errors import UsageError
+from swecli.models.errors import BadInput, UsageError
 from swecli.models.playbook import MARKS, AppliedDelta, Bullet, Delta, Op, shorten
 from swecli.models.session import Session
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:  # the prompt completes the actions' names before the database
 
 DOUBT = "doubt"  # source of the evidence that gives the reason for a quarantine
 _CONTENT = 90
+_MAX_BYTES = 20_000_000
 _MANY = 8  # operations of a delta that are named one by one
 _DONE = {"REMOVE": "removed", "PIN": "pinned", "QUARANTINE": "put into quarantine", "RESTORE": "active again"}
 
@@ -100,6 +102,30 @@ def pop_option(args: list[str], flag: str) -> str:
     value = " ".join(args[at + 1 : end])
     del args[at:end]
     return value
+
+
+def resolve_file(file: str) -> Path:
+    """Expand `~`. Raises BadInput for what exists but is not a regular file: opening a pipe may block forever."""
+    try:
+        path = Path(file).expanduser()
+        if not path.exists() or path.is_file():
+            return path
+    except (OSError, RuntimeError) as error:  # the name is too long, or its user is unknown
+        raise BadInput(f"{file:.60} cannot be opened: {getattr(error, 'strerror', error)}") from None
+    raise BadInput(f"{path} is not a regular file.", "Save it to a file first, or name another one.")
+
+
+def read_text_file(path: Path) -> str:
+    """Read an exported playbook. Raises BadInput if it is unreadable, too large or not text."""
+    try:
+        with path.open("rb") as file:
+            if len(data := file.read(_MAX_BYTES + 1)) > _MAX_BYTES:
+                raise BadInput(f"{path} is too large to be a playbook: over {_MAX_BYTES // 1_000_000} MB.")
+        return data.decode("utf-8-sig")
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}.") from error
 
 
 def format_op(op: Op, name: str) -> str:

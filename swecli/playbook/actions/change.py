@@ -22,7 +22,7 @@ from swecli.playbook.action import (
 from swecli.playbook.actions.show import list_all, parse_count, show, why
 from swecli.playbook.scoring.score import is_probably_harmful
 from swecli.playbook.similarity import most_similar
-from swecli.playbook.transfer.importing import import_file
+from swecli.playbook.transfer import import_file
 from swecli.playbook.workspace import check_new_anchors, find_anchors
 from swecli.redact import has_secret, redact
 

@@ -9,10 +9,9 @@ from typing import Any
 
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.playbook import AppliedDelta, Bullet, shorten
-from swecli.playbook.action import ActionContext, ActionResult, pop_option, split_flags, summarize
+from swecli.playbook.action import ActionContext, ActionResult, pop_option, resolve_file, split_flags, summarize
 from swecli.playbook.scoring.score import Reflector, expected, measure_effect, passes
-from swecli.playbook.transfer.importing import resolve_file
-from swecli.playbook.transfer.markdown import to_markdown
+from swecli.playbook.transfer import to_markdown
 
 _LOGGED = 20
 _LISTED = 100  # strategies that are printed; `--json` and `--verbose` contain all

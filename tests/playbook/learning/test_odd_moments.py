@@ -13,7 +13,7 @@ from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import ModelRequest
 from swecli.models.playbook import Bullet, Delta, Op
 from swecli.playbook.learning.reflector_model import ReflectorCall, ask, read_answer
-from swecli.playbook.transfer.markdown import to_markdown
+from swecli.playbook.transfer import to_markdown
 from tests.support.runtime import Runtime, calls, make_runtime, run_turn
 from tests.support.scripted import ScriptedModel
 from tests.support.virtual_time import run_virtually

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from swecli.models.errors import BadInput
 from swecli.models.playbook import Bullet, Evidence
-from swecli.playbook.transfer.markdown import read_markdown, to_markdown
+from swecli.playbook.transfer import read_markdown, to_markdown
 
 MOMENT = st.datetimes(timezones=st.just(UTC))
 LINE = st.text(min_size=1, max_size=30).filter(str.strip)
@@ -76,12 +76,12 @@ def test_it_reads_like_a_list_and_may_be_edited_by_hand() -> None:
         (HEAD + "- [P-1] x\n- [P-1] y", "Line 6 cannot be read: P-1 occurs twice"),
         (HEAD + "  - kind: fact", "precedes the first strategy"),
         (HEAD + "- [P-1] x\n  - kind: gossip", "Input should be 'strategy', 'pitfall', 'fact' or 'preference'"),
-        (HEAD + "- [P-1] x\n  - colour: red", "unknown field 'colour'"),
+        (HEAD + "- [P-1] x\n  - colour: red", "colour: Extra inputs are not permitted"),
         (HEAD + "- [P-1] x\n  - counts: many", "counts have the form"),
         (HEAD + "- [P-1] x\n  - created: yesterday", "Line 6"),
         (HEAD + "- [P-1] x\n  - created: 2026-01-01T00:00:00", "should have timezone info"),
         (HEAD + "- [P-1] x\n  - created: 0001-01-01T00:00:00+14:00", "date value out of range"),
-        (HEAD + f"- [P-1] x\n  - counts: {2**63} helpful, 0 harmful, 0 neutral", f"at most {2**63 - 1}"),
+        (HEAD + f"- [P-1] x\n  - counts: {2**63} helpful, 0 harmful, 0 neutral", f"less than or equal to {2**63 - 1}"),
         (HEAD + "## a\n- [P-1] x\n\nand a word", "Line 8 cannot be read"),
         (HEAD + "- [P-1] x\nand a word", "Line 6 cannot be read"),
         (HEAD + "## \n- [P-1] x", "the section has no name"),
@@ -103,3 +103,26 @@ def test_what_is_broken_is_refused_in_one_line_that_names_it(text: str, said: st
         read_markdown(text)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_strategy_without_facts_is_taken_as_it_stands() -> None:
+    [carried] = read_markdown("<!-- swecli playbook 1 -->\n- [P-2] use uv")
+    assert (carried.bullet.section, carried.bullet.kind, carried.dated) == ("general", "strategy", False)
+
+
+def test_a_strategy_may_stand_in_any_list_that_markdown_has() -> None:
+    text = """<!-- swecli playbook 1 -->
+Some words before.
+
+## tests
+<!-- a remark -->
+1. [P-45] run the tests with `pytest -q`
+   - kind: fact
++ [P-44] use uv here
+
+* [P-4]  words"""
+    assert [(c.bullet.id, c.bullet.content, c.line) for c in read_markdown(text)] == [
+        ("P-45", "run the tests with `pytest -q`", 6),
+        ("P-44", "use uv here", 8),
+        ("P-4", "words", 10),
+    ]
