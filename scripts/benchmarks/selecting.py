@@ -22,7 +22,7 @@ from swecli.playbook.learning.reflector_model import ReflectorModel
 from swecli.playbook.learning.service import LearningService
 from swecli.playbook.selection import SelectionRequest, select
 from swecli.playbook.similarity import BulletIndex
-from swecli.playbook.workspace import StaleStrategies, Workspaces
+from swecli.playbook.workspace import StaleStrategies
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
 from swecli.store.tables.learned import BulletRow
@@ -67,9 +67,8 @@ class _Turning:
         with self._sessions.database.transaction() as db:
             db.connection().execute(sqlalchemy.insert(BulletRow), rows)
         self._sessions.start(root, "scripted/model", project=root)
-        workspaces = Workspaces()
-        self._builder = RequestBuilder(self._sessions, Settings(), folder, "", StaleStrategies(workspaces))
-        self._learning = LearningService(self._sessions, ReflectorModel(""), workspaces)
+        self._builder = RequestBuilder(self._sessions, Settings(), folder, "", StaleStrategies())
+        self._learning = LearningService(self._sessions, ReflectorModel(""))
         self._record, self._counter = TurnRecord(self._sessions, counter), counter
         self._turn: Turn | None = None
         self.ask()

@@ -28,7 +28,7 @@ from swecli.playbook.scoring.score import Reflector, expected, passes
 from swecli.playbook.selection import SelectionRequest, select
 from swecli.playbook.similarity import clean
 from swecli.playbook.transfer import ImportedBullet, plan_import
-from swecli.playbook.workspace import StaleStrategies, Workspaces
+from swecli.playbook.workspace import StaleStrategies
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
 from tests.support.scripted import Reply, ScriptedModel
@@ -76,13 +76,12 @@ class Product:
         self.settings, self.counter = Settings(), TokenCounter()
         self.counter.load()
         self.sessions = SessionManager(open_database(folder / "swecli.db"))
-        workspaces = Workspaces()
-        self.builder = RequestBuilder(self.sessions, self.settings, self.root, "", StaleStrategies(workspaces))
+        self.builder = RequestBuilder(self.sessions, self.settings, self.root, "", StaleStrategies())
         self.record = TurnRecord(self.sessions, self.counter)
-        self.memory = PlaybookMemory(self.sessions, workspaces, self.counter.count)
+        self.memory = PlaybookMemory(self.sessions, count=self.counter.count)
         model = ScriptedModel(self._reflection, name="simulated/reflector", offline=False)
         reflector = ReflectorModel("simulated", model, every_turn=every_turn)
-        self.learning = LearningService(self.sessions, reflector, workspaces, percent=_ANY_BUDGET)
+        self.learning = LearningService(self.sessions, reflector, percent=_ANY_BUDGET)
         self.ids: dict[str, str] = {}  # by the world's keys
         self.live: set[str] = set()  # keys that the gate let in
         self.refused: Counter[str] = Counter()

@@ -94,9 +94,9 @@ def _check_anchors(session: Session) -> None:
     if not live:
         return
     # late: only strategies have anchors
-    from swecli.playbook.workspace import Workspaces  # noqa: PLC0415
+    from swecli.playbook.workspace import WorkspaceLookup  # noqa: PLC0415
 
-    lookup = Workspaces().lookup(session)
+    lookup = WorkspaceLookup.of(session)
     if lookup is not None and any((lookup.missing(bullet) or "") != bullet.stale for bullet in live):
         raise Unsupported("anchors of strategies have changed")
 

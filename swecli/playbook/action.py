@@ -14,7 +14,6 @@ from swecli.models.playbook import MARKS, AppliedDelta, Bullet, Delta, Op, short
 from swecli.models.session import Session
 
 if TYPE_CHECKING:  # the prompt completes the actions' names before the database is loaded
-    from swecli.playbook.workspace import Workspaces
     from swecli.store.session_manager import SessionManager
 
 DOUBT = "doubt"  # source of the evidence that gives the reason for a quarantine
@@ -55,7 +54,6 @@ class ActionContext:
 
     sessions: SessionManager
     session: Session
-    workspaces: Workspaces | None = None
     command: str = "/playbook"
 
     def find(self, ref: str, *, include_deleted: bool = False) -> Bullet:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -52,28 +52,11 @@ def _split_commands(command: str) -> list[list[str]]:
     return [words for part in _PARTS.split(command) if (words := _ASSIGNED.sub("", part).split())]
 
 
-Instructions = Callable[[], str]  # loads the text of the system prompt and of the instruction files
-
-
-@dataclass(frozen=True, slots=True)
-class Workspaces:
-    """Access to workspaces. `instructions` returns the current system prompt with the project's instruction files."""
-
-    instructions: Instructions = lambda: ""
-
-    def lookup(self, session: Session, *, deep: bool = True) -> WorkspaceLookup | None:
-        """Create a lookup for a session's directory; None if it does not exist. See `WorkspaceLookup` for `deep`."""
-        root = Path(session.working_directory)
-        if not session.working_directory or not root.is_dir():
-            return None
-        return WorkspaceLookup(root, Path(session.project) if session.project else root, deep)
-
-
-async def check_anchors(sessions: SessionManager, session: Session, workspaces: Workspaces) -> tuple[str, ...]:
+async def check_anchors(sessions: SessionManager, session: Session) -> tuple[str, ...]:
     """Check the anchors of the project's strategies in a thread, store the result, and return lines on newly stale
     ones. Raises StoreError."""
     bullets = dict(session.playbook.bullets)
-    lookup = workspaces.lookup(session)
+    lookup = WorkspaceLookup.of(session)
     wanted = [bullet for bullet in bullets.values() if bullet.is_live and bullet.scope != "user"]
     if lookup is None or not wanted:
         return ()
@@ -86,9 +69,9 @@ async def check_anchors(sessions: SessionManager, session: Session, workspaces: 
     return (*format_stale(others, "out of prompts"), *format_stale(pinned, "in prompts, being pinned"))
 
 
-def check_new_anchors(sessions: SessionManager, session: Session, workspaces: Workspaces | None, name: str) -> str:
+def check_new_anchors(sessions: SessionManager, session: Session, name: str) -> str:
     """Check a new strategy's anchors; store and return the missing one, or return ""."""
-    bullets, lookup = session.playbook.bullets, workspaces.lookup(session) if workspaces else None
+    bullets, lookup = session.playbook.bullets, WorkspaceLookup.of(session)
     bullet = bullets.get(name)
     if bullet is None or lookup is None or not bullet.is_live or bullet.scope == "user":
         return ""
@@ -101,14 +84,13 @@ def check_new_anchors(sessions: SessionManager, session: Session, workspaces: Wo
 class StaleStrategies:
     """Finds strategies that are stale when a request is built. `found` collects them until a turn reports them."""
 
-    workspaces: Workspaces | None = None
     found: dict[str, str] = field(default_factory=dict)
     _fresh: set[str] = field(default_factory=set)
 
     def find(self, session: Session, bullets: Iterable[Bullet]) -> dict[str, str]:
         """Return the missing anchor of each stale strategy by id. Anchors that never existed do not count: the strategy
         was added nevertheless."""
-        lookup = self.workspaces.lookup(session, deep=False) if self.workspaces else None
+        lookup = WorkspaceLookup.of(session, deep=False)
         stale: dict[str, str] = {}
         for bullet in bullets if lookup else ():
             if lookup is None or bullet.scope == "user" or bullet.state == "pinned" or bullet.stale:
@@ -142,6 +124,14 @@ class WorkspaceLookup:
     root: Path
     above: Path | None = None
     deep: bool = True
+
+    @classmethod
+    def of(cls, session: Session, *, deep: bool = True) -> WorkspaceLookup | None:
+        """Create a lookup for a session's directory; None if it does not exist."""
+        root = Path(session.working_directory)
+        if not session.working_directory or not root.is_dir():
+            return None
+        return cls(root, Path(session.project) if session.project else root, deep)
 
     def missing(self, bullet: Bullet) -> str | None:
         """Return the first missing anchor if none exists, "" if one exists, None if no anchor can be checked."""

@@ -6,25 +6,23 @@ from pathlib import Path
 
 from swecli.models.playbook import Delta, Op
 from swecli.models.session import Session
-from swecli.playbook.workspace import Workspaces, check_anchors
+from swecli.playbook.workspace import WorkspaceLookup, check_anchors
 from tests.support.runtime import make_runtime
-
-AROUND = Workspaces()
 
 
 def test_of_a_directory_that_is_gone_nothing_can_be_reported(tmp_path: Path) -> None:
-    assert AROUND.lookup(Session("s", str(tmp_path / "gone"))) is None
-    assert AROUND.lookup(Session("s")) is None
+    assert WorkspaceLookup.of(Session("s", str(tmp_path / "gone"))) is None
+    assert WorkspaceLookup.of(Session("s")) is None
 
 
 async def test_a_session_without_strategies_is_not_looked_around_in() -> None:
     runtime = make_runtime()
     session = runtime.sessions.current_session
     assert session is not None
-    assert await check_anchors(runtime.sessions, session, AROUND) == ()
+    assert await check_anchors(runtime.sessions, session) == ()
     ops = (Op("ADD", fields={"content": "Use `nowhere.py`", "scope": "user"}),)
     runtime.sessions.playbook.apply(Delta("d", ops, "user"), session)
-    assert await check_anchors(runtime.sessions, session, AROUND) == (), "what is for all projects is left alone"
+    assert await check_anchors(runtime.sessions, session) == (), "what is for all projects is left alone"
 
 
 async def test_one_thing_that_is_gone_is_one_line_however_many_name_it() -> None:
@@ -34,7 +32,7 @@ async def test_one_thing_that_is_gone_is_one_line_however_many_name_it() -> None
     for number in range(5):
         ops = (Op("ADD", fields={"content": f"Read `gone.py` for matter {number}", "scope": "project"}),)
         runtime.sessions.playbook.apply(Delta(f"d{number}", ops, "user"), session)
-    [line] = await check_anchors(runtime.sessions, session, AROUND)
+    [line] = await check_anchors(runtime.sessions, session)
     assert line.startswith("P-1, P-2, P-3 and 2 more are stale and stay out of prompts: ")
 
 
@@ -45,6 +43,6 @@ async def test_of_a_pinned_strategy_it_is_reported_that_it_stays_in() -> None:
     for state in ("pinned", "active"):
         ops = (Op("ADD", fields={"content": f"Read `gone.py` {state}", "scope": "project", "state": state}),)
         runtime.sessions.playbook.apply(Delta(state, ops, "user"), session)
-    first, second = await check_anchors(runtime.sessions, session, AROUND)
+    first, second = await check_anchors(runtime.sessions, session)
     assert first.startswith("P-2 is stale and stays out of prompts: ")
     assert second.startswith("P-1 is stale and stays in prompts, being pinned: ")

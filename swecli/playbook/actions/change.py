@@ -77,7 +77,7 @@ def _user_content(content: str) -> dict[str, Any]:
 
 
 def _stale_line(ctx: ActionContext, name: str) -> Iterator[str]:
-    if missing := check_new_anchors(ctx.sessions, ctx.session, ctx.workspaces, name):
+    if missing := check_new_anchors(ctx.sessions, ctx.session, name):
         yield f"It is stale and not used in prompts: {missing}."
 
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -27,7 +27,7 @@ from swecli.models.session import Session
 from swecli.playbook.action import DOUBT
 from swecli.playbook.learning.evidence import CallDigest, TurnDigest
 from swecli.playbook.similarity import clean, jaccard, most_similar, stems
-from swecli.playbook.workspace import Workspaces, find_anchors
+from swecli.playbook.workspace import WorkspaceLookup, find_anchors
 from swecli.redact import has_secret, redact
 from swecli.store.playbook.store import PlaybookStore
 
@@ -76,14 +76,14 @@ class AddProposal:
 
 @dataclass(slots=True)
 class Curator:
-    """Checks the proposals of one turn. `author` is "user" for the user's own typed words; without `workspaces`,
-    neither instructions nor anchors are checked. `ops` have passed; `refused` has a line per refused proposal."""
+    """Checks the proposals of one turn. `author` is "user" for the user's own typed words; `instructions`
+    returns those that no strategy should repeat. `ops` have passed; `refused` has a line per refused proposal."""
 
     author: str
     digest: TurnDigest
     session: Session
     store: PlaybookStore
-    workspaces: Workspaces | None = None
+    instructions: Callable[[], str] = str
     ops: list[Op] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
 
@@ -107,7 +107,7 @@ class Curator:
 
     def _add(self, add: AddProposal) -> None:
         trust = self._source_of_quote(add)
-        problem = _rejection_reason(add.content, trust or "tool", self.workspaces)
+        problem = _rejection_reason(add.content, trust or "tool", self.instructions)
         if problem or (trust is None and self.author != "remember"):
             self._refuse(add, problem or "its quote is not in this turn")
             return
@@ -164,7 +164,7 @@ class Curator:
         is_order = _EXTERNAL.search(bullet.content) or _ORDERS.search(bullet.content)
         if bullet.state != "quarantined" or bullet.trust not in OUTSIDE or is_order:
             return False
-        lookup = self.workspaces.lookup(self.session) if self.workspaces else None
+        lookup = WorkspaceLookup.of(self.session)
         is_missing = lookup is not None and lookup.first_missing(bullet.anchors) != ""
         return not is_missing and all(e.session_id != self.digest.session_id for e in self.store.evidence(bullet.id))
 
@@ -233,7 +233,7 @@ def _normalize(text: str) -> str:
     return " ".join("".join(c for c in plain if unicodedata.category(c) != "Cf").split())
 
 
-def _rejection_reason(content: str, trust: Trust, workspaces: Workspaces | None = None) -> str:
+def _rejection_reason(content: str, trust: Trust, instructions: Callable[[], str] = str) -> str:
     """Return why a cleaned text may not become a bullet, or "". The user's words need only be short and not secret."""
     if not re.search(r"\w", content):
         return "it is empty"
@@ -241,7 +241,7 @@ def _rejection_reason(content: str, trust: Trust, workspaces: Workspaces | None 
         return problem
     if has_secret(content):
         return "it holds a secret"
-    words, lines = stems(content), workspaces.instructions().splitlines() if workspaces and trust != "user" else []
+    words, lines = stems(content), instructions().splitlines() if trust != "user" else []
     known = any(len(words & stems(line)) >= _KNOWN * len(words) for line in lines if line.strip())
     return "the instructions contain it already" if known else ""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import takewhile
 from typing import Any
@@ -18,7 +18,7 @@ from swecli.playbook.learning.reflector_model import Answer, ReflectorCall, read
 from swecli.playbook.scoring.score import Reflector, outcome_verdicts, tag_verdicts
 from swecli.playbook.selection import RECALLED, Count, SelectionRequest, recall
 from swecli.playbook.similarity import BulletIndex
-from swecli.playbook.workspace import Workspaces, check_new_anchors
+from swecli.playbook.workspace import check_new_anchors
 from swecli.redact import redact
 from swecli.store.records import TurnLessons
 from swecli.store.session_manager import SessionManager
@@ -55,7 +55,7 @@ class LessonBuilder:
 
     sessions: SessionManager
     session: Session
-    workspaces: Workspaces | None = None
+    instructions: Callable[[], str] = str
 
     def digest(self, number: int) -> TurnDigest:
         """Load and digest a stored turn. Raises BadInput if it does not exist."""
@@ -127,7 +127,7 @@ class LessonBuilder:
         return [message for message in self.session.messages if message.interaction == number]
 
     def _curator(self, author: str, digest: TurnDigest) -> Curator:
-        return Curator(author, digest, self.session, self.sessions.playbook, self.workspaces)
+        return Curator(author, digest, self.session, self.sessions.playbook, self.instructions)
 
     def _outcome_verdicts(
         self, digest: TurnDigest, observed: Observation | None
@@ -164,7 +164,7 @@ class PlaybookMemory:
     """The playbook as the tools `remember` and `recall` use it."""
 
     sessions: SessionManager
-    workspaces: Workspaces
+    instructions: Callable[[], str] = str
     count: Count = field(default=lambda text: len(text) // 4)
     index: BulletIndex = field(default_factory=BulletIndex)
 
@@ -173,7 +173,7 @@ class PlaybookMemory:
         Returns a line for the model. Raises BadInput if nothing can be stored or removed."""
         session = self._session()
         digest = LessonBuilder(self.sessions, session).digest(session.interactions)
-        curator = Curator(_REMEMBERED, digest, session, self.sessions.playbook, self.workspaces)
+        curator = Curator(_REMEMBERED, digest, session, self.sessions.playbook, self.instructions)
         if text.strip():
             curator.curate([AddProposal(text, when, "preference", quote=quote, scope=scope)])
         if replaces:
@@ -182,7 +182,7 @@ class PlaybookMemory:
             raise BadInput("; ".join(curator.refused) or "There is nothing to remember.")
         applied = self.sessions.playbook.apply(curator.delta(_REMEMBERED, _REMEMBERED), session)
         for name in (*applied.added, *applied.touched):
-            check_new_anchors(self.sessions, session, self.workspaces, name)
+            check_new_anchors(self.sessions, session, name)
         lines = [*(self._result_line(op, name, session) for name, op in applied.ops_by_id()), *curator.refused]
         return "; ".join(lines)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from swecli.config.settings import Settings
@@ -15,14 +15,7 @@ from swecli.models.session import Session
 from swecli.playbook.action import ActionContext, ActionResult, format_op
 from swecli.playbook.learning import lessons, reflector_model
 from swecli.playbook.learning.reflector_model import REFLECTING, ReflectorCall, ReflectorModel
-from swecli.playbook.workspace import (
-    Instructions,
-    StaleStrategies,
-    Workspaces,
-    check_anchors,
-    check_new_anchors,
-    format_stale,
-)
+from swecli.playbook.workspace import StaleStrategies, check_anchors, check_new_anchors, format_stale
 from swecli.store.records import PendingReflection, TurnLessons
 from swecli.store.session_manager import SessionManager
 
@@ -43,30 +36,31 @@ class RulesPart:
 
 @dataclass
 class LearningService:
-    """The learning of one program. Without `workspaces` no anchor is checked."""
+    """The learning of one program. `instructions` returns the current system prompt with the project's instruction
+    files."""
 
     sessions: SessionManager
     reflector: ReflectorModel
-    workspaces: Workspaces | None = None
+    instructions: Callable[[], str] = str
     enabled: bool = True
     percent: int = 15  # of the session's units that reflecting may use
     _reported: set[str] = field(default_factory=set)
 
     @classmethod
     def open(
-        cls, sessions: SessionManager, settings: Settings, template: str, instructions: Instructions
+        cls, sessions: SessionManager, settings: Settings, template: str, instructions: Callable[[], str]
     ) -> LearningService:
         """Create the service of the settings, without a model."""
         reflector = ReflectorModel(template, every_turn=settings.reflect_every_turn)
-        return cls(sessions, reflector, Workspaces(instructions), settings.learn, settings.reflect_percent)
+        return cls(sessions, reflector, instructions, settings.learn, settings.reflect_percent)
 
     def open_stale_strategies(self) -> StaleStrategies:
         """Create the finder of stale strategies for a request builder."""
-        return StaleStrategies(self.workspaces)
+        return StaleStrategies()
 
     def open_memory(self) -> lessons.PlaybookMemory:
         """Create the memory of the tools `remember` and `recall`."""
-        return lessons.PlaybookMemory(self.sessions, self.workspaces or Workspaces())
+        return lessons.PlaybookMemory(self.sessions, self.instructions)
 
     def perform(self, action: str, args: Sequence[str], command: str = "/playbook") -> ActionResult:
         """Run a playbook action; `command` is its prefix in hints. Raises SwecliError."""
@@ -77,7 +71,7 @@ class LearningService:
         if session is None:
             raise BadInput("There is no session yet.", "Ask something first.")
         self.sessions.playbook.refresh(session)
-        return perform(ActionContext(self.sessions, session, self.workspaces, command), action, args)
+        return perform(ActionContext(self.sessions, session, command), action, args)
 
     async def learn(self, interaction: int | None = None, *, asked: bool = False) -> list[LearningEvent]:
         """Reflect on a turn of the current session (None: the newest), by rules and by the model. `asked`: the user
@@ -96,7 +90,7 @@ class LearningService:
             needs_model = self._needs_model(session, turn, asked)
             events = self._record(session, replace(self._lessons(session).from_rules(turn), final=not needs_model))
             added = [name for event in events if isinstance(event, PlaybookUpdated) for name in event.added]
-            missing = {name: check_new_anchors(self.sessions, session, self.workspaces, name) for name in added}
+            missing = {name: check_new_anchors(self.sessions, session, name) for name in added}
             if lines := (*format_stale({name: why for name, why in missing.items() if why}, "out of prompts"),):
                 events.append(PlaybookUpdated(number, "", lines))
             if turn.digest.corrects_previous and not turn.is_processed:
@@ -165,9 +159,9 @@ class LearningService:
     async def check_anchors(self) -> list[LearningEvent]:
         """Check the anchors of all strategies and report those that became stale. Asks no model."""
         session = self.sessions.current_session
-        if session is None or self.workspaces is None:
+        if session is None:
             return []
-        lines = await check_anchors(self.sessions, session, self.workspaces)
+        lines = await check_anchors(self.sessions, session)
         found = [PlaybookUpdated(session.interactions, "", lines)] if lines else []
         return [*found, *self._proposals(session)]
 
@@ -188,7 +182,7 @@ class LearningService:
         return self._lessons(session).inspect(number)
 
     def _lessons(self, session: Session) -> lessons.LessonBuilder:
-        return lessons.LessonBuilder(self.sessions, session, self.workspaces)
+        return lessons.LessonBuilder(self.sessions, session, self.instructions)
 
     def _proposals(self, session: Session) -> list[PlaybookUpdated]:
         """Report pending proposals, from three on and once per program."""
