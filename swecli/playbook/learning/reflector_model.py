@@ -28,6 +28,12 @@ _ANSWER = 32_000  # characters read of one answer
 _OUTPUT = 12_000  # characters of results in one question, shared by its calls
 _ATTEMPTS = 2
 _LETTERS = 4  # characters per token, if a service reports no usage
+REFLECTING: Final = "reflect"  # the purpose in request records
+_MIN_UNITS = 20_000  # budget of any session: a share of a short session is less than one question
+_SMOOTH = 2 / 3  # share of the budget for turns without friction
+_CACHED, _WRITTEN, _ANSWERED = 0.1, 1.25, 5.0  # units per token read from the cache, written to it, and of output
+_MIN_LETTERS = 3  # characters per token; most texts have four
+_EXPECTED_ANSWER = 400  # tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +45,72 @@ class ReflectorModel:
     model: ChatModel | None = None
     missing: str = ""
     every_turn: bool = False
+
+    def blocked_reason(self, question: str, totals: UsageTotals, percent: int, *, friction: bool) -> str:
+        """Return why the model cannot be asked now, or "". The budget is `percent` of the session's units (0: none); a
+        third of it is reserved for turns with `friction`."""
+        if self.model is None:
+            return self.missing
+        used = _units(totals.by_purpose.get(REFLECTING, UsageTotals()).usage)
+        allowed = max(_MIN_UNITS if percent else 0, (_units(totals.usage) - used) * percent / 100)
+        wanted = used + (len(question) + len(self.template)) // _MIN_LETTERS + _EXPECTED_ANSWER * _ANSWERED
+        if wanted > allowed * (1 if friction else _SMOOTH):
+            return f"this session's reflection budget is used up: {used:,.0f} of {allowed:,.0f} units"
+        return ""
+
+    async def ask(self, question: str, shown: Collection[str], call: ReflectorCall) -> None:
+        """Ask about a turn, and once more with the problem of an invalid answer. Fills `call`; raises only
+        CancelledError."""
+        text = question
+        try:
+            async with asyncio.timeout(_TIMEOUT):
+                for _ in range(_ATTEMPTS):
+                    answer = await self._request(text, call)
+                    problem = read_answer(answer, shown).problem
+                    call.failure = problem or None
+                    if not problem:
+                        call.answer = answer
+                        break
+                    again = "Answer with the JSON object only."
+                    text = f"{question}\n\nYour last answer could not be used: {problem}. {again}"
+        except TimeoutError:
+            call.failure = f"the model did not answer within {_TIMEOUT:g} s"
+        except SwecliError as error:
+            call.failure = str(error)
+        except Exception as error:  # noqa: BLE001 - a provider's fault must not end the program
+            call.failure = f"{type(error).__name__}: {error}"
+        call.failure = redact(shorten(call.failure, 300)) if call.failure else None
+
+    async def _request(self, text: str, call: ReflectorCall) -> str:
+        """Send one request and return its answer, truncated to the cap. The stream is always closed and its usage
+        added, estimated if the service reports none."""
+        assert self.model is not None, "see blocked_reason"
+        model, messages = self.model, [{"role": "system", "content": self.template}, {"role": "user", "content": text}]
+        limit = min(_MAX_TOKENS, model.profile.max_output or _MAX_TOKENS)
+        stream = model.stream(ModelRequest(model=model.name, messages=messages, max_tokens=limit, purpose="reflect"))
+        builder, length, begun = ReplyBuilder(), 0, False
+        call.attempts += 1
+        try:
+            async for chunk in stream:
+                begun = True
+                builder.add(chunk)
+                length += len(chunk.text)
+                if length > _ANSWER:
+                    break
+        finally:
+            if isinstance(stream, AsyncGenerator):
+                await stream.aclose()
+            reply = builder.build()
+            usage, cost = reply.usage or Usage(), reply.cost
+            if not usage.total and begun:
+                sent = len(self.template) + len(text)
+                usage = Usage(input=sent // _LETTERS, output=min(length, _ANSWER) // _LETTERS)
+            elif not usage.total:
+                cost = 0.0  # no answer began
+            cost = cost_of(usage, model.profile.price) if cost is None else cost
+            call.usage += usage
+            call.cost = None if call.cost is None or cost is None else call.cost + cost
+        return reply.text[:_ANSWER]
 
 
 @dataclass(slots=True)
@@ -52,59 +124,6 @@ class ReflectorCall:
     cost: float | None = 0.0
     attempts: int = 0
     failure: str | None = None
-
-
-async def ask(model: ChatModel, template: str, question: str, shown: Iterable[str], call: ReflectorCall) -> None:
-    """Ask a model about a turn, and once more with the problem of an invalid answer. Fills `call`; raises only
-    CancelledError."""
-    text, ids = question, list(shown)
-    try:
-        async with asyncio.timeout(_TIMEOUT):
-            for _ in range(_ATTEMPTS):
-                answer = await _request(model, template, text, call)
-                problem = read_answer(answer, ids).problem
-                call.failure = problem or None
-                if not problem:
-                    call.answer = answer
-                    break
-                text = f"{question}\n\nYour last answer could not be used: {problem}. Answer with the JSON object only."
-    except TimeoutError:
-        call.failure = f"the model did not answer within {_TIMEOUT:g} s"
-    except SwecliError as error:
-        call.failure = str(error)
-    except Exception as error:  # noqa: BLE001 - a provider's fault must not end the program
-        call.failure = f"{type(error).__name__}: {error}"
-    call.failure = redact(shorten(call.failure, 300)) if call.failure else None
-
-
-async def _request(model: ChatModel, template: str, text: str, call: ReflectorCall) -> str:
-    """Send one request and return its answer, truncated to the cap. The stream is always closed and its usage added,
-    estimated if the service reports none."""
-    messages = [{"role": "system", "content": template}, {"role": "user", "content": text}]
-    limit = min(_MAX_TOKENS, model.profile.max_output or _MAX_TOKENS)
-    stream = model.stream(ModelRequest(model=model.name, messages=messages, max_tokens=limit, purpose="reflect"))
-    builder, length, begun = ReplyBuilder(), 0, False
-    call.attempts += 1
-    try:
-        async for chunk in stream:
-            begun = True
-            builder.add(chunk)
-            length += len(chunk.text)
-            if length > _ANSWER:
-                break
-    finally:
-        if isinstance(stream, AsyncGenerator):
-            await stream.aclose()
-        reply = builder.build()
-        usage, cost = reply.usage or Usage(), reply.cost
-        if not usage.total and begun:
-            usage = Usage(input=(len(template) + len(text)) // _LETTERS, output=min(length, _ANSWER) // _LETTERS)
-        elif not usage.total:
-            cost = 0.0  # no answer began
-        cost = cost_of(usage, model.profile.price) if cost is None else cost
-        call.usage += usage
-        call.cost = None if call.cost is None or cost is None else call.cost + cost
-    return reply.text[:_ANSWER]
 
 
 def build_question(
@@ -220,25 +239,6 @@ def _preview(item: Any) -> str:
     return shorten(item if isinstance(item, str) else json.dumps(item, default=str, ensure_ascii=False), _SHOW)
 
 
-REFLECTING: Final = "reflect"  # the purpose in request records
-_MIN_UNITS = 20_000  # budget of any session: a share of a short session is less than one question
-_SMOOTH = 2 / 3  # share of the budget for turns without friction
-_CACHED, _WRITTEN, _ANSWERED = 0.1, 1.25, 5.0  # units per token read from the cache, written to it, and of output
-_MIN_LETTERS = 3  # characters per token; most texts have four
-_EXPECTED_ANSWER = 400  # tokens
-
-
 def _units(usage: Usage) -> float:
     """Weigh tokens by usual prices: one uncached input token is 1 unit."""
     return usage.input + usage.cache_read * _CACHED + usage.cache_write * _WRITTEN + usage.output * _ANSWERED
-
-
-def budget_problem(percent: int, totals: UsageTotals, length: int, *, friction: bool) -> str:
-    """Return why the budget does not allow a question of `length` characters, or "". The budget is `percent` of the
-    session's units (0: none); a third of it is reserved for turns with `friction`."""
-    used = _units(totals.by_purpose.get(REFLECTING, UsageTotals()).usage)
-    allowed = max(_MIN_UNITS if percent else 0, (_units(totals.usage) - used) * percent / 100)
-    wanted = used + length // _MIN_LETTERS + _EXPECTED_ANSWER * _ANSWERED
-    if wanted > allowed * (1 if friction else _SMOOTH):
-        return f"this session's reflection budget is used up: {used:,.0f} of {allowed:,.0f} units"
-    return ""

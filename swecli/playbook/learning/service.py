@@ -13,8 +13,8 @@ from swecli.models.message import RequestRecord
 from swecli.models.playbook import AppliedDelta
 from swecli.models.session import Session
 from swecli.playbook.action import ActionContext, ActionResult, format_op
-from swecli.playbook.learning import lessons, reflector_model
-from swecli.playbook.learning.reflector_model import REFLECTING, ReflectorCall, ReflectorModel
+from swecli.playbook.learning import lessons
+from swecli.playbook.learning.reflector_model import REFLECTING, ReflectorCall, ReflectorModel, build_question
 from swecli.playbook.workspace import StaleStrategies, check_anchors, check_new_anchors, format_stale
 from swecli.store.records import PendingReflection, TurnLessons
 from swecli.store.session_manager import SessionManager
@@ -111,8 +111,9 @@ class LearningService:
                 return self._record(session, TurnLessons(interaction, final=True))
             bullets = session.playbook.bullets
             shown = [bullets[name] for name in turn.digest.shown if name in bullets]
-            question = reflector_model.build_question(turn.digest, shown, turn.evidence.observed, turn.user_next)
-            if blocked := self._blocked_reason(turn, len(question)):
+            question = build_question(turn.digest, shown, turn.evidence.observed, turn.user_next)
+            totals, friction = self.sessions.totals(), turn.evidence.friction
+            if blocked := self.reflector.blocked_reason(question, totals, self.percent, friction=friction):
                 if (reason := blocked.partition(":")[0]) in self._reported:
                     return []
                 self.mark_reported(reason)
@@ -211,21 +212,12 @@ class LearningService:
         success = evidence.first_success and not (model is not None and model.profile.offline)
         return asked or self.reflector.every_turn or evidence.friction or turn.digest.corrects_previous or success
 
-    def _blocked_reason(self, turn: lessons.InspectedTurn, length: int) -> str:
-        """Return why the model cannot be asked now, or ""."""
-        if self.reflector.model is None:
-            return self.reflector.missing
-        length += len(self.reflector.template)
-        return reflector_model.budget_problem(
-            self.percent, self.sessions.totals(), length, friction=turn.evidence.friction
-        )
-
     async def _ask(self, session: Session, turn: lessons.InspectedTurn, question: str) -> ReflectorCall:
         model, number = self.reflector.model, turn.digest.interaction
-        assert model is not None, "see _blocked_reason"
+        assert model is not None, "see blocked_reason"
         call = ReflectorCall(model.name)
         try:
-            await reflector_model.ask(model, self.reflector.template, question, turn.digest.shown, call)
+            await self.reflector.ask(question, turn.digest.shown, call)
         except asyncio.CancelledError:
             self.sessions.playbook.record_reflection(session.id, number, "cancelled")
             raise

@@ -12,7 +12,7 @@ import pytest
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import ModelRequest
 from swecli.models.playbook import Bullet, Delta, Op
-from swecli.playbook.learning.reflector_model import ReflectorCall, ask, read_answer
+from swecli.playbook.learning.reflector_model import ReflectorCall, ReflectorModel, read_answer
 from swecli.playbook.transfer import to_markdown
 from tests.support.runtime import Runtime, calls, make_runtime, run_turn
 from tests.support.scripted import ScriptedModel
@@ -71,7 +71,7 @@ def test_a_reflector_that_takes_ten_minutes_is_left_after_one() -> None:
 
         asked = ReflectorCall("scripted/test")
         began = asyncio.get_running_loop().time()
-        await ask(Slow(), "template", "question", (), asked)
+        await ReflectorModel("template", Slow()).ask("question", (), asked)
         assert asyncio.get_running_loop().time() - began <= 61
         return asked
 
