@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 
 from swecli.models.message import UNCHANGED, ApiMessage, Ask, AskRequest, Display, ToolCall
 
-_LINE_LIMIT = 2_000
-
 
 def truncate_result(text: str, limit_chars: int, call_id: str) -> tuple[str, bool]:
     """Return `text` in at most `limit_chars` characters, and whether it was truncated. A truncated text is a notice
@@ -65,31 +63,15 @@ class HeadTail:
         return head + mark + kept
 
 
-def number_lines(lines: list[str], start: int, end: int | None, limit: int) -> tuple[list[str], int]:
-    """Return the lines from `start` to `end` (from 1, inclusive) with their numbers, and the number of the last one. At
-    least one line is returned, and at most `limit` characters of more; long lines are truncated."""
-    out: list[str] = []
-    size, number = 0, start
-    last = len(lines) if end is None else min(end, len(lines))
-    while number <= last:
-        line = lines[number - 1]
-        if len(line) > _LINE_LIMIT:
-            line = f"{line[:_LINE_LIMIT]} [… line cut: {len(line):,} characters in all]"
-        row = f"{number:>6}\t{line}"
+def fit_rows(rows: Iterable[str], limit: int) -> list[str]:
+    """Return the first rows with at most `limit` characters in all, line ends included; at least one."""
+    fitting, size = list[str](), 0
+    for row in rows:
         size += len(row) + 1
-        if out and size > limit:
+        if fitting and size > limit:
             break
-        out.append(row)
-        number += 1
-    return out, number - 1
-
-
-def wrap_lines(text: str) -> list[str]:
-    """Split `text` into lines of at most 2,000 characters; nothing is dropped."""
-    out: list[str] = []
-    for line in text.split("\n"):
-        out += [line[i : i + _LINE_LIMIT] for i in range(0, len(line), _LINE_LIMIT)] or [""]
-    return out
+        fitting.append(row)
+    return fitting
 
 
 # Characters without width, or blank, that are not in the categories below.

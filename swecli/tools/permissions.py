@@ -89,7 +89,7 @@ def _translate(kind: str, pattern: str | None) -> tuple[str, str | None]:
     raise ConfigError(f"Ambiguous permission rule {one_line(f'{kind}({pattern})')!r}.", hint)
 
 
-class PermissionVerdict(NamedTuple):
+class _PermissionVerdict(NamedTuple):
     """The decision on a call. `why` is for user and model; `exact_only`: a lasting yes may cover only this exact
     subject."""
 
@@ -159,36 +159,36 @@ class Permissions:
         known = {word for tool in tools for word in (tool.name, tool.kind.name)}
         return [rule.text for rule in (*self.allow, *self.ask, *self.deny, *self.session) if rule.kind not in known]
 
-    def decide(self, tool: Tool, plan: ToolPlan, ctx: ToolContext) -> PermissionVerdict:
+    def decide(self, tool: Tool, plan: ToolPlan, ctx: ToolContext) -> _PermissionVerdict:
         """Return whether the planned call is allowed, needs approval or is denied."""
         if rule := next((rule for rule in self.deny if rule.applies(tool, plan)), None):
-            return PermissionVerdict("deny", "rule", f"The rule {one_line(rule.text)} forbids it.")
+            return _PermissionVerdict("deny", "rule", f"The rule {one_line(rule.text)} forbids it.")
         asking = next((rule for rule in self.ask if rule.applies(tool, plan)), None)
         if self.mode == "plan" and "plan" not in tool.kind.unasked_in:
             if asking or tool.kind.objection((), plan.subject, ctx) is not None:
-                return PermissionVerdict("deny", "mode", _PLAN_REFUSAL)
-            return PermissionVerdict("allow", "mode", "read-only")
+                return _PermissionVerdict("deny", "mode", _PLAN_REFUSAL)
+            return _PermissionVerdict("allow", "mode", "read-only")
         if rule := next((rule for rule in (*self.session, *self.project) if rule.is_exact(tool, plan)), None):
-            return PermissionVerdict("allow", "session", f"by {one_line(rule.text)}")
+            return _PermissionVerdict("allow", "session", f"by {one_line(rule.text)}")
         if asking:
-            return PermissionVerdict(
+            return _PermissionVerdict(
                 "ask", "rule", f"The rule {one_line(asking.text)} asks for approval.", exact_only=True
             )
         if plan.guard:
             if rule := next((rule for rule in self.allow if rule.is_exact(tool, plan)), None):
-                return PermissionVerdict("allow", "rule", f"by {one_line(rule.text)}")
-            return PermissionVerdict("ask", "rule", plan.guard, exact_only=True)
+                return _PermissionVerdict("allow", "rule", f"by {one_line(rule.text)}")
+            return _PermissionVerdict("ask", "rule", plan.guard, exact_only=True)
         return self._decide_by_mode(tool, plan, ctx)
 
-    def _decide_by_mode(self, tool: Tool, plan: ToolPlan, ctx: ToolContext) -> PermissionVerdict:
+    def _decide_by_mode(self, tool: Tool, plan: ToolPlan, ctx: ToolContext) -> _PermissionVerdict:
         """Return the decision of mode and allow rules for a call that no rule denies or asks for."""
         kind = tool.kind
         broken = [text for name, text, _ in self.invalid if name != "allow"]
         mode: Mode = "ask" if broken and self.mode != "plan" else self.mode
         if mode in kind.unasked_in:
-            return PermissionVerdict("allow", "mode", f"mode {mode}")
+            return _PermissionVerdict("allow", "mode", f"mode {mode}")
         if (why := kind.objection((), plan.subject, ctx)) is None:
-            return PermissionVerdict("allow", "mode", "read-only")
+            return _PermissionVerdict("allow", "mode", "read-only")
         rules: list[PermissionRule] = []
         sources: tuple[tuple[Literal["session", "rule"], list[PermissionRule]], ...] = (
             ("session", [*self.session, *self.project]), ("rule", self.allow)
@@ -198,10 +198,10 @@ class Permissions:
             why = kind.objection(["*" if r.pattern is None else r.pattern for r in rules], plan.subject, ctx)
             if why is None:
                 names = [one_line(rule.text) for rule in rules if rule.applies(tool, plan)]
-                return PermissionVerdict("allow", by, f"by {', '.join(names)}")
+                return _PermissionVerdict("allow", by, f"by {', '.join(names)}")
         if self.mode in kind.unasked_in:
             why = f"the invalid rule {one_line(broken[0])!r} must be corrected first"
-        return PermissionVerdict("ask", "mode", why)
+        return _PermissionVerdict("ask", "mode", why)
 
     def may_read(self, path: str) -> bool:
         """Return whether a search may show the contents of this workspace-relative path without asking."""

@@ -203,37 +203,3 @@ def _has_running_member(group: int) -> bool:
 def _signal(group: int, number: signal.Signals) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
-
-
-_INTERVAL = 0.05  # seconds
-_MAX_PENDING = 16_000  # characters
-
-
-class OutputThrottle:
-    """Throttles output to twenty reports a second; of a flood only the newest part is reported."""
-
-    def __init__(self, report: Callable[[str], None]) -> None:
-        self._report = report
-        self._pending = ""
-        self._last = 0.0
-        self._timer: asyncio.TimerHandle | None = None
-
-    def add(self, text: str) -> None:
-        """Add output. Must run inside the event loop."""
-        pending = self._pending + text
-        self._pending = pending if len(pending) <= _MAX_PENDING else "[…]\n" + pending[-_MAX_PENDING:]
-        loop = asyncio.get_running_loop()
-        if loop.time() >= self._last + _INTERVAL:
-            self.flush()
-        elif self._timer is None:
-            # report the rest without waiting for more output
-            self._timer = loop.call_at(self._last + _INTERVAL, self.flush)
-
-    def flush(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        self._last = asyncio.get_running_loop().time()
-        if self._pending:
-            text, self._pending = self._pending, ""
-            self._report(text)

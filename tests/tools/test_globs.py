@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.tools.base import READ, ToolError
-from swecli.tools.searching import Glob
+from swecli.tools.builtin.find_files import _Glob
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from swecli.tools.searching import Glob
     ],
 )
 def test_globs_mean_what_fingers_expect(pattern: str, yes: list[str], no: list[str]) -> None:
-    glob = Glob(pattern)
+    glob = _Glob(pattern)
     assert [p for p in yes if not glob.matches(p)] == []
     assert [p for p in no if glob.matches(p)] == []
 
@@ -34,7 +34,7 @@ def test_globs_mean_what_fingers_expect(pattern: str, yes: list[str], no: list[s
 @pytest.mark.parametrize("pattern", ["", " , ", "{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}"])
 def test_globs_that_cannot_be_used_are_an_error(pattern: str) -> None:
     with pytest.raises(ToolError, match="cannot be used: it"):
-        Glob(pattern)
+        _Glob(pattern)
 
 
 def test_rule_patterns() -> None:

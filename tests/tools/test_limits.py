@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.tools.limits import _LINE_LIMIT, HeadTail, number_lines, truncate_result, wrap_lines
+from swecli.tools.builtin.read import _LINE_LIMIT, _page, _ReadResultParams, _wrap
+from swecli.tools.limits import HeadTail, truncate_result
 
 TEXTS = st.one_of(
     st.text(max_size=2000),
@@ -56,22 +57,23 @@ def test_pages_follow_each_other_without_a_gap(lines: list[str], start: int, lim
         return
     number, seen = start, []
     while number <= len(lines):
-        rows, last = number_lines(lines, number, None, limit)
+        rows, span, _ = _page(lines, _ReadResultParams(call_id="c", start_line=number), "it", limit)
         assert rows
         assert len(rows) == 1 or len("\n".join(rows)) <= limit
         seen += rows
-        number = last + 1
+        assert span == f"lines {number}-{number + len(rows) - 1} of {len(lines)}"
+        number += len(rows)
     assert [row.split("\t", 1)[1] for row in seen] == lines[start - 1 :]
 
 
 @given(st.text(alphabet="ab\n", max_size=300))
 def test_wrapping_loses_no_character(text: str) -> None:
     long = text * 40
-    lines = wrap_lines(long)
+    lines = _wrap(long)
     assert "".join(lines) == long.replace("\n", "")
     assert all(len(line) <= _LINE_LIMIT for line in lines)
 
 
 def test_a_long_line_is_cut_with_its_length() -> None:
-    rows, _ = number_lines(["x" * 9000], 1, None, 24_000)
+    rows, _, _ = _page(["x" * 9000], _ReadResultParams(call_id="c"), "it", 24_000)
     assert rows[0].endswith("[… line cut: 9,000 characters in all]")

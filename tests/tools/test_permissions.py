@@ -15,7 +15,7 @@ from swecli.models.errors import ConfigError
 from swecli.models.message import MODES, Mode
 from swecli.tools.base import ToolContext, ToolPlan
 from swecli.tools.execute import ToolRegistry
-from swecli.tools.permissions import PermissionRule, Permissions, PermissionVerdict, suggest_rule
+from swecli.tools.permissions import PermissionRule, Permissions, _PermissionVerdict, suggest_rule
 
 TOOLS = ToolRegistry.discover()
 
@@ -23,7 +23,7 @@ TOOLS = ToolRegistry.discover()
 CTX = ToolContext(Path(tempfile.gettempdir()))
 
 
-def decide(permissions: Permissions, name: str, subject: str, guard: str = "") -> PermissionVerdict:
+def decide(permissions: Permissions, name: str, subject: str, guard: str = "") -> _PermissionVerdict:
     tool = TOOLS.get(name)
     assert tool is not None
     return permissions.decide(tool, ToolPlan("x", subject=subject, guard=guard), CTX)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
-from swecli.tools.processes import OutputThrottle
+from swecli.tools.builtin.run_command import _OutputThrottle
 
 
 async def test_every_letter_arrives_in_order() -> None:
     said: list[str] = []
-    reporter = OutputThrottle(said.append)
+    reporter = _OutputThrottle(said.append)
     for number in range(100):
         reporter.add(f"{number}\n")
     reporter.add("")
@@ -20,7 +20,7 @@ async def test_every_letter_arrives_in_order() -> None:
 
 async def test_what_waits_is_handed_on_without_more_coming() -> None:
     said: list[str] = []
-    reporter = OutputThrottle(said.append)
+    reporter = _OutputThrottle(said.append)
     reporter.add("first")
     reporter.add("second")
     while len(said) < 2:
@@ -30,7 +30,7 @@ async def test_what_waits_is_handed_on_without_more_coming() -> None:
 
 async def test_of_a_flood_the_newest_part_is_shown() -> None:
     said: list[str] = []
-    reporter = OutputThrottle(said.append)
+    reporter = _OutputThrottle(said.append)
     reporter.add("start\n")
     for _ in range(100):
         reporter.add("x" * 10_000)

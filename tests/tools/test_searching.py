@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.tools.base import ToolContext
-from swecli.tools.searching import Matches
+from swecli.tools.builtin.find_files import _Search
 
 
 def event(kind: str, path: str = "a", **data: Any) -> bytes:
@@ -25,8 +25,8 @@ def match(path: str, line: int, text: str = "x") -> bytes:
 END = event("end", binary_offset=None)
 
 
-def matches(most: int = 10, *, may_read: Callable[[str], bool] = lambda path: True) -> Matches:
-    return Matches(ToolContext(Path("/nowhere"), may_read=may_read), ".", None, most)
+def matches(most: int = 10, *, may_read: Callable[[str], bool] = lambda path: True) -> _Search:
+    return _Search(ToolContext(Path("/nowhere"), may_read=may_read), ".", None, most)
 
 
 @given(st.integers(1, 40))
@@ -35,7 +35,7 @@ def test_pieces_may_be_cut_anywhere(size: int) -> None:
     found = matches()
     for at in range(0, len(data), size):
         assert not found.feed(data[at : at + size])
-    assert [(m.path, m.line, m.text) for m in found.found] == [("a", 1, "é"), ("a", 5, "x")]
+    assert found.found == [("a", "a:1: é"), ("a", "a:5: x")]
 
 
 def test_matches_of_a_file_that_turns_out_binary_do_not_count() -> None:
@@ -48,14 +48,14 @@ def test_files_that_are_not_to_be_seen_do_not_count() -> None:
     found = matches(2, may_read=lambda path: path != "secret")
     assert not found.feed(match("secret", 1) * 5 + match("a", 1) + match("a", 2))
     assert found.feed(match("a", 3))
-    assert ([m.line for m in found.found], found.has_more) == ([1, 2], True)
+    assert ([row for _, row in found.found], found.has_more) == (["a:1: x", "a:2: x"], True)
 
 
 def test_a_long_line_is_cut_around_the_match() -> None:
     found = matches()
     line = "é" * 5000 + "needle" + "y" * 5000
     found.feed(event("match", lines={"text": line}, line_number=1, submatches=[{"start": 10_000, "end": 10_006}]) + END)
-    text = found.found[0].text
+    text = found.found[0][1].removeprefix("a:1: ")
     assert "needle" in text
     assert len(text) <= 302
     assert text.startswith("…")
@@ -66,4 +66,4 @@ def test_names_that_are_no_text_are_read() -> None:
     found = matches()
     data = {"path": {"bytes": "YWL/"}, "lines": {"text": "x"}, "line_number": 1, "submatches": []}
     found.feed(json.dumps({"type": "match", "data": data}).encode() + b"\n" + END)
-    assert found.found[0].path == "ab\ufffd"
+    assert found.found[0][0] == "ab\ufffd"

@@ -48,7 +48,7 @@ def number_of(bullet_id: str) -> int:
     return int(digits) if bullet_id.startswith("P-") and digits.isdecimal() and len(digits) < 19 else 0
 
 
-def number_in(column: Any, numbers: Iterable[int | None]) -> ColumnElement[bool]:
+def _number_in(column: Any, numbers: Iterable[int | None]) -> ColumnElement[bool]:
     """Return an IN condition without SQLite's limit of 32,766 parameters."""
     return col(column).in_(text("SELECT value FROM json_each(:among)").bindparams(among=json.dumps([*numbers])))
 
@@ -56,7 +56,7 @@ def number_in(column: Any, numbers: Iterable[int | None]) -> ColumnElement[bool]
 def bullet_rows(db: sqlmodel.Session, names: Iterable[str], *where: Any) -> dict[str, BulletRow]:
     """Load the rows of bullets by id, within a transaction."""
     numbers = {number_of(name) for name in names}
-    which = select(BulletRow).where(number_in(BulletRow.number, numbers), *where)
+    which = select(BulletRow).where(_number_in(BulletRow.number, numbers), *where)
     return {f"P-{row.number}": row for row in db.exec(which).all()} if numbers else {}
 
 
@@ -124,7 +124,7 @@ def fade_held_back(db: sqlmodel.Session, names: Sequence[str]) -> None:
     turns share one evidence row, whose quote counts them."""
     bullets = bullet_rows(db, names)
     last = sqlmodel.select(func.max(EvidenceRow.id)).where(col(EvidenceRow.kind) != "")
-    last = last.where(number_in(EvidenceRow.bullet, [bullet.number for bullet in bullets.values()]))
+    last = last.where(_number_in(EvidenceRow.bullet, [bullet.number for bullet in bullets.values()]))
     which = select(EvidenceRow).where(col(EvidenceRow.id).in_(last.group_by(col(EvidenceRow.bullet))))
     fading = {row.bullet: row for row in db.exec(which).all() if row.kind == _FADED} if bullets else {}
     for bullet in bullets.values():
@@ -150,7 +150,7 @@ def _prior_of(row: BulletRow) -> Belief:
 
 def evidence_query(numbers: Iterable[int | None]) -> Any:
     """Build a query for the evidence on bullets, without that of undone deltas, oldest first."""
-    which = select(EvidenceRow).where(number_in(EvidenceRow.bullet, numbers)).order_by(col(EvidenceRow.id))
+    which = select(EvidenceRow).where(_number_in(EvidenceRow.bullet, numbers)).order_by(col(EvidenceRow.id))
     which = which.join(DeltaRow, col(DeltaRow.number) == col(EvidenceRow.delta), isouter=True)
     return which.where(col(DeltaRow.undone).is_not(True))
 
@@ -195,13 +195,9 @@ def applies(session: Session) -> TextClause:
 
 def is_undoable(session: Session) -> ColumnElement[bool]:
     """Return the condition for deltas made in the session, or in its project with project or user scope."""
-    own, wide = _owned_by(session, col(DeltaRow.session_id)), col(DeltaRow.reach).in_(("project", "user"))
+    own = col(DeltaRow.session_id) == session.id if session.id else false()  # an unsaved session owns nothing
+    wide = col(DeltaRow.reach).in_(("project", "user"))
     return and_(col(DeltaRow.project) == project_of(session), or_(own, wide))
-
-
-def _owned_by(session: Session, owner: Any) -> ColumnElement[bool]:
-    """Match an owner column; an unsaved session, whose id is empty, owns nothing."""
-    return owner == session.id if session.id else false()
 
 
 @event.listens_for(BulletRow, "after_insert")

@@ -47,7 +47,7 @@ _HINT = "Make one with: swecli sessions export ID > FILE"
 
 
 @dataclass(frozen=True, slots=True)
-class ImportResult:
+class _ImportResult:
     """Counts of an import. `strategies` of the session were imported, the `left_out` ones of its project and user were
     not. `tool` is the name of the transcript's tool, `skipped` describes the lines that could not be read."""
 
@@ -123,7 +123,7 @@ _Export = _row_model(
 )  # fmt: skip
 
 
-def import_session(database: Database, value: Any, lines: Sequence[tuple[int, str]] = ()) -> ImportResult:
+def import_session(database: Database, value: Any, lines: Sequence[tuple[int, str]] = ()) -> _ImportResult:
     """Store a value of `SessionManager.export` under its own id; its turns count as reflected upon. `lines` are the
     numbered raw lines of a transcript, stored for what a session has no column for. Raises BadInput on the first
     validation error, or if the session already exists."""
@@ -149,7 +149,7 @@ def import_session(database: Database, value: Any, lines: Sequence[tuple[int, st
         if lines:
             kept = [{"session_id": row.id, "line": number, "text": text} for number, text in lines]
             db.connection().execute(sqlmodel.insert(TranscriptLineRow), kept)
-    return ImportResult(row.id, row.interactions, row.messages, len(own), len(bullets) - len(own))
+    return _ImportResult(row.id, row.interactions, row.messages, len(own), len(bullets) - len(own))
 
 
 def _validate(whole: Archive) -> None:
@@ -201,7 +201,7 @@ def _match_bullets(db: sqlmodel.Session, project: str, bullets: Iterable[Archive
     return found
 
 
-def import_file(database: Database, path: Path) -> ImportResult:
+def import_file(database: Database, path: Path) -> _ImportResult:
     """Import the session of a file. Broken lines of a transcript are skipped and reported. Raises BadInput."""
     try:
         if (size := path.stat().st_size) > _MAX_BYTES:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.dialects import sqlite
@@ -113,14 +113,8 @@ def _drop_unused(connection: Connection) -> None:
     connection.exec_driver_sql(f"UPDATE delta SET before = '{{}}' WHERE ops = '[]' AND {no_mark}")
 
 
-def _drop_playbook_switch(connection: Connection) -> None:
-    """A setting replaced the switch."""
-    connection.exec_driver_sql("DROP TABLE IF EXISTS playbook_switch")
-
-
-def _drop_judgements(connection: Connection) -> None:
-    """Verdicts are stored with their findings."""
-    connection.exec_driver_sql("DROP TABLE IF EXISTS judgement")
+def _drop_table(name: str, connection: Connection) -> None:
+    connection.exec_driver_sql(f"DROP TABLE IF EXISTS {name}")
 
 
 # The n-th step migrates the rows from version n-1 to n; None if the version only adds tables, columns or indexes.
@@ -141,8 +135,8 @@ STEPS: tuple[Step, ...] = (
     _convert_counts_to_verdicts,  # what a strategy is worth stands with it
     _drop_unused,  # what turns changed of files, and what was taken back
     None,  # pictures that go with a query
-    _drop_playbook_switch,  # one way to keep the playbook out
-    _drop_judgements,  # one place for a verdict
+    partial(_drop_table, "playbook_switch"),  # one way to keep the playbook out: a setting
+    partial(_drop_table, "judgement"),  # one place for a verdict: its finding
 )
 
 

@@ -35,7 +35,7 @@ def clean_text(text: str) -> str:
     return text
 
 
-def clamp(number: int) -> int:
+def _clamp(number: int) -> int:
     """Return the nearest 64-bit integer."""
     return max(-LARGEST - 1, min(LARGEST, int(number)))
 
@@ -45,7 +45,7 @@ def finite(number: float | None) -> float | None:
     return float(number) if number is not None and math.isfinite(number) else None
 
 
-def clean_json(value: Any, depth: int = 0) -> Any:
+def _clean_json(value: Any, depth: int = 0) -> Any:
     """Return the value as portable JSON: clean text, finite floats (others become null), parseable integers.
     Values nested deeper than 100 levels are replaced by a text that names the limit."""
     if isinstance(value, str):
@@ -59,9 +59,9 @@ def clean_json(value: Any, depth: int = 0) -> Any:
     if depth >= _DEEPEST_JSON:
         return f"(nested deeper than {_DEEPEST_JSON} levels)"
     if isinstance(value, dict):
-        return {clean_text(str(key)): clean_json(item, depth + 1) for key, item in value.items()}
+        return {clean_text(str(key)): _clean_json(item, depth + 1) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [clean_json(item, depth + 1) for item in value]
+        return [_clean_json(item, depth + 1) for item in value]
     if isinstance(value, datetime):
         return value.isoformat()
     return clean_text(str(value))
@@ -98,13 +98,13 @@ class CleanText(_Clean):
 class CleanJson(_Clean):
     """A JSON value."""
 
-    impl, clean, cache_ok = JSON, staticmethod(clean_json), True
+    impl, clean, cache_ok = JSON, staticmethod(_clean_json), True
 
 
 class Number(_Clean):
     """A 64-bit integer, also as an autoincrement key."""
 
-    impl, clean, cache_ok = Integer, staticmethod(clamp), True
+    impl, clean, cache_ok = Integer, staticmethod(_clamp), True
 
 
 class Money(_Clean):

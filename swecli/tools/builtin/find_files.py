@@ -3,21 +3,71 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
 import os
+import re
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+from pathspec import GitIgnoreSpec
 from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
 from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.files import not_found_error, read_guard, relative_path, resolve_path
-from swecli.tools.limits import escape_hidden
-from swecli.tools.searching import Glob, Match, Matches, files_below, search
+from swecli.tools.limits import escape_hidden, fit_rows
+from swecli.tools.processes import ProcessExit, child_environment, run_group
+from swecli.tools.searching import files_below, ripgrep
 
 _MAX_ENTRIES = 500
 _DEFAULT_DEPTH = 2
+_BY_SUFFIX = re.compile(r"\*\.(?:\w+|\{[\w,]+\})")
+_MAX_PATTERNS = 200
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_MAX_LINE = 300  # characters
+
+
+class _Glob:
+    """A file pattern like `*.py`, `src/**/*.ts` or `*.{js,ts}`, or several with commas; `!` excludes. One without a
+    slash matches names at any depth. Raises ToolError for an invalid pattern."""
+
+    def __init__(self, pattern: str) -> None:
+        try:
+            patterns = _expand(pattern)
+            included = [_at_any_depth(p) for p in patterns if not p.startswith("!")]
+            self._included = GitIgnoreSpec.from_lines(included or ["*"])
+            self._excluded = GitIgnoreSpec.from_lines([_at_any_depth(p[1:]) for p in patterns if p.startswith("!")])
+        except ValueError as error:
+            raise ToolError(f"The pattern {pattern!r:.160} cannot be used: {error}.") from error
+
+    def matches(self, path: str) -> bool:
+        """Return whether this workspace-relative path matches."""
+        return self._included.match_file(path) and not self._excluded.match_file(path)
+
+
+def _expand(pattern: str) -> list[str]:
+    """Expand `a.{b,c}` to `a.b` and `a.c`, and split at other commas. Raises ValueError for no or too many patterns."""
+    done, pending = [], [pattern]
+    while pending:
+        one = pending.pop()
+        if found := _BRACES.search(one):
+            pending += [one[: found.start()] + choice + one[found.end() :] for choice in found.group(1).split(",")]
+        else:
+            done += [part.strip() for part in one.split(",") if part.strip()]
+        if len(done) + len(pending) > _MAX_PATTERNS:
+            raise ValueError("it stands for too many patterns")
+    if not done:
+        raise ValueError("it is empty")
+    return done
+
+
+def _at_any_depth(pattern: str) -> str:
+    pattern = pattern.removeprefix("./").lstrip("/")
+    inner = "/" in pattern.rstrip("/")
+    return f"**/{pattern}" if inner and not pattern.startswith("**/") else pattern
 
 
 class _ListFilesParams(Params):
@@ -42,7 +92,7 @@ async def _list_files(params: _ListFilesParams, ctx: ToolContext, plan: ToolPlan
         raise not_found_error(ctx.root, folder)
     if not folder.is_dir():
         raise ToolError(f"{escape_hidden(plan.subject, keep='')} is a file, not a folder. Use read_file to read it.")
-    glob = None if params.pattern in (None, "", "*") else Glob(params.pattern or "")
+    glob = None if params.pattern in (None, "", "*") else _Glob(params.pattern or "")
     depth = params.depth or (None if glob else _DEFAULT_DEPTH)
     # in a thread: listing a large tree must not block the screen
     entries = await asyncio.to_thread(_entries, ctx, plan.subject, depth, glob)
@@ -55,7 +105,7 @@ async def _list_files(params: _ListFilesParams, ctx: ToolContext, plan: ToolPlan
     return ToolResult(True, "\n".join([f"{name}: {head}", *lines]), Display(title=name, body=head))
 
 
-def _entries(ctx: ToolContext, start: str, depth: int | None, glob: Glob | None) -> list[str]:
+def _entries(ctx: ToolContext, start: str, depth: int | None, glob: _Glob | None) -> list[str]:
     """Return the matching files at most `depth` levels below `start`; without a glob also their folders and links."""
     above = 0 if start == "." else start.count("/") + 1
     deepest = above + (depth or sys.maxsize)
@@ -75,8 +125,8 @@ def _entries(ctx: ToolContext, start: str, depth: int | None, glob: Glob | None)
     return sorted(found, key=lambda entry: entry.split("/"))
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+def _count(number: int, what: str, ending: str = "s") -> str:
+    return f"{number} {what}{'' if number == 1 else ending}"
 
 
 class _SearchFilesParams(Params):
@@ -108,31 +158,98 @@ async def _search_files(params: _SearchFilesParams, ctx: ToolContext, plan: Tool
         raise not_found_error(ctx.root, path)
     if not path.is_dir() and not path.is_file():
         raise ToolError(f"{escape_hidden(plan.subject, keep='')} is not a regular file. It is not searched.")
-    found = Matches(ctx, plan.subject, params.glob, params.max_results)
-    end = await search(ctx, params.pattern, plan.subject, found, ignore_case=params.ignore_case)
-    notes = []
+    searched = _Search(ctx, plan.subject, params.glob, params.max_results)
+    end = await searched.run(params.pattern, ignore_case=params.ignore_case)
+    rows = fit_rows((row for _, row in searched.found), ctx.page_limit)
+    files = len({path for path, _ in searched.found[: len(rows)]})
+    count = (
+        f"{_count(len(rows), 'match', 'es')} in {_count(files, 'file')}"
+        if rows
+        else f"No matches for {params.pattern!r}"
+    )
+    more, notes = searched.has_more or len(rows) < len(searched.found), list[str]()
     if end.reason == "timeout":
         notes.append(f"[stopped after {ctx.timeout:g} s: not everything was searched. Name a folder or a glob.]")
-    return _result(params, found.found, notes, ctx.page_limit, more=found.has_more)
-
-
-def _result(
-    params: _SearchFilesParams, matches: list[Match], notes: list[str], limit: int, *, more: bool
-) -> ToolResult:
-    rows: list[str] = []
-    size = 0
-    for match in matches:
-        row = f"{escape_hidden(match.path, keep='')}:{match.line}: {match.text}"
-        size += len(row) + 1
-        if rows and size > limit:
-            more = True
-            break
-        rows.append(row)
-    files = len({match.path for match in matches[: len(rows)]})
-    count = f"{len(rows)} match{'' if len(rows) == 1 else 'es'} in {files} file{'' if files == 1 else 's'}"
-    if not rows:
-        count = f"No matches for {params.pattern!r}"
     if more:
-        notes = [*notes, "[there are more: name a folder, a glob or a narrower pattern, or raise max_results]"]
+        notes.append("[there are more: name a folder, a glob or a narrower pattern, or raise max_results]")
     head = f"First {count}:" if more else count + (":" if rows else ".")
     return ToolResult(True, "\n".join([head, *rows, *notes]), Display(title=head.rstrip(":"), body="\n".join(rows)))
+
+
+class _Search:
+    """One search of a workspace-relative file or folder. `found` has at most `limit` pairs of a path and its matching
+    line, of files that match `glob` and may be read."""
+
+    def __init__(self, ctx: ToolContext, start: str, glob: str | None, limit: int) -> None:
+        self.found: list[tuple[str, str]] = []
+        self.has_more = False
+        is_file = ctx.root.joinpath(start).is_file()  # a single file is searched in any case
+        self._glob = _Glob(glob) if glob and not is_file else None
+        simple = self._glob and _BY_SUFFIX.fullmatch(glob or "")  # ripgrep skips other files; other globs match here
+        self._options = [f"--type-add=wanted:{glob}", "--type=wanted"] if simple else []
+        self._options += ["--json", "--sort=path", "--", start if start == "." else f"./{start}"]
+        self._may_read = (lambda path: True) if is_file else ctx.may_read
+        self._selected: dict[str, bool] = {}
+        self._ctx, self._limit = ctx, limit
+        self._open: list[tuple[str, str]] = []
+        self._rest = b""
+
+    async def run(self, pattern: str, *, ignore_case: bool) -> ProcessExit:
+        """Run ripgrep. Raises ToolError if the pattern is invalid or ripgrep is missing."""
+        root, env = self._ctx.root, child_environment(self._ctx.environ)
+        argv = [*ripgrep(root, env), "--engine=auto", "--crlf", *(["--ignore-case"] if ignore_case else [])]
+        argv.append(f"--regexp={pattern}")
+        end = await run_group(
+            [*argv, *self._options], cwd=root, env=env, timeout=self._ctx.timeout, on_output=self.feed, errors_too=False
+        )
+        if end.code == 2 and not self.found:
+            errors = bytearray()
+            check = [*argv, "--quiet", "--", "/dev/null"]
+            await run_group(check, cwd=root, env=env, timeout=10, on_output=errors.extend)
+            if errors:
+                raise ToolError(
+                    f"{pattern!r:.160} is not a valid regular expression: {errors.decode().rstrip().splitlines()[-1]}. "
+                    "Put a backslash before letters that are meant literally, like ( ) [ ] . * + ?"
+                )
+        return end
+
+    def feed(self, data: bytes) -> bool:
+        """Parse output. Return True if there are more than `limit` matches."""
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            self._add_event(json.loads(line))
+            if len(self.found) + len(self._open) > self._limit:
+                self.found = [*self.found, *self._open][: self._limit]
+                self.has_more = True
+                return True
+        return False
+
+    def _add_event(self, event: dict[str, Any]) -> None:
+        kind, data = event["type"], event["data"]
+        if kind == "match":
+            path = _text(data["path"]).removeprefix("./")
+            if path not in self._selected:
+                self._selected[path] = (self._glob is None or self._glob.matches(path)) and self._may_read(path)
+            if self._selected[path]:
+                row = f"{escape_hidden(path, keep='')}:{data['line_number']}: {_excerpt(data)}"
+                self._open.append((path, row))
+        elif kind == "end":  # whether a file is binary is reported at its end
+            self.found += self._open if data.get("binary_offset") is None else []
+            self._open = []
+
+
+def _excerpt(data: dict[str, Any]) -> str:
+    """Return the matching line, or the part around the match of a long one."""
+    line = _text(data["lines"]).rstrip("\r\n")
+    if len(line) <= _MAX_LINE:
+        return line
+    at = len(line.encode()[: data["submatches"][0]["start"]].decode("utf-8", "ignore"))
+    start = max(0, min(at - _MAX_LINE // 3, len(line) - _MAX_LINE))
+    end = start + _MAX_LINE
+    return ("…" if start else "") + line[start:end] + ("…" if end < len(line) else "")
+
+
+def _text(value: dict[str, str]) -> str:
+    if "text" in value:
+        return value["text"]
+    return base64.b64decode(value["bytes"]).decode("utf-8", "replace")

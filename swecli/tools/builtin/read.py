@@ -11,10 +11,11 @@ from pydantic import Field
 from swecli.models.message import Display, ToolResult
 from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.files import decode, digest, read_bytes, read_guard, relative_path, resolve_path, split_lines
-from swecli.tools.limits import escape_hidden, escape_invalid_bytes, number_lines, one_line, wrap_lines
+from swecli.tools.limits import escape_hidden, escape_invalid_bytes, fit_rows, one_line
 
 _FIRST = "First line, counted from 1."
 _LAST = "Last line, itself included. Without it: as much as fits."
+_LINE_LIMIT = 2_000  # characters
 _MAX_SKILL_BYTES = 1_000_000
 _MAX_LISTED, _MAX_SCANNED = 50, 1_000  # files of a skill
 
@@ -43,9 +44,21 @@ def _page(lines: list[str], params: _Lines, name: str, limit: int) -> tuple[list
     """Return the requested lines that fit, numbered; their range; and a hint how to read on. Raises ToolError."""
     if params.start_line > len(lines):
         raise ToolError(f"{name} has {len(lines)} lines: line {params.start_line} is past its end.")
-    rows, last = number_lines(lines, params.start_line, params.end_line, limit)
+    wanted = enumerate(lines[params.start_line - 1 : params.end_line], params.start_line)
+    rows = fit_rows((f"{number:>6}\t{_truncate(line)}" for number, line in wanted), limit)
+    last = params.start_line + len(rows) - 1
     read_on = f"; read on with start_line={last + 1}" if last < min(params.end_line or len(lines), len(lines)) else ""
     return rows, f"lines {params.start_line}-{last} of {len(lines)}", read_on
+
+
+def _truncate(line: str) -> str:
+    return line if len(line) <= _LINE_LIMIT else f"{line[:_LINE_LIMIT]} [… line cut: {len(line):,} characters in all]"
+
+
+def _wrap(text: str) -> list[str]:
+    """Split a text into lines of at most 2,000 characters; nothing is dropped."""
+    lines = text.split("\n")
+    return [line[at : at + _LINE_LIMIT] for line in lines for at in range(0, len(line) or 1, _LINE_LIMIT)]
 
 
 def _plan_file(params: _ReadFileParams, ctx: ToolContext) -> ToolPlan:
@@ -90,7 +103,7 @@ async def _read_result(params: _ReadResultParams, ctx: ToolContext, plan: ToolPl
     text = f"{job}: {job.state}\n{job.text}".rstrip("\n") if job is not None else stored
     if text is None:
         raise ToolError(f"There is no stored result of a call {one_line(params.call_id, 80)!r} in this session.")
-    rows, span, read_on = _page(wrap_lines(text), params, "The result", ctx.page_limit)
+    rows, span, read_on = _page(_wrap(text), params, "The result", ctx.page_limit)
     return ToolResult(True, "\n".join([*rows, f"[{span}{read_on}]"]), Display(title=params.call_id, body=span))
 
 

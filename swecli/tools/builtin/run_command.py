@@ -7,6 +7,7 @@ import codecs
 import re
 import shlex
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 from pydantic import Field
@@ -17,7 +18,7 @@ from swecli.tools.commands.rules import RUN, objection
 from swecli.tools.files import digest, read_bytes, resolve_path
 from swecli.tools.git import read_only_environment
 from swecli.tools.limits import HeadTail, escape_hidden, one_line, strip_terminal_codes
-from swecli.tools.processes import OutputThrottle, ProcessExit, child_environment, run_group
+from swecli.tools.processes import ProcessExit, child_environment, run_group
 
 _TIMEOUT_CODE = 124  # as of timeout(1)
 _START_WAIT = 0.5  # seconds; a background command that ends within them gets an ordinary result
@@ -25,6 +26,8 @@ _BACKGROUND_OUTPUT = 200_000, 300_000  # characters of head and tail
 _KILL_JOB = re.compile(r"kill\s+(?:-\w+\s+)?%(\d+)")
 _MAX_TIMEOUT = 3600
 _MAX_JOBS = 16
+_INTERVAL = 0.05  # seconds
+_MAX_PENDING = 16_000  # characters
 _INTERPRETER = re.compile(r"(?:ba|da|z|k)?sh|source|\.|python[\d.]*|node|deno|bun|ruby|perl|php|lua|Rscript|make|env")
 
 
@@ -60,7 +63,7 @@ async def _run_command(params: _RunCommandParams, ctx: ToolContext, plan: ToolPl
         return await _start_job(command, params.timeout, ctx)
     if stopped := _KILL_JOB.fullmatch(command):
         return await _stop_job(stopped[1], ctx)
-    output, throttle = HeadTail() if ctx.output is None else ctx.output, OutputThrottle(ctx.report)
+    output, throttle = HeadTail() if ctx.output is None else ctx.output, _OutputThrottle(ctx.report)
     timeout = float(params.timeout or ctx.timeout)
     try:
         end = await _run(command, timeout, ctx, output, throttle)
@@ -69,8 +72,38 @@ async def _run_command(params: _RunCommandParams, ctx: ToolContext, plan: ToolPl
     return _result(command, strip_terminal_codes(output.text()), end, timeout)
 
 
+class _OutputThrottle:
+    """Throttles output to twenty reports a second; of a flood only the newest part is reported."""
+
+    def __init__(self, report: Callable[[str], None]) -> None:
+        self._report = report
+        self._pending = ""
+        self._last = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, text: str) -> None:
+        """Add output. Must run inside the event loop."""
+        pending = self._pending + text
+        self._pending = pending if len(pending) <= _MAX_PENDING else "[…]\n" + pending[-_MAX_PENDING:]
+        loop = asyncio.get_running_loop()
+        if loop.time() >= self._last + _INTERVAL:
+            self.flush()
+        elif self._timer is None:
+            # report the rest without waiting for more output
+            self._timer = loop.call_at(self._last + _INTERVAL, self.flush)
+
+    def flush(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._last = asyncio.get_running_loop().time()
+        if self._pending:
+            text, self._pending = self._pending, ""
+            self._report(text)
+
+
 async def _run(
-    command: str, timeout: float | None, ctx: ToolContext, output: HeadTail, throttle: OutputThrottle | None = None
+    command: str, timeout: float | None, ctx: ToolContext, output: HeadTail, throttle: _OutputThrottle | None = None
 ) -> ProcessExit:
     """Run the command; its output goes to `output` and `throttle`. Raises ToolError if it cannot be started."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")

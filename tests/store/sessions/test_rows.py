@@ -14,7 +14,7 @@ from swecli.models.window import WindowSpec
 from swecli.store.reading import window_of
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import Database
-from swecli.store.tables.columns import clean_json, clean_text
+from swecli.store.tables.columns import _clean_json, clean_text
 
 TEXT = st.text(st.characters(codec=None), max_size=30) | st.sampled_from(
     ["修复这个错误", "a\0b", "\ud800", "\ud83d\ude00", "'\";--"]
@@ -77,7 +77,7 @@ def test_a_resumed_session_is_the_one_that_was_left(
 def test_only_what_no_database_can_hold_is_changed(memory: Database, message: ChatMessage) -> None:
     manager = SessionManager(memory)
     session = manager.start("/p", "scripted/test")
-    content, parameters = clean_text(message.content), [clean_json(call.parameters) for call in message.tool_calls]
+    content, parameters = clean_text(message.content), [_clean_json(call.parameters) for call in message.tool_calls]
     manager.append(message)
     [read] = manager.resume(session.id, "/p").messages
     assert read.content == content

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.store.tables.columns import LARGEST, clamp, clean_json, clean_text, finite
+from swecli.store.tables.columns import LARGEST, _clamp, _clean_json, clean_text, finite
 
 ANY_TEXT = st.text(st.characters(codec=None))
 ANY_JSON = st.recursive(
@@ -44,33 +44,33 @@ def test_a_surrogate_pair_becomes_its_letter() -> None:
 @given(ANY_JSON)
 @pytest.mark.slow
 def test_clean_json_is_strict_json_and_stays_as_it_is(value: object) -> None:
-    cleaned = clean_json(value)
+    cleaned = _clean_json(value)
     text = json.dumps(cleaned, allow_nan=False, ensure_ascii=False)
     text.encode("utf-8")
     assert json.loads(text) == cleaned
-    assert clean_json(cleaned) == cleaned
+    assert _clean_json(cleaned) == cleaned
 
 
 def test_integers_too_long_to_be_written_are_clamped() -> None:
-    huge = clean_json({"n": 10**6000, "m": -(10**6000)})
+    huge = _clean_json({"n": 10**6000, "m": -(10**6000)})
     assert json.loads(json.dumps(huge)) == huge
-    assert clean_json(2**200) == 2**200
+    assert _clean_json(2**200) == 2**200
 
 
 def test_what_is_nested_too_deep_is_cut_with_a_word() -> None:
     value: object = "bottom"
     for _ in range(5000):
         value = [value]
-    assert "nested deeper" in json.dumps(clean_json(value))
+    assert "nested deeper" in json.dumps(_clean_json(value))
 
 
 def test_what_is_no_json_becomes_text() -> None:
-    assert clean_json({1: {2}, "p": (1, 2)}) == {"1": "{2}", "p": [1, 2]}
+    assert _clean_json({1: {2}, "p": (1, 2)}) == {"1": "{2}", "p": [1, 2]}
 
 
 @pytest.mark.parametrize(("number", "kept"), [(5, 5), (10**30, LARGEST), (-(10**30), -LARGEST - 1)])
 def test_numbers_are_clamped_to_64_bits(number: int, kept: int) -> None:
-    assert clamp(number) == kept
+    assert _clamp(number) == kept
 
 
 def test_a_price_that_is_no_number_is_unknown() -> None:
