@@ -47,7 +47,7 @@ def completion(parser: Parser) -> None:
     for shell in _SCRIPTS:
         parser.action(shell, _script, f"print the completion script for {shell}")
     words = parser.action("words", _words, "list the completions of the last word, for these scripts")
-    words.leading = 0
+    words.add_argument("words", nargs="*", metavar="WORD")
 
 
 def _script(args: argparse.Namespace) -> ActionResult:

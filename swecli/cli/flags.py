@@ -31,7 +31,6 @@ SUBCOMMANDS = {  # name -> summary for --help
     "completion": "bash, zsh, fish: completion in your shell",
 }
 _MAX_SHOWN = 80  # characters of an argument in an error
-_HELP = ("-h", "--help")
 _SEND = "To send it as a prompt: swecli -p, or put `--` before it."
 _STANDALONE = ("continue", "help", "resume", "version")  # flags that are subcommands of other programs
 _DESCRIPTION = "A coding assistant in the terminal whose memory you can see, tune and trust."
@@ -63,11 +62,8 @@ _FLAGS_OF_OTHERS = {  # flags of other assistants -> ours
 
 
 class Parser(argparse.ArgumentParser):
-    """An ArgumentParser that raises UsageError and accepts no abbreviated flags. With `leading` set, the arguments
-    after the first `leading` positional ones are free text that may contain words like flags; our own flags are
-    recognized before and after the text, and everything after `--` is text."""
+    """An ArgumentParser that raises UsageError and accepts no abbreviated flags."""
 
-    leading: int | None = None
     _by_name: Any = None
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
@@ -101,12 +97,7 @@ class Parser(argparse.ArgumentParser):
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[argparse.Namespace, list[str]]:
         """Return the namespace and extra positional arguments. Raises UsageError for an unknown flag."""
-        text = list[str]()
-        if self.leading is not None:
-            args, text = self._split_text(list(args or ()), self.leading)
         found, rest = super().parse_known_args(args, namespace)
-        if self.leading is not None:
-            found.words = text
         for word in rest:
             if word.startswith("-") and word != "-":
                 raise self._unknown_flag(word)
@@ -119,6 +110,8 @@ class Parser(argparse.ArgumentParser):
         translated = _FLAGS_OF_OTHERS.get(name) if "mode" in known else None
         meant = translated or " or ".join(known[found] for found in _closest(name.lstrip("-"), known))
         hint = f"Did you mean {meant}?" if meant else f"See `{self.prog} --help`."
+        if any(action.dest == "words" for action in self._actions):
+            hint += " Put a text that contains words like it in quotes, or after --."
         return UsageError(f"Unknown option {name[:_MAX_SHOWN]}.", hint)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
@@ -126,35 +119,6 @@ class Parser(argparse.ArgumentParser):
             what = f"value for {action.option_strings[-1]}:" if action.option_strings else "action"
             choices = ", ".join(map(str, action.choices))
             self.error(f"unknown {what} {str(value)[:_MAX_SHOWN]!r} (choose: {choices})")
-
-    def _split_text(self, words: list[str], leading: int) -> tuple[list[str], list[str]]:
-        """Split words into flags with their values and free text. Raises UsageError for an unknown flag before the
-        text."""
-        flags: list[str] = []
-        text: list[str] = []
-        while words and words[0] != "--":
-            taken = self._count_words(words[0])
-            if not taken and words[0].startswith("-") and words[0] != "-":  # more likely a typo than text
-                error = self._unknown_flag(words[0])
-                error.hint += " Put -- before words that begin with a dash."
-                raise error
-            if not taken and len(text) == leading:
-                break
-            (flags if taken else text).extend(words[: taken or 1])
-            words = words[taken or 1 :]
-        while words and "--" not in words:  # flags after the text
-            taken = next((n for n in (1, 2) if self._count_words(words[-n:][0]) == n and words[-1] not in _HELP), 0)
-            flags += words[len(words) - taken :]
-            if not taken:
-                break
-            words = words[:-taken]
-        return flags, text + (words[1:] if words[:1] == ["--"] else words)
-
-    def _count_words(self, word: str) -> int:
-        """Return how many words a flag and its value take, 0 if it is not a known flag."""
-        name, equals, _ = word.partition("=")
-        action = self._option_string_actions.get(name if word.startswith("--") else word)
-        return 0 if action is None else 1 if equals or action.nargs == 0 else 2
 
 
 def build_parser() -> Parser:

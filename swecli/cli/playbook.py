@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from swecli.store.session_manager import SessionManager
 
 _TURNS = (
-    Action("good", "[WHY]", "mark the last turn good: its strategies count as helpful", 0),
-    Action("bad", "[WHY]", "mark the last turn bad: its strategies count as harmful", 0),
+    Action("good", "[WHY]", "mark the last turn good: its strategies count as helpful"),
+    Action("bad", "[WHY]", "mark the last turn bad: its strategies count as harmful"),
     Action("reflect", "[T7]", "learn from the last turn, or from turn T7, now"),
 )
 
@@ -38,7 +38,6 @@ def playbook(parser: Parser) -> None:
     """Show, add, edit, review, export and import the strategies that apply in this directory."""
     for action in (*ACTIONS.values(), *_TURNS):
         added = parser.action(action.name, _run if action.name in ACTIONS else _on_turn, action.help)
-        added.leading = action.leading
         added.add_argument("words", nargs="*", metavar=action.usage or "NOTHING")
         for flag in action.flags:
             if flag.endswith("="):

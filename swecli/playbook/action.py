@@ -71,13 +71,11 @@ class ActionContext:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """An action's name, usage and help. `leading` is the number of arguments before free text (None: no free text); a
-    flag that ends in `=` takes a value."""
+    """An action's name, usage and help; a flag that ends in `=` takes a value."""
 
     name: str
     usage: str
     help: str
-    leading: int | None = None
     flags: tuple[str, ...] = ()
 
 
@@ -176,9 +174,9 @@ _ACTIONS = (
            flags=("--log", "--verbose", "--export=", "--force")),
     Action("show", "P-7", "one with its evidence, its changes and its prompts"),
     Action("why", "[T7]", "what a prompt got, and what decided"),
-    Action("add", "TEXT | --from FILE", "add one for this project, or import an export", 0, ("--from=", "--trust")),
+    Action("add", "TEXT | --from FILE", "add one for this project, or import an export", ("--from=", "--trust")),
     Action("edit", "P-7 [TEXT] [--pin] [--off] [--on] [--scope project|user] [--when WORDS]",
-           "rewrite it, pin it, switch it off or on", 1,
+           "rewrite it, pin it, switch it off or on",
            ("--pin", "--off", "--on", "--scope=", "--when=")),
     Action("remove", "P-7", "forget it"),
     Action("undo", "[N] [--redo]", "undo the last N changes, or redo what was undone", flags=("--redo",)),

@@ -48,24 +48,25 @@ def test_it_reaches_the_next_request_of_this_project_only(run: Run, tmp_path: Pa
 def test_the_hint_of_an_empty_playbook_works_as_it_is_printed(run: Run) -> None:
     hint = run("playbook", "list").out.split("Add one: swecli ")[1].split()
     assert run(*hint).out == "Added as P-1.\n"
-    assert run("playbook", "list", "--json").json[0]["content"] == "run the tests with pytest -q"
+    assert run("playbook", "list", "--json").json[0]["content"] == "run the tests with make check"
 
 
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        ("run git -C there status", "run git -C there status"),
-        ("--json run cargo test", "run cargo test"),
-        ("run cargo test --json", "run cargo test"),
-        ("--session=none -- --json comes last --json", None),
-        ("--jsno run the tests", None),
-        ("-- --json comes last --json", "--json comes last --json"),
-        ("use cargo run -- --json", "use cargo run -- --json"),
-        ("use ruff --help or -h", "use ruff --help or -h"),
+        (["run pytest -x first"], "run pytest -x first"),
+        (["run", "pytest", "-x", "first"], None),
+        (["--json", "run", "cargo", "test"], "run cargo test"),
+        (["run", "cargo", "test", "--json"], "run cargo test"),
+        (["--", "--json", "comes", "last", "--json"], "--json comes last --json"),
+        (["--jsno", "run", "the", "tests"], None),
     ],
 )
-def test_what_looks_like_a_flag_in_a_text_is_text(run: Run, words: str, text: str | None) -> None:
-    done = run("playbook", "add", *words.split())
+def test_a_text_with_words_like_flags_is_quoted_or_put_behind_two_dashes(
+    run: Run, words: list[str], text: str | None
+) -> None:
+    done = run("playbook", "add", *words)
+    assert text or "in quotes, or after --" in done.err
     assert (done.code == 0) == (text is not None)
     assert [row["content"] for row in run("playbook", "list", "--json").json] == ([text] if text else [])
 

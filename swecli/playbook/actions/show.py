@@ -37,7 +37,7 @@ def list_all(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
         raise BadInput(f"Unexpected argument {rest[0]!r:.40}.", f"Use {ctx.command} show {rest[0]} for a strategy.")
     bullets = ctx.bullets()
     if not bullets:
-        hint = f"No strategies yet. Add one: {ctx.command} add run the tests with pytest -q"
+        hint = f"No strategies yet. Add one: {ctx.command} add run the tests with make check"
         notes = _totals(ctx, len(ctx.sessions.playbook.turns.in_project(ctx.session))) if _VERBOSE in flags else ()
         return ActionResult([], (hint,), note=" · ".join(notes))
     return _table(ctx, bullets, verbose=_VERBOSE in flags)
