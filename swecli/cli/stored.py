@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import sys
 from datetime import date
@@ -117,6 +116,6 @@ def _doctor(args: argparse.Namespace) -> ActionResult:
     from swecli.repl.actions.doctor import diagnose  # noqa: PLC0415
 
     try:
-        return diagnose(configuration_of(args), os.environ)
+        return diagnose(configuration_of(args))
     except SwecliError as error:
-        return diagnose(error, os.environ)
+        return diagnose(error)

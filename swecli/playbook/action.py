@@ -95,7 +95,7 @@ def pop_option(args: list[str], flag: str) -> str:
         return ""
     at = args.index(flag)
     end = next((n for n in range(at + 1, len(args)) if args[n].startswith("--")), len(args))
-    value = " ".join(args[at + 1 : end])
+    value = " ".join(args[at + 1 : end]).strip("\"'")
     del args[at:end]
     return value
 

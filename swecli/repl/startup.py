@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from swecli.config.settings import Start
     from swecli.models.message import Ask, AskRequest, Decision
     from swecli.repl.background import Background
-    from swecli.repl.chat.async_query_processor import Approver, AsyncQueryProcessor
+    from swecli.repl.chat.async_query_processor import AsyncQueryProcessor
     from swecli.repl.commands.registry import CommandTable
     from swecli.repl.input.dumb_prompt import DumbPrompt
     from swecli.repl.input.prompt import PromptLine
@@ -37,7 +37,6 @@ class Startup:
     table: CommandTable
     context: CommandContext
     processor: AsyncQueryProcessor
-    _approver: Approver
 
     def __init__(self, start: Start, build: Build | None = None) -> None:
         self._start, self._build = start, build or _build
@@ -80,13 +79,13 @@ class Startup:
         """Load and assemble all components; output goes above `prompt`. Raises like `load`."""
         self.table, runtime = await self._commands(), await self.load()
         # late: loaded after the prompt is shown
-        from swecli.repl.chat.async_query_processor import Approver, AsyncQueryProcessor  # noqa: PLC0415
+        from swecli.repl.chat.async_query_processor import AsyncQueryProcessor  # noqa: PLC0415
         from swecli.repl.render.renderer import Renderer  # noqa: PLC0415
         from swecli.repl.render.screen import Screen  # noqa: PLC0415
 
         renderer = Renderer(Screen(prompt, prompt.color, prompt.link_root), todos=runtime.agent.ctx.todos)
         self.context = CommandContext(runtime, self.table.commands, renderer, program, prompt, background)
-        self._approver, self.processor = Approver(renderer, prompt), AsyncQueryProcessor(program)
+        self.processor = AsyncQueryProcessor(program)
         self.is_loaded = True
 
     def to_user_error(self, error: BaseException | str) -> SwecliError:
@@ -104,7 +103,7 @@ class Startup:
 
     async def _ask(self, request: AskRequest) -> Decision:
         """Ask the user for approval of a call, which runs after loading."""
-        return await self._approver(request)
+        return await self.context.approve(request)
 
     def warm(self, agent: Agent) -> asyncio.Future[None]:
         """Load the token table and library of the agent's model, once, so that a first request is as fast as later

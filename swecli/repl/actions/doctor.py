@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
 
 from swecli import __version__
 from swecli.config.settings import Start
@@ -18,38 +17,29 @@ from swecli.store.sqlite.database import open_database
 from swecli.store.sqlite.files import locate
 from swecli.tools.processes import find_program, find_ripgrep
 
-_Found = Start | SwecliError
-_Environ = Mapping[str, str]
 
-
-def diagnose(found: _Found, environ: _Environ) -> ActionResult:
+def diagnose(found: Start | SwecliError) -> ActionResult:
     """Run all checks. `found` is the start configuration, or the error if it cannot be read."""
     rows = []
     for what, check in _CHECKS.items():
         try:
-            rows.append({"what": what, "ok": True, "detail": check(found, environ)})
+            if isinstance(found, SwecliError):
+                raise found if what == "settings" else SwecliError("not checked: the settings cannot be read")
+            rows.append({"what": what, "ok": True, "detail": check(found)})
         except SwecliError as error:
             rows.append({"what": what, "ok": False, "detail": str(error)})
     lines = tuple(f"{'ok  ' if row['ok'] else 'FAIL'} {row['what']}: {row['detail']}" for row in rows)
     return ActionResult(rows, lines, code=0 if all(row["ok"] for row in rows) else 1)
 
 
-def _require_start(found: _Found) -> Start:
-    if isinstance(found, SwecliError):
-        raise SwecliError("not checked: the settings cannot be read")
-    return found
-
-
-def _check_settings(found: _Found, environ: _Environ) -> str:
-    if isinstance(found, SwecliError):
-        raise found
-    if found.trusted:
+def _check_settings(start: Start) -> str:
+    if start.trusted:
         return "ok; this folder is trusted"
     return "ok; this folder is not trusted: its own settings and instructions are ignored"
 
 
-def _check_folders(found: _Found, environ: _Environ) -> str:
-    paths = _require_start(found).paths
+def _check_folders(start: Start) -> str:
+    paths = start.paths
     try:
         paths.ensure()
     except OSError as error:
@@ -60,9 +50,8 @@ def _check_folders(found: _Found, environ: _Environ) -> str:
     return ", ".join(str(path) for path in places)
 
 
-def _check_database(found: _Found, environ: _Environ) -> str:
-    location = _require_start(found).database
-    path = locate(location)
+def _check_database(start: Start) -> str:
+    path = locate(location := start.database)
     if path and not path.exists():
         return f"{path}: none yet, the first message creates it"
     with closing(open_database(location)) as database:
@@ -72,33 +61,32 @@ def _check_database(found: _Found, environ: _Environ) -> str:
     return f"{path or location}: ok"
 
 
-def _check_model(found: _Found, environ: _Environ) -> str:
-    settings = _require_start(found).settings
-    choice = choose_model(settings, environ)
-    make_model(choice.name, settings, environ)  # raises what it lacks
+def _check_model(start: Start) -> str:
+    choice = choose_model(start.settings, start.environ)
+    make_model(choice.name, start.settings, start.environ)  # raises what it lacks
     return f"{choice.name}: {choice.why}"
 
 
-def _check_search(found: _Found, environ: _Environ) -> str:
-    if program := find_ripgrep(environ, Path.cwd()):
+def _check_search(start: Start) -> str:
+    if program := find_ripgrep(start.environ, start.cwd):
         return f"ripgrep at {program}"
     raise SwecliError("ripgrep is not installed: files are neither listed nor searched.", "Run scripts/setup again.")
 
 
-_CHECKS: dict[str, Callable[[_Found, _Environ], str]] = {
-    "swecli": lambda found, environ: f"{__version__}, Python {platform.python_version()}, {platform.system()}",
+_CHECKS: dict[str, Callable[[Start], str]] = {
+    "swecli": lambda start: f"{__version__}, Python {platform.python_version()}, {platform.system()}",
     "settings": _check_settings,
     "folders": _check_folders,
     "database": _check_database,
     "model": _check_model,
-    "tokens": lambda found, environ: (
+    "tokens": lambda start: (
         f"tables in {folder}" if (folder := tokenizer_folder()) else "estimated: the tables are not installed"
     ),
     "search": _check_search,
-    "git": lambda found, environ: (
-        find_program("git", environ, Path.cwd()) or "not installed: files are listed by walking the tree"
+    "git": lambda start: (
+        find_program("git", start.environ, start.cwd) or "not installed: files are listed by walking the tree"
     ),
-    "sandbox": lambda *_: (
+    "sandbox": lambda start: (
         "none: commands run with your permissions; the mode and your rules decide which need approval"
     ),
 }

@@ -1,20 +1,17 @@
-"""Run queries and shell lines and show their events, and ask for approval of calls."""
+"""Run queries and shell lines, and show their events."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from contextlib import aclosing
-from typing import Literal
 
 from swecli.context.prepare import prepare_messages
 from swecli.context.validate import strip_keys
 from swecli.models.errors import BadInput
 from swecli.models.events import TurnStarted
-from swecli.models.message import ApiMessage, AskRequest, Decision
-from swecli.repl.input.question import Asker, Option
+from swecli.models.message import ApiMessage
 from swecli.repl.program import Program
-from swecli.repl.render.renderer import Renderer
 from swecli.tools.limits import HeadTail, strip_terminal_codes
 
 _SHARED = 4_000, 6_000  # characters of the head and the tail of a shared output
@@ -87,50 +84,3 @@ class AsyncQueryProcessor:
         shared = "will be sent with your next message" if share else ""
         if note := " · ".join(part for part in (remark, shared) if part):
             repl.renderer.screen.note(note)
-
-
-_Answer = Literal["once", "session", "project", "no", "instead"]
-
-
-class Approver:
-    """Shows a call and asks for approval, one question at a time."""
-
-    def __init__(self, renderer: Renderer, asker: Asker) -> None:
-        self._renderer, self._asker = renderer, asker
-        self._lock = asyncio.Lock()
-
-    async def __call__(self, request: AskRequest) -> Decision:
-        """Ask the user. No answer, as when the terminal is closed, is a no."""
-        async with self._lock:
-            self._renderer.show_approval(request)
-            decision = None
-            try:
-                decision = await self._ask(request)
-            finally:
-                self._renderer.show_decision(request, decision)
-        return decision
-
-    async def _ask(self, request: AskRequest) -> Decision:
-        answers = _answers(request)
-        options = [option for _, option in answers]
-        picked = await self._asker.choose(request.question, options, guarded=True)
-        answer = "no" if picked is None else answers[picked][0]
-        if answer == "instead":
-            return Decision(allow=False, reason=await self._asker.ask_text("What to do instead?") or "")
-        if answer == "no":
-            return Decision(allow=False)
-        return Decision(allow=True, scope=answer)
-
-
-def _answers(request: AskRequest) -> list[tuple[_Answer, Option]]:
-    """Return the possible answers. A number means the same in every question: 3 is always no."""
-    answers: list[tuple[_Answer, Option]] = [("once", Option("yes", "1", "y"))]
-    covered = request.session_label or request.session_rule
-    if request.session_rule:
-        answers.append(("session", Option(f"yes, and don't ask again this session for {covered}", "2")))
-    answers.append(("no", Option("no", "3", "n")))
-    answers.append(("instead", Option("no, and tell it what to do instead", "4")))
-    if request.session_rule and request.project_file:
-        saved = f"yes, always in this project for {covered} (saved in {request.project_file})"
-        answers.append(("project", Option(saved, "5")))
-    return answers

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
 
+from swecli.models.message import AskRequest, Decision
 from swecli.repl.background import Background
 from swecli.repl.input.question import Asker, Option
 from swecli.repl.program import Program
@@ -27,6 +29,7 @@ class CommandContext:
     program: Program
     asker: Asker
     background: Background
+    _approving: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def screen(self) -> Screen:
@@ -62,11 +65,50 @@ class CommandContext:
         if result.note:
             self.screen.note(result.note)
 
+    async def approve(self, request: AskRequest) -> Decision:
+        """Show a call and ask for approval, one question at a time. No answer, as when the terminal is closed, is a
+        no."""
+        async with self._approving:
+            self.renderer.show_approval(request)
+            decision = None
+            try:
+                decision = await self._ask_decision(request)
+            finally:
+                self.renderer.show_decision(request, decision)
+        return decision
+
+    async def _ask_decision(self, request: AskRequest) -> Decision:
+        answers = _answers(request)
+        picked = await self.asker.choose(request.question, [option for _, option in answers], guarded=True)
+        answer = "no" if picked is None else answers[picked][0]
+        if answer == "instead":
+            return Decision(allow=False, reason=await self.asker.ask_text("What to do instead?") or "")
+        if answer == "no":
+            return Decision(allow=False)
+        return Decision(allow=True, scope=answer)
+
     async def wait_for_background(self) -> None:
         """Wait until background learning is stored, before a command changes the session."""
         if self.background.busy:
             self.screen.note("finishing background learning first (Esc to cancel)")
             await self.background.drain()
+
+
+_Answer = Literal["once", "session", "project", "no", "instead"]
+
+
+def _answers(request: AskRequest) -> list[tuple[_Answer, Option]]:
+    """Return the possible answers. A number means the same in every question: 3 is always no."""
+    answers: list[tuple[_Answer, Option]] = [("once", Option("yes", "1", "y"))]
+    covered = request.session_label or request.session_rule
+    if request.session_rule:
+        answers.append(("session", Option(f"yes, and don't ask again this session for {covered}", "2")))
+    answers.append(("no", Option("no", "3", "n")))
+    answers.append(("instead", Option("no, and tell it what to do instead", "4")))
+    if request.session_rule and request.project_file:
+        saved = f"yes, always in this project for {covered} (saved in {request.project_file})"
+        answers.append(("project", Option(saved, "5")))
+    return answers
 
 
 _Run = Callable[[CommandContext, str], Awaitable[None]]

@@ -10,7 +10,6 @@ from pathlib import Path
 from swecli.models.errors import BadInput, SwecliError, UsageError
 from swecli.models.finding import Finding
 from swecli.repl.actions.findings import ACTIONS, open_store, perform_action
-from swecli.repl.chat.async_query_processor import Approver
 from swecli.repl.commands.base import CommandContext
 from swecli.repl.input.keys import editor_command
 from swecli.repl.input.question import Option
@@ -124,10 +123,10 @@ async def _handle_key(ctx: CommandContext, store: ReviewStore, finding: Finding,
 
 
 async def _apply(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
-    agent, approver = ctx.runtime.agent, Approver(ctx.renderer, ctx.asker)
+    agent = ctx.runtime.agent
     call, after = build_suggestion_edit(store.get(rest), agent.ctx.root)
     # a copy of the context: the agent has not seen this change, and must read the file again before it edits it
-    result, _ = await execute(call, agent.tools, replace(agent.ctx, file_digests={}), agent.permissions, approver)
+    result, _ = await execute(call, agent.tools, replace(agent.ctx, file_digests={}), agent.permissions, ctx.approve)
     if result.ok:
         store.update([after], "applied", "user")
         _note_gone(ctx, after)

@@ -19,17 +19,25 @@ from prompt_toolkit.enums import DEFAULT_BUFFER, EditingMode
 from prompt_toolkit.filters import has_focus
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
 from prompt_toolkit.input import Input
-from prompt_toolkit.key_binding import merge_key_bindings
+from prompt_toolkit.key_binding import DynamicKeyBindings, merge_key_bindings
 from prompt_toolkit.layout import BufferControl, Dimension, HSplit, Layout, VerticalAlign, Window
 from prompt_toolkit.layout.menus import CompletionsMenu
 from prompt_toolkit.output import ColorDepth, Output
+from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
 from prompt_toolkit.widgets import SearchToolbar
 
 from swecli.repl.input.buffer import CommandSource, LineCompleter, LineHistory
 from swecli.repl.input.keys import make_keys
-from swecli.repl.input.question import Option, Picker, Question, make_answer_keys
-from swecli.repl.input.terminal import BufferedOutput, InlineApplication, PasteInput, make_rows, make_style
+from swecli.repl.input.question import Option, Picker, Question
+from swecli.repl.input.terminal import (
+    COLOR_STYLES,
+    PLAIN_STYLES,
+    BufferedOutput,
+    InlineApplication,
+    PasteInput,
+    make_rows,
+)
 from swecli.repl.program import LineQueue, Program
 from swecli.repl.render.formatting import sanitize
 from swecli.repl.render.terminal_features import OUTPUT_END, Theme, format_notification, mark_prompt, notification_kind
@@ -74,10 +82,11 @@ class PromptLine:
             name=DEFAULT_BUFFER,
             accept_handler=self._accept,
         )
+        answer_keys = DynamicKeyBindings(lambda: self.question.keys if self.question is not None else None)
         self.app = InlineApplication(
             self._layout(),
-            key_bindings=merge_key_bindings([make_keys(program, self.history.pastes, start), make_answer_keys(self)]),
-            style=make_style(self.color),
+            key_bindings=merge_key_bindings([make_keys(program, self.history.pastes, start), answer_keys]),
+            style=Style.from_dict(COLOR_STYLES if self.color else PLAIN_STYLES),
             color_depth=None if self.color else ColorDepth.DEPTH_1_BIT,
             editing_mode=EditingMode.VI if settings.editing_mode == "vi" else EditingMode.EMACS,
             erase_when_done=True,
@@ -91,7 +100,7 @@ class PromptLine:
         self.app.timeoutlen = 0.3
         self.app.after_render += self._after_render
         self.app.key_processor.before_key_press += self._key_pressed
-        self.buffer.on_text_changed += self._remove_hint
+        self.buffer.on_text_changed += self._text_changed
 
     async def run(self) -> None:
         """Read lines until `end` or until the terminal is closed. Raises the error passed to `end`."""
@@ -217,9 +226,11 @@ class PromptLine:
         if self.question is not None:
             self.question.key_pressed()
 
-    def _remove_hint(self, buffer: Buffer) -> None:
+    def _text_changed(self, buffer: Buffer) -> None:
         if buffer.text:
             self._program.footer.hint = ""
+        if self.question is not None:
+            self.question.deselect()
 
     def _accept(self, buffer: Buffer) -> bool:
         self.app.vi_state.reset()  # the next line begins in insert mode

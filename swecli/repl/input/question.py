@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from textwrap import wrap
 from typing import Protocol
 
+from prompt_toolkit.application import get_app
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.filters import Condition, Filter, completion_is_selected, has_completions
+from prompt_toolkit.filters import Condition, completion_is_selected, has_completions
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
@@ -70,10 +71,16 @@ class Question:
         self._visible = range(0)  # indices of the options on the screen
         self._quiet_since: float | None = None  # None before it is drawn
         self._open = not guarded
+        self.keys = self._make_keys()
 
     def update_draft(self, text: str) -> None:
         """Update the text in the input line; while there is one, letters and digits are text."""
         self._has_draft = bool(text)
+
+    def deselect(self) -> None:
+        """Deselect the option of a guarded question, because the draft has changed."""
+        if self.guarded and self.options:
+            self.pending = self.cursor = None
 
     def mark_drawn(self) -> float | None:
         """Start the quiet time; return when it ends, in the loop's seconds, or None if the question is open."""
@@ -122,6 +129,53 @@ class Question:
         else:
             self.cursor += step
             self.cursor = self.cursor % count if abs(step) == 1 else min(max(0, self.cursor), count - 1)
+
+    def _make_keys(self) -> KeyBindings:
+        """Return the bindings that answer the question."""
+        keys, is_open = KeyBindings(), Condition(lambda: self.is_open and bool(self.options)) & ~has_completions
+        for key, step in _MOVES.items():
+            keys.add(key, filter=is_open)(lambda event, step=step: self.move(step))
+
+        def answer_key(event: KeyPressEvent) -> None:
+            if (index := self.find_option(event.data)) is not None and self.is_open:
+                self.answer(index)
+
+        for digit in "123456789":  # also before the question is open: Esc alone would interrupt
+            keys.add("escape", digit)(answer_key)
+
+        @keys.add("enter", filter=is_open & Condition(lambda: self.selected is not None) & ~completion_is_selected)
+        def answer_selected(event: KeyPressEvent) -> None:
+            index = self.selected
+            if self.pending is not None:
+                event.current_buffer.reset()
+            self.answer(index)
+
+        @keys.add("enter", filter=Condition(lambda: not self.options))
+        def answer_text(event: KeyPressEvent) -> None:
+            text = event.current_buffer.text.strip()
+            event.current_buffer.reset()
+            self.answer(text)
+
+        @keys.add("escape", filter=Condition(lambda: not self.guarded) & ~has_completions)
+        def decline(event: KeyPressEvent) -> None:
+            self.answer(None)
+
+        @keys.add(Keys.Any, filter=is_open & Condition(lambda: not get_app().current_buffer.text))
+        def propose(event: KeyPressEvent) -> None:
+            if not self.guarded and self.find_option(event.data) is not None:
+                self.answer(self.find_option(event.data))
+                return
+            event.current_buffer.insert_text(event.data)  # which deselects
+            self.pending = self.find_option(event.data)
+            asyncio.get_running_loop().call_later(_CONFIRM_DELAY, self._confirm, event.current_buffer, event.data)
+
+        return keys
+
+    def _confirm(self, buffer: Buffer, typed: str) -> None:
+        """Answer with a lone digit or letter, unless a second key has made it text."""
+        if self.pending is not None and buffer.text == typed and not self.result.done():
+            buffer.reset()
+            self.answer(self.pending)
 
     def render(self, columns: int, rows: int) -> list[_Line]:
         """Render in at most `rows` lines."""
@@ -194,81 +248,3 @@ class Picker(Question):
     def _hint(self) -> str:
         matches = f"{len(self._matches)} of {len(self._all)}" if self._typed else "type to search"
         return f"{matches} · ↑↓ + Enter to choose · Esc to cancel"
-
-
-class _QuestionLine(Protocol):
-    question: Question | None
-    buffer: Buffer
-
-
-def make_answer_keys(prompt: _QuestionLine) -> KeyBindings:
-    """Return the bindings that answer `prompt.question`; they are inactive while there is none."""
-    keys = KeyBindings()
-    is_open = _when(prompt, lambda question: question.is_open and bool(question.options)) & ~has_completions
-    _add_typing_keys(keys, prompt, is_open)
-    for key, step in _MOVES.items():
-        keys.add(key, filter=is_open)(lambda event, step=step: _question_of(prompt).move(step))
-
-    def answer_digit(event: KeyPressEvent) -> None:
-        question = _question_of(prompt)
-        if (index := question.find_option(event.data)) is not None and question.is_open:
-            question.answer(index)
-
-    for digit in "123456789":  # also before the question is open: Esc alone would interrupt
-        keys.add("escape", digit, filter=_when(prompt, lambda _: True))(answer_digit)
-
-    @keys.add("enter", filter=is_open & _when(prompt, lambda q: q.selected is not None) & ~completion_is_selected)
-    def answer_selected(event: KeyPressEvent) -> None:
-        question, index = _question_of(prompt), _question_of(prompt).selected
-        if question.pending is not None:
-            prompt.buffer.reset()
-        question.answer(index)
-
-    @keys.add("enter", filter=_when(prompt, lambda question: not question.options))
-    def answer_text(event: KeyPressEvent) -> None:
-        text = prompt.buffer.text.strip()
-        prompt.buffer.reset()
-        _question_of(prompt).answer(text)
-
-    @keys.add("escape", filter=_when(prompt, lambda question: not question.guarded) & ~has_completions)
-    def decline(event: KeyPressEvent) -> None:
-        _question_of(prompt).answer(None)
-
-    return keys
-
-
-def _add_typing_keys(keys: KeyBindings, prompt: _QuestionLine, is_open: Filter) -> None:
-    """Answer with a lone digit or letter after `_CONFIRM_DELAY`, unless a second key makes it text."""
-    buffer = prompt.buffer
-
-    @keys.add(Keys.Any, filter=is_open & Condition(lambda: not buffer.text))
-    def propose(event: KeyPressEvent) -> None:
-        question = _question_of(prompt)
-        index = question.find_option(event.data)
-        if index is not None and not question.guarded:
-            question.answer(index)
-            return
-        buffer.insert_text(event.data)
-        if index is not None:
-            question.pending = index
-            asyncio.get_running_loop().call_later(_CONFIRM_DELAY, confirm, question, event.data)
-
-    def confirm(question: Question, typed: str) -> None:
-        if question.pending is not None and buffer.text == typed and prompt.question is question:
-            buffer.reset()
-            question.answer(question.pending)
-
-    def deselect(_: object) -> None:
-        if (question := prompt.question) is not None and question.guarded and question.options:
-            question.pending = question.cursor = None
-
-    buffer.on_text_changed += deselect
-
-
-def _question_of(prompt: _QuestionLine) -> Question:
-    assert prompt.question is not None
-    return prompt.question
-
-
-def _when(prompt: _QuestionLine, predicate: Callable[[Question], bool]) -> Filter:
-    return Condition(lambda: prompt.question is not None and predicate(prompt.question))

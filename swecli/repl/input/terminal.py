@@ -15,7 +15,6 @@ from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import ConditionalContainer, Dimension, FormattedTextControl, Window
 from prompt_toolkit.output.vt100 import Vt100_Output
-from prompt_toolkit.styles import Style
 
 from swecli.repl.render.terminal_features import Theme
 
@@ -200,7 +199,7 @@ def make_rows(lines: Callable[[], Sequence[StyleAndTextTuples]]) -> ConditionalC
     return ConditionalContainer(window, filter=Condition(lambda: bool(lines())))
 
 
-_COLOR_STYLES = {
+COLOR_STYLES = {
     "mark": "bold ansicyan",
     "title": "bold",
     "selected": "bold ansicyan",
@@ -219,9 +218,4 @@ _COLOR_STYLES = {
     "scrollbar.background": "bg:default",
     "scrollbar.button": "bg:ansibrightblack",
 }
-_PLAIN_STYLES = {"completion-menu.completion.current": "reverse", "selected": "bold"}
-
-
-def make_style(color: bool) -> Style:
-    """Return the styles of the input line and of what is shown around it."""
-    return Style.from_dict(_COLOR_STYLES if color else _PLAIN_STYLES)
+PLAIN_STYLES = {"completion-menu.completion.current": "reverse", "selected": "bold"}

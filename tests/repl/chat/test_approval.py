@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from swecli.models.message import AskRequest, Decision
-from swecli.repl.chat.async_query_processor import Approver
+from swecli.repl.commands.base import CommandContext
 from swecli.repl.input.question import Option
 from swecli.repl.render.renderer import Renderer
 from swecli.repl.render.screen import Screen
@@ -42,8 +42,9 @@ class Answers:
 
 async def asked(answers: Answers, request: AskRequest = ASK_EDIT, questions: int = 1) -> tuple[list[Decision], str]:
     out = io.StringIO()
-    approver = Approver(Renderer(Screen(Paper(out, 100), False)), answers)
-    return list(await asyncio.gather(*(approver(request) for _ in range(questions)))), out.getvalue()
+    renderer = Renderer(Screen(Paper(out, 100), False))
+    context = CommandContext(None, (), renderer, None, answers, None)  # type: ignore[arg-type]
+    return list(await asyncio.gather(*(context.approve(request) for _ in range(questions)))), out.getvalue()
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ async def doctor(ctx: CommandContext, args: str) -> None:
     from swecli.repl.actions.doctor import diagnose  # noqa: PLC0415
 
     start = ctx.runtime.start
-    found = await asyncio.shield(run_in_thread(lambda: diagnose(start, start.environ), "swecli-doctor"))
+    found = await asyncio.shield(run_in_thread(lambda: diagnose(start), "swecli-doctor"))
     for row in found.value:
         (ctx.screen.line if row["ok"] else ctx.screen.warn)(f"{row['what']}: {row['detail']}")
 

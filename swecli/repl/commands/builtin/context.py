@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING
 
 from swecli.models.errors import BadInput, UsageError
@@ -104,21 +103,11 @@ async def playbook(ctx: CommandContext, args: str) -> None:
         name, rest = "list", args
     if name in ("good", "bad", "reflect"):
         raise UsageError(f"Unknown playbook action {word!r:.40}.", f"Use /{name}")
-    result = ctx.runtime.learning.perform(name, _split_arguments(name, rest))
+    result = ctx.runtime.learning.perform(name, rest.split())
     if result.questions:
         await _review(ctx, result)
     else:
         ctx.report(result)
-
-
-def _split_arguments(name: str, rest: str) -> list[str]:
-    """Split the arguments, as a shell does if they contain a file name. Raises UsageError."""
-    if not any(flag in rest for flag in ("--from", "--export")):
-        return rest.split()
-    try:
-        return shlex.split(rest)
-    except ValueError as error:
-        raise UsageError(f"Cannot parse {rest!r:.60}: {error}.", "Quote a file name that contains a quote.") from None
 
 
 async def _review(ctx: CommandContext, result: ActionResult) -> None:
