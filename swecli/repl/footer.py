@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 _SEPARATOR = " · "
 _Fragments = list[tuple[str, str]]
-_MODE_STYLE = {"plan": "class:footer.plan", "edits": "class:footer.edits", "auto": "class:footer.auto"}
 
 
 @dataclass(slots=True)
@@ -83,7 +82,7 @@ class Footer:
         style, sent = "class:footer", "" if self.sent_turns is None else f": {self.sent_turns}"
         pieces: _Fragments = [  # most important first
             (style, self.model),
-            (_MODE_STYLE.get(self.mode, style), self.mode),
+            (f"{style}.{self.mode}", self.mode),
             *([(style, app.vi_state.input_mode.value.replace("-", " "))] if app.editing_mode is EditingMode.VI else []),
             (style, f"window {self.window}{sent}"),
         ]

@@ -19,7 +19,6 @@ from swecli.repl.footer import Footer
 from swecli.repl.input.dumb_prompt import DumbPrompt
 from swecli.repl.input.prompt import PromptLine
 from swecli.repl.program import LineQueue, Program
-from swecli.repl.render.terminal_features import is_dumb
 from swecli.repl.startup import Build, Startup
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ class REPL(Program):
         self._startup = Startup(start, build)
         self.queue = LineQueue((["/sessions"] if start.pick else []) + ([start.prompt] if start.prompt else []))
         self.prompt: PromptLine | DumbPrompt
-        if is_dumb(start.environ):
+        if start.environ.get("TERM", "") in ("", "dumb", "unknown"):  # the terminal cannot move its cursor
             self.prompt = DumbPrompt(self, start)
         else:
             self.prompt = PromptLine(self, start, self._startup, keyboard, output)

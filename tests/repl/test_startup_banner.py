@@ -15,7 +15,6 @@ from swecli.models.errors import BadInput, SwecliError
 from swecli.models.message import ModelChoice
 from swecli.repl.dispatch import _wait_with_timer
 from swecli.repl.render.formatting import short_path
-from swecli.repl.render.terminal_features import is_dumb
 from swecli.repl.startup import Startup, _describe_model, _wrap_parts
 from tests.support.runtime import make_start
 
@@ -50,10 +49,6 @@ def test_a_home_is_a_tilde() -> None:
     assert short_path(Path.home()) == "~"
     assert short_path(Path.home() / "a" / "b") == "~/a/b"
     assert short_path(Path("/opt")) == "/opt"
-
-
-def test_a_terminal_without_name_is_dumb() -> None:
-    assert [is_dumb(e) for e in ({}, {"TERM": "dumb"}, {"TERM": "vt100"})] == [True, True, False]
 
 
 def test_a_failure_is_one_line_with_its_hint() -> None:

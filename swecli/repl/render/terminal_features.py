@@ -23,11 +23,6 @@ _NOTIFICATIONS = {"osc9": "\x1b]9;swecli: {}\x07", "osc777": "\x1b]777;notify;sw
 _PROMPT_START, _PROMPT_END, _OUTPUT_START, OUTPUT_END = (f"\x1b]133;{letter}\x07" for letter in "ABCD")
 
 
-def is_dumb(environ: Mapping[str, str]) -> bool:
-    """Return True if the terminal cannot move its cursor."""
-    return environ.get("TERM", "") in ("", "dumb", "unknown")
-
-
 def notification_kind(environ: Mapping[str, str]) -> str:
     """Return osc9, osc777 or bell for a known terminal; "" for others and behind a multiplexer."""
     if "TMUX" in environ or environ.get("TERM", "").startswith(("screen", "tmux")):

@@ -90,11 +90,11 @@ def _complete_models(runtime: Runtime) -> Values:
 async def model(ctx: CommandContext, args: str) -> None:
     """Show or change the model, from the next turn on; fast: the one that reflects, condenses and verifies"""
     runtime, words = ctx.runtime, args.split()
-    if words[:1] == ["fast"] and len(words) == 2:
-        await asyncio.shield(run_in_thread(lambda: runtime.switch_fast_model(words[1]), "swecli-model"))
-    elif args:
+    if args:
+        is_fast = words[0] == "fast" and len(words) == 2
+        switch, name = (runtime.switch_fast_model, words[1]) if is_fast else (runtime.switch_model, args)
         # in a thread: the look-up reads large tables, and must not block the screen
-        await asyncio.shield(run_in_thread(lambda: runtime.switch_model(args), "swecli-model"))
+        await asyncio.shield(run_in_thread(lambda: switch(name), "swecli-model"))
     used = runtime.agent.model
     window = f"{format_tokens(used.profile.window)} tokens" if used.profile.window else "of unknown size"
     ctx.screen.line(f"{used.name} ({runtime.choice.why}) · context {window}")
