@@ -149,18 +149,12 @@ def _describe_prices(assumed: Assumptions) -> str:
 
 
 def _compare_costs(costs: dict[str, float]) -> list[str]:
-    """Compare our cost with the others, and split the difference to compact90 into its causes."""
+    """Compare our cost with the others."""
     own, others = costs.get(OURS), [(name, cost) for name, cost in costs.items() if name != OURS and cost]
     if own is None or not others:
         return []
     less = (f"{abs(1 - own / c):.1%} {'less' if own <= c else 'more'} than {name}" for name, c in others)
-    lines = [f"ours costs {', '.join(less)}."]
-    if {"compact90", "exact", "slack"} <= dict(others).keys():
-        whole, exact, slack = costs["compact90"], costs["exact"], costs["slack"]
-        window, prefix, ladder = (f"{part / whole:+.1%}" for part in (exact - whole, slack - exact, own - slack))
-        parts = f"the window {window}, the prefix kept by slack {prefix}, snapshot and ladder {ladder}"
-        lines.append(f"Parts of the difference to compact90, in its cost: {parts}.")
-    return lines
+    return [f"ours costs {', '.join(less)}."]
 
 
 def _to_json(history: History, replays: list[PolicyUsage], assumed: Assumptions, each_turn: bool) -> dict[str, Any]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from swecli.store.session_manager import SessionManager
 
 
-_MODULES = dict.fromkeys(("db", "sql", "stats", "report", "doctor"), "stored") | {"learn": "playbook"}
+_MODULES = dict.fromkeys(("db", "sql", "stats", "report", "doctor", "config"), "stored") | {"learn": "playbook"}
 
 
 def run_subcommand(name: str, argv: list[str]) -> int:

@@ -114,7 +114,15 @@ class Dispatcher:
             return
         started = time.monotonic()
         is_done = await self._run(self._execute(line))
-        self._program.line_done(time.monotonic() - started if is_done else 0.0)
+        for event in self._background.pop_deferred():
+            self._program.renderer.show(event)
+        self._prompt.close_output()
+        runtime, took = self._startup.context.runtime, time.monotonic() - started
+        if is_done and took >= runtime.settings.notify_after and not self._program.queue:
+            self._prompt.notify("finished")
+        self._program.footer.measure()
+        self._program.background_changed()
+        self._startup.warm(runtime.agent)
 
     async def _wait_until_loaded(self, line: ParsedLine) -> None:
         await _wait_with_timer(self._program.start_loading(), "starting", self._prompt)

@@ -137,9 +137,6 @@ class Program(Protocol):
     def submit(self, typed: str) -> None:
         """Accept a line that was sent, with its pastes still collapsed."""
 
-    def line_done(self, seconds: float) -> None:
-        """Show deferred events after a line, and notify the user if it took long (0: never)."""
-
     def interrupt(self) -> None:
         """Interrupt the running line, and hold the queue."""
 
@@ -165,4 +162,4 @@ class Program(Protocol):
         """Draw an event above the prompt, and update the footer from it."""
 
     def background_changed(self) -> None:
-        """Update the footer after a background task started or ended."""
+        """Update the footer after a line or a background task started or ended."""

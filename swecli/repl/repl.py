@@ -125,7 +125,7 @@ class REPL(Program):
 
         while True:
             self._background.show([Notice(await self.agent.ctx.jobs.finished.get())])
-            self._refresh()
+            self.background_changed()
 
     def start_learning(self, interaction: int) -> None:
         self._background.learn(self._startup.context.runtime.learning, interaction)
@@ -140,16 +140,6 @@ class REPL(Program):
 
     def submit(self, typed: str) -> None:
         self._dispatcher.submit(typed)
-
-    def line_done(self, seconds: float) -> None:
-        for event in self._background.pop_deferred():
-            self.renderer.show(event)
-        self.prompt.close_output()
-        if seconds >= self.start.settings.notify_after and not self.queue:
-            self.prompt.notify("finished")
-        self.footer.measure()
-        self._refresh()
-        self._startup.warm(self.agent)
 
     def interrupt(self) -> None:
         self.queue.hold()
@@ -178,7 +168,8 @@ class REPL(Program):
 
     def background_changed(self) -> None:
         self.footer.busy = "learning" if self._background.busy else ""
-        self._refresh()
+        self.footer.refresh()
+        self.prompt.redraw()
 
     def report(self, error: BaseException | str) -> None:
         problem = self._startup.to_user_error(error)
@@ -186,7 +177,3 @@ class REPL(Program):
             self.prompt.write(self._startup.format_error(problem, self.prompt.color))
         else:
             self.renderer.screen.error(problem.message, problem.hint)
-
-    def _refresh(self) -> None:
-        self.footer.refresh()
-        self.prompt.redraw()

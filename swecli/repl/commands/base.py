@@ -113,7 +113,7 @@ def _answers(request: AskRequest) -> list[tuple[_Answer, Option]]:
 
 _Run = Callable[[CommandContext, str], Awaitable[None]]
 Values = Sequence[tuple[str, str]]
-_Complete = Callable[["Runtime"], Values]
+Complete = Callable[["Runtime"], Values]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class Command:
     usage: str
     help: str
     run: _Run
-    complete: _Complete | None = None
+    complete: Complete | None = None
     concurrent: str = ""
 
     def can_run_during_turn(self, args: str) -> bool:
@@ -141,7 +141,7 @@ def command(
     *,
     aliases: Sequence[str] = (),
     usage: str = "",
-    complete: _Complete | None = None,
+    complete: Complete | None = None,
     concurrent: str = "",
 ) -> Callable[[_Run], Command]:
     """Declare an `async def (ctx, args)` as a command; the first line of its docstring is the help."""

@@ -13,7 +13,6 @@ from rich.text import Text
 from swecli.models import events
 from swecli.models.message import AskRequest, Decision
 from swecli.repl.render import event_lines, tools
-from swecli.repl.render.activity import Activity, Reasoning, render_todos
 from swecli.repl.render.markdown import MarkdownStream
 from swecli.repl.render.screen import Screen
 
@@ -36,9 +35,9 @@ class Renderer:
     ) -> None:
         self.screen, self._todos = screen, todos
         self._clock = clock
-        self._activity = Activity(clock)
+        self._activity = event_lines.Activity(clock)
         self._stream: MarkdownStream | None = None
-        self._reasoning: Reasoning | None = None
+        self._reasoning: event_lines.Reasoning | None = None
         self._last_call: events.ToolFinished | None = None
         self._previewed: set[str] = set()  # ids of calls whose preview was printed
         self._decided_call = ""  # id of the call whose decision was printed last
@@ -51,7 +50,7 @@ class Renderer:
 
     def begin(self, label: str = "Working") -> None:
         """Begin a turn; the user's line is already printed."""
-        self._activity = Activity(self._clock)
+        self._activity = event_lines.Activity(self._clock)
         self._activity.set_label(label)
         self._previewed.clear()
         self._has_text, self._needs_gap, self._after_remark = False, True, True
@@ -145,7 +144,7 @@ class Renderer:
     def _append_reasoning(self, text: str) -> None:
         if self._reasoning is None:
             self._finish_streams()
-            self._reasoning = Reasoning(self._clock())
+            self._reasoning = event_lines.Reasoning(self._clock())
         self._reasoning.append(text)
 
     def _finish_call(self, event: events.ToolFinished) -> None:
@@ -218,7 +217,7 @@ class Renderer:
 
     def _render_live(self, rows: int) -> RenderableType:
         width = self.screen.width - 1
-        todos = render_todos(self._todos, rows - 2, width)
+        todos = event_lines.render_todos(self._todos, rows - 2, width)
         parts = self._activity.render_output()
         if self._reasoning is not None:
             parts.append(self._reasoning.render_tail(width - 2))

@@ -8,7 +8,7 @@ from swecli.models.errors import BadInput, UsageError
 from swecli.playbook.action import ACTIONS as PLAYBOOK_ACTIONS
 from swecli.playbook.action import ActionResult
 from swecli.repl.actions.context import ACTIONS
-from swecli.repl.commands.base import CommandContext, command
+from swecli.repl.commands.base import Command, CommandContext, Complete, command
 
 if TYPE_CHECKING:
     from swecli.app import Runtime
@@ -46,12 +46,6 @@ def _run_action(ctx: CommandContext, action: str, text: str) -> None:
     ctx.report(ACTIONS[action][0](ctx.runtime, text.strip()))
 
 
-@command(usage="[N|N+S|full|auto] · preview N", complete=lambda runtime: _SIZES, concurrent="*")
-async def window(ctx: CommandContext, args: str) -> None:
-    """Show or change how many past turns are sent"""
-    _run_action(ctx, "window", args)
-
-
 @command(aliases=("condense",), usage="[FOCUS]")
 async def compact(ctx: CommandContext, args: str) -> None:
     """Summarise the conversation (optional: what to focus on)"""
@@ -66,16 +60,19 @@ def _complete_turns(runtime: Runtime) -> list[tuple[str, str]]:
     return [(f"T{group[0].interaction}", " ".join(group[0].content.split())[:50]) for group in reversed(groups)]
 
 
-@command(usage="[TURN]", complete=_complete_turns)
-async def pin(ctx: CommandContext, args: str) -> None:
-    """Keep a turn in every request (default: the last one)"""
-    _run_action(ctx, "pin", args)
+def _make_command(name: str, usage: str, help: str, complete: Complete, concurrent: str = "") -> Command:
+    """Return the command that runs the action of its name."""
+
+    async def run(ctx: CommandContext, args: str) -> None:
+        _run_action(ctx, name, args)
+
+    return Command(name, (), usage, help, run, complete, concurrent)
 
 
-@command(usage="[TURN]", complete=_complete_turns)
-async def unpin(ctx: CommandContext, args: str) -> None:
-    """Unpin a turn (default: the last one)"""
-    _run_action(ctx, "unpin", args)
+_WINDOW_USAGE, _TURN_USAGE = "[N|N+S|full|auto] · preview N", "[TURN]"
+window = _make_command("window", _WINDOW_USAGE, "Show or change how many past turns are sent", lambda _: _SIZES, "*")
+pin = _make_command("pin", _TURN_USAGE, "Keep a turn in every request (default: the last one)", _complete_turns)
+unpin = _make_command("unpin", _TURN_USAGE, "Unpin a turn (default: the last one)", _complete_turns)
 
 
 @command(usage="[TEXT]", concurrent="*")
