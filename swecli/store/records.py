@@ -76,22 +76,6 @@ class UnfinishedTurn:
 
 
 @dataclass(frozen=True, slots=True)
-class InteractionInfo:
-    """A stored turn. `status` is "running", "interrupted" or its final status; `mark` is "good", "bad" or "" and `why`
-    the user's reason; `pending` is True until its reflection is done."""
-
-    session_id: str
-    number: int
-    status: str
-    started_at: datetime
-    shown: tuple[str, ...] = ()
-    cited: tuple[str, ...] = ()
-    mark: str = ""
-    why: str = ""
-    pending: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class PendingReflection:
     """A finished interaction whose reflection is not done."""
 
@@ -101,15 +85,19 @@ class PendingReflection:
 
 @dataclass(frozen=True, slots=True)
 class TurnRecord:
-    """The outcome of a turn, and the strategies in it.
+    """A stored turn, its outcome, and the strategies in it.
 
-    `good` is the outcome (None: unknown), `weight` its weight (0 to 1), `signal` its evidence and `topic` its kind.
-    `shown` strategies were in the prompt, `cited` ones were named by the model, `withheld` ones were left out to
-    measure their effect.
+    `status` is "running", "interrupted" or its final status; `mark` is "good", "bad" or "" and `why` the user's reason.
+    `good` is the outcome (None: unknown), `weight` its weight (0 to 1), `signal` its evidence and `topic` its kind, ""
+    before the first reflection. `shown` strategies were in the prompt, `cited` ones were named by the model, `withheld`
+    ones were left out to measure their effect.
     """
 
     session_id: str
     interaction: int
+    status: str = ""
+    mark: str = ""
+    why: str = ""
     shown: tuple[str, ...] = ()
     cited: tuple[str, ...] = ()
     good: bool | None = None

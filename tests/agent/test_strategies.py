@@ -92,7 +92,7 @@ async def test_what_is_recorded_as_shown_is_what_stands_in_the_request() -> None
     runtime = many(playbook_tokens=300)
     for number in range(9):
         await run_turn(runtime, f"why are the {TOPICS[number % 6]} logs empty?", learn=False)
-        info = runtime.sessions.interaction_info(number + 1)
+        info = runtime.sessions.playbook.turns.of(runtime.sessions.session.id, number + 1)
         assert info is not None
         assert set(info.shown) == names(runtime)
         value = runtime.learning.perform("why", [f"T{number + 1}"]).value

@@ -50,7 +50,7 @@ async def test_a_holdout_withholds_one_strategy_and_records_it() -> None:
         await run_turn(runtime, "restart the billing service", learn=False)
         choice, info = (
             runtime.sessions.playbook.turns.choice(session.id, number),
-            runtime.sessions.interaction_info(number),
+            runtime.sessions.playbook.turns.of(runtime.sessions.session.id, number),
         )
         assert info is not None
         withheld = set((choice or {}).get("withheld", ()))

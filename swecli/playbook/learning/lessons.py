@@ -60,7 +60,7 @@ class LessonBuilder:
     def digest(self, number: int) -> TurnDigest:
         """Load and digest a stored turn. Raises BadInput if it does not exist."""
         self.sessions.load_back_to(max(1, number))
-        info = self.sessions.interaction_info(number)
+        info = self.sessions.playbook.turns.of(self.session.id, number)
         if info is None:
             raise BadInput(f"There is no turn T{number} in this session.")
         return digest_turn(self._messages(number), info.shown, session_id=self.session.id, outcome=info.status)
@@ -98,7 +98,7 @@ class LessonBuilder:
     def from_mark(self, number: int, *, good: bool, why: str) -> TurnLessons:
         """Build the lessons of the user's mark, which replaces an earlier mark of the turn. Raises BadInput if the turn
         does not exist."""
-        digest, info = self.digest(number), self.sessions.interaction_info(number)
+        digest, info = self.digest(number), self.sessions.playbook.turns.of(self.session.id, number)
         assert info is not None, "its digest was loaded"
         mark, words = "good" if good else "bad", redact(why)
         if (info.mark, info.why) == (mark, words):

@@ -18,11 +18,10 @@ from swecli.store.records import CheckResult, PendingReflection, TurnRecord, Usa
 from swecli.store.sessions.rows import find_turn, is_running_elsewhere, spent_by_purpose
 from swecli.store.sqlite.database import Database, driver
 from swecli.store.tables import learned
-from swecli.store.tables.columns import clean_text, shared, values
+from swecli.store.tables.columns import clean_text, values
 from swecli.store.tables.learned import DeltaRow, EvidenceRow, ReflectionRow, TurnRow
 from swecli.store.tables.sessions import InteractionRow, RequestRow, SessionRow
 
-_RECORD = shared(TurnRecord, TurnRow, "withheld")
 _OUTCOME = ("good", "weight", "signal")  # what a mark sets of a turn's record
 _NOT_FINAL = ("failed", "cancelled", "started")
 _TRIES = 3  # failed reflections of one interaction before it is given up
@@ -35,9 +34,9 @@ class TurnRecords:
         self._database = database
 
     def of(self, session_id: str, interaction: int) -> TurnRecord | None:
-        """Return the record of a turn, or None."""
-        found = self._records(col(TurnRow.session_id) == session_id, col(TurnRow.interaction) == interaction)
-        return found[0] if found else None
+        """Return the record of a turn, or None if it is not stored."""
+        theirs = col(InteractionRow.session_id) == session_id, col(InteractionRow.number) == interaction
+        return next(iter(self._records(*theirs)), None)
 
     def choice(self, session_id: str, interaction: int) -> dict[str, Any] | None:
         """Return a turn's stored selection as JSON; None for an unfinished turn or one of an older version."""
@@ -46,8 +45,9 @@ class TurnRecords:
             return None if row is None else dict(row.choice)
 
     def in_project(self, session: Session) -> list[TurnRecord]:
-        """Return the records of a project's turns, oldest first; copies of a turn in forks count once."""
-        records = self._records(col(SessionRow.project) == project_of(session))
+        """Return the records of a project's turns that were reflected on, oldest first; copies of a turn in forks count
+        once."""
+        records = self._records(col(SessionRow.project) == project_of(session), col(TurnRow.id).is_not(None))
         once: dict[tuple[int, datetime | None], TurnRecord] = {}
         for record in records:
             once.setdefault((record.interaction, record.started_at), record)
@@ -58,15 +58,9 @@ class TurnRecords:
             col(InteractionRow.session_id) == col(TurnRow.session_id),
             col(InteractionRow.number) == col(TurnRow.interaction),
         )
-        which = sqlmodel.select(TurnRow, InteractionRow).join(InteractionRow, same_turn)
-        which = which.join(SessionRow, col(SessionRow.id) == col(TurnRow.session_id)).where(*where)
-        return [
-            TurnRecord(
-                shown=tuple(turn.shown or ()), cited=tuple(turn.cited or ()), withheld=tuple(row.withheld or ()),
-                started_at=turn.started_at, **values(row, _RECORD),
-            )
-            for row, turn in self._database.rows(which.order_by(col(InteractionRow.id)))
-        ]  # fmt: skip
+        which = sqlmodel.select(InteractionRow, TurnRow).join(TurnRow, same_turn, isouter=True)
+        which = which.join(SessionRow, col(SessionRow.id) == col(InteractionRow.session_id)).where(*where)
+        return [_to_record(*rows) for rows in self._database.rows(which.order_by(col(InteractionRow.id)))]
 
     def verdicts_on(self, session_id: str, interaction: int) -> set[tuple[str, str]]:
         """Return the (bullet id, "outcome" or "tag") of a turn's verdicts, without undone ones."""
@@ -90,6 +84,14 @@ class TurnRecords:
         """Return every reflector's stored figures by its name."""
         with self._database.reading() as db:
             return read_reflectors(driver(db))
+
+
+def _to_record(turn: InteractionRow, row: TurnRow | None) -> TurnRecord:
+    result: dict[str, Any] = values(row, ("topic", *_OUTCOME)) if row else {}
+    names = {"shown": turn.shown, "cited": turn.cited, "withheld": row and row.withheld}
+    result |= {name: tuple(value or ()) for name, value in names.items()}
+    result |= values(turn, ("status", "mark", "why", "started_at"))
+    return TurnRecord(turn.session_id, turn.number, **result)
 
 
 def record_turn(db: sqlmodel.Session, session_id: str, interaction: int, **known: Any) -> None:

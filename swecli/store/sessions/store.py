@@ -18,7 +18,7 @@ from swecli.models.ids import parse_short_id
 from swecli.models.message import ChatMessage, Image, RequestRecord, Role, ToolCall
 from swecli.redact import redact
 from swecli.store.reading import CALL, MESSAGE, REQUEST, SESSION, USAGE, first_query
-from swecli.store.records import InteractionInfo, UnfinishedTurn
+from swecli.store.records import UnfinishedTurn
 from swecli.store.sessions.rows import (
     INTERRUPTED,
     RUNNING,
@@ -27,11 +27,10 @@ from swecli.store.sessions.rows import (
     message_row,
 )
 from swecli.store.sqlite.database import Database
-from swecli.store.tables.columns import clean_text, finite, shared, values
+from swecli.store.tables.columns import clean_text, finite, values
 from swecli.store.tables.learned import BulletRow, ChoiceRow
 from swecli.store.tables.sessions import CallRow, FullResultRow, InteractionRow, MessageRow, RequestRow, SessionRow
 
-_INTERACTION = shared(InteractionInfo, InteractionRow, "shown", "cited")
 _UNFINISHED = "swecli ended while it ran"  # the error of a call until its result is stored
 
 
@@ -202,12 +201,6 @@ class SessionWriter(SessionQueries):
             row = self._turn(db, self.session.interactions)
             row.shown = list(dict.fromkeys((*(row.shown or ()), *names)))
 
-    def interaction_info(self, n: int) -> InteractionInfo | None:
-        """Return the record of interaction `n`, or None."""
-        with self.database.reading() as db:
-            row = find_turn(db, self.session.id, n)
-            return None if row is None else _interaction_of(row)
-
     def rename(self, title: str) -> None:
         """Set the session's title, redacted."""
         self._set(title=redact(clean_text(title)))
@@ -251,12 +244,6 @@ def _read_back(db: sqlmodel.Session, pairs: Sequence[tuple[Any, Any]], names: Se
         db.refresh(row, names)
         for name in names:
             setattr(model, name, getattr(row, name))
-
-
-def _interaction_of(row: InteractionRow) -> InteractionInfo:
-    """Convert a row to the turn's record."""
-    names: dict[str, Any] = {"shown": tuple(row.shown or ()), "cited": tuple(row.cited or ())}
-    return InteractionInfo(**names, **values(row, _INTERACTION))
 
 
 def _newest_call(db: sqlmodel.Session, session_id: str, call_id: str) -> CallRow | None:

@@ -76,7 +76,7 @@ def test_undo_of_a_mark_leaves_what_other_turns_showed(manager: SessionManager, 
     bullet = session.playbook.bullets["P-1"]
     assert bullet.current_belief == pytest.approx(alone)
     assert (bullet.helpful, bullet.harmful) == (2, 0)
-    info = manager.interaction_info(2)
+    info = manager.playbook.turns.of(manager.session.id, 2)
     assert info is not None
     assert info.mark == ""
     manager.playbook.undo(session, redo=True)
