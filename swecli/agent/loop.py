@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from swecli.agent.calls import CallRunner
 from swecli.agent.context_fitter import ContextFitter
 from swecli.agent.request_builder import Turn
-from swecli.agent.turn import FittedRequest, ModelStep, StepPlace, TurnRecord, TurnState, autosave
+from swecli.agent.turn import FittedRequest, ModelStep, StepPlace, TurnRecord, TurnState
 from swecli.config.settings import Settings
 from swecli.llm.base import ChatModel
 from swecli.models import events
@@ -51,7 +51,7 @@ class Loop:
         try:
             for event in opening:
                 yield event
-            async with autosave(record.sessions, calls, state):
+            async with record.autosave(calls, state):
                 async for event in self._run_steps(state):
                     yield event
             outcome = "done"

@@ -1,12 +1,12 @@
 """A running turn: its state, its requests to the model, and its only way to the store. Retained facts are extracted
-from each message before any reduction. Also generates a session's title with the small model."""
+from each message before any reduction."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -18,7 +18,7 @@ from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
 from swecli.models.context import BEGIN, KEY, Reduction, add_keys
-from swecli.models.errors import ContextFull, StoreError, SwecliError
+from swecli.models.errors import ContextFull, StoreError
 from swecli.models.events import ContextReduced, Event, Notice, ReasoningDelta, StepRetried, TextDelta, WindowApplied
 from swecli.models.message import (
     INTERRUPTED_RESULT,
@@ -213,7 +213,35 @@ class TurnRecord:
     def finish(self, outcome: str, turn: Turn, text: str) -> None:
         """Store a turn's outcome; its reflection is pending from now on."""
         shown, choice = turn.request.shown, turn.selection.to_json()
-        self.sessions.finish_interaction(outcome, shown=shown, cited=_find_cited(text, shown), choice=choice)
+        cited = [bullet for bullet in shown if f"[{bullet}]" in text]
+        self.sessions.finish_interaction(outcome, shown=shown, cited=cited, choice=choice)
+
+    @asynccontextmanager
+    async def autosave(self, calls: CallRunner, state: TurnState) -> AsyncIterator[None]:
+        """Inside the block, store the partial answer and the output of running commands once a second, so that killing
+        the process loses no more than that."""
+        saving = asyncio.create_task(self._autosave(calls, state))
+        try:
+            yield
+        finally:
+            saving.cancel()  # a write in progress continues: it changes nothing that is finished
+
+    async def _autosave(self, calls: CallRunner, state: TurnState) -> None:
+        stored = ""
+        while (session := self.sessions.current_session) is not None:
+            await asyncio.sleep(_AUTOSAVE_INTERVAL)
+            outputs, partial = calls.changed_outputs(), state.partial
+            if partial == stored and not outputs:
+                continue
+            after = session.messages[-1].id if session.messages else None
+            changed = None if partial == stored else partial
+            unfinished = UnfinishedTurn(session.id, session.interactions, changed, after or 0, outputs)
+            try:
+                # in a thread: a slow disk must not block the stream
+                await asyncio.to_thread(self.sessions.save_unfinished, unfinished)
+            except StoreError as error:  # the finished message is stored, or fails, by itself
+                _log.warning("could not store the unfinished turn: %s", error)
+            stored = partial
 
     @property
     def session(self) -> Session:
@@ -225,74 +253,3 @@ class TurnRecord:
 
 def _reduced_event(row: Reduction) -> Event:
     return ContextReduced(row.how, row.before, row.after, row.detail)
-
-
-def _find_cited(text: str, shown: Sequence[str]) -> list[str]:
-    """Return the ids in `shown` that an answer cites as `[P-7]`."""
-    return [bullet for bullet in shown if f"[{bullet}]" in text]
-
-
-@asynccontextmanager
-async def autosave(sessions: SessionManager, calls: CallRunner, state: TurnState) -> AsyncIterator[None]:
-    """Inside the block, store the partial answer and the output of running commands once a second, so that killing the
-    process loses no more than that."""
-    saving = asyncio.create_task(_autosave(sessions, calls, state))
-    try:
-        yield
-    finally:
-        saving.cancel()  # a write in progress continues: it changes nothing that is finished
-
-
-async def _autosave(sessions: SessionManager, calls: CallRunner, state: TurnState) -> None:
-    stored = ""
-    while (session := sessions.current_session) is not None:
-        await asyncio.sleep(_AUTOSAVE_INTERVAL)
-        outputs, partial = calls.changed_outputs(), state.partial
-        if partial == stored and not outputs:
-            continue
-        after = session.messages[-1].id if session.messages else None
-        changed = None if partial == stored else partial
-        unfinished = UnfinishedTurn(session.id, session.interactions, changed, after or 0, outputs)
-        try:
-            # in a thread: a slow disk must not block the stream
-            await asyncio.to_thread(sessions.save_unfinished, unfinished)
-        except StoreError as error:  # the finished message is stored, or fails, by itself
-            _log.warning("could not store the unfinished turn: %s", error)
-        stored = partial
-
-
-_TITLE_PROMPT = (
-    "Give a conversation that begins as follows a title: at most six words, in its own language, without quotes. "
-    "Answer with the title alone.\n\n"
-)
-_TITLE_TURNS = 3  # a session with more turns gets no generated title
-_MAX_QUESTION, _MAX_TITLE = 2_000, 60  # characters
-_TITLE_TOKENS = 300  # of the answer
-
-
-def needs_title(session: Session | None) -> bool:
-    """Return whether a session is new and has no title."""
-    return session is not None and not session.title and 1 <= session.interactions <= _TITLE_TURNS
-
-
-async def generate_title(sessions: SessionManager, model: ChatModel) -> None:
-    """Generate a title from the current session's first question. Does nothing if the request fails or there is a title
-    by then."""
-    session = sessions.current_session
-    question = next((m.content for m in session.messages if m.is_query and m.content.strip()), "") if session else ""
-    if session is None or not question:
-        return
-    messages: list[ApiMessage] = [{"role": "user", "content": _TITLE_PROMPT + question[:_MAX_QUESTION]}]
-    step = ModelStep(model, ModelRequest(model.name, messages, max_tokens=_TITLE_TOKENS, purpose="title"), attempts=1)
-    try:
-        reply = await step.finish()
-    except SwecliError:
-        return
-    if sessions.current_session is not session:
-        return
-    if reply.usage is not None:
-        spent = (reply.usage, reply.cost, step.duration_ms)
-        sessions.record_request(RequestRecord(model.name, "title", session.interactions, 0, *spent))
-    title = " ".join(reply.text.split()).strip("\"'`“”«».")
-    if title and len(title) <= _MAX_TITLE and not session.title:
-        sessions.rename(title)

@@ -64,12 +64,8 @@ class Background:
 
     def name_session(self, agent: Agent) -> None:
         """Start naming an untitled session, if a small model is configured."""
-        # late: behind the first turn
-        from swecli.agent.turn import generate_title, needs_title  # noqa: PLC0415
-
-        small = agent.condense_model
-        if small is not None and needs_title(agent.sessions.current_session):
-            self.start(generate_title(agent.sessions, small))
+        if agent.condense_model is not None:
+            self.start(agent.generate_title())
 
     def reflect_pending(self, learning: LearningService) -> None:
         """Start reflecting on pending turns of earlier runs; a new turn waits for one of them at most."""

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from swecli.agent.calls import CallRunner, Toolkit
-from swecli.agent.turn import ModelStep, TurnRecord, autosave
+from swecli.agent.turn import ModelStep, TurnRecord
 from swecli.context.truncate import loop_window
 from swecli.models.errors import BadInput, ContextOverflow, StoreError, SwecliError
 from swecli.models.events import Event, Notice, StepStarted, ToolFinished, UsageReported
@@ -70,7 +70,7 @@ class Review:
             for event in self._restore():
                 yield event
             at.end = self._find_end()
-            async with autosave(self._sessions, self._calls, at.state):
+            async with self._turns.autosave(self._calls, at.state):
                 while at.end is None:
                     async for event in self._run_loop():
                         yield event
