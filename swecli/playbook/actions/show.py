@@ -52,8 +52,8 @@ def _table(ctx: ActionContext, bullets: Sequence[Bullet], *, verbose: bool) -> A
         cells: tuple[str, ...] = (bullet.id, _format_state(bullet), _format_worth(bullet))
         if verbose:
             effect = measure_effect(bullet.id, records)
-            row["effect"] = asdict(effect) | {"difference": effect.difference, "in_words": effect.in_words()}
-            cells += (str(bullet.uses), bullet.scope, effect.in_words())
+            row["effect"] = effect
+            cells += (str(bullet.uses), bullet.scope, effect["in_words"])
         value.append(row)
         rows.append((*cells, bullet.content))
     more = ("used", "scope", "shown against withheld") if verbose else ()

@@ -18,7 +18,6 @@ from swecli.models.playbook import (
     Kind,
     Op,
     Scope,
-    Tag,
     Trust,
     length_problem,
     shorten,
@@ -49,15 +48,6 @@ _ORDERS = re.compile(
 _READERS = frozenset({"read_file", "search_files", "list_files"})
 _QUOTES = str.maketrans("‘’‚“”„«»", "'''" + 5 * '"')
 _MIN_WORDS, _MIN_LETTERS = 3, 8  # a quote needs one of them; a wide letter counts twice
-
-
-@dataclass(frozen=True, slots=True)
-class TagProposal:
-    """A reflector's tag on one shown bullet."""
-
-    bullet_id: str
-    tag: Tag
-    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from itertools import takewhile
 from typing import Any
 
 from swecli.models.errors import BadInput
 from swecli.models.message import ChatMessage
-from swecli.models.playbook import MARKS, Delta, Evidence, Op, Scope, Verdict, render_bullets, shorten
+from swecli.models.playbook import MARKS, Delta, Evidence, Op, Scope, Tag, Verdict, render_bullets, shorten
 from swecli.models.session import Session, uuid7
-from swecli.playbook.learning.curator import AddProposal, Curator, TagProposal, contains_quote
+from swecli.playbook.learning.curator import AddProposal, Curator, contains_quote
 from swecli.playbook.learning.evidence import Observation, TurnDigest, TurnEvidence, digest_turn
 from swecli.playbook.learning.reflector_model import Answer, ReflectorCall, read_answer
 from swecli.playbook.scoring.score import Reflector, outcome_verdicts, tag_verdicts
@@ -142,16 +142,16 @@ class LessonBuilder:
         return verdicts, {name: moved}
 
     def _tag_verdicts(
-        self, turn: InspectedTurn, author: str, tags: Sequence[TagProposal]
+        self, turn: InspectedTurn, author: str, tags: Mapping[str, tuple[Tag, str]]
     ) -> tuple[tuple[Verdict, ...], dict[str, Any]]:
         """Return the verdicts of a model's tags, one per bullet and turn, and the model's updated figures."""
         store, bullets, name = self.sessions.playbook.turns, self.session.playbook.bullets, f"reflector:{author}"
         known = store.verdicts_on(self.session.id, turn.digest.interaction)
         reflector = Reflector.from_json(store.figures([name]).get(name))
         fresh = [
-            (bullets[tag.bullet_id], tag.tag, redact(shorten(tag.why, 200)))
-            for tag in tags
-            if tag.bullet_id in bullets and (tag.bullet_id, "tag") not in known
+            (bullets[bullet_id], tag, redact(shorten(why, 200)))
+            for bullet_id, (tag, why) in tags.items()
+            if bullet_id in bullets and (bullet_id, "tag") not in known
         ]
         first = {bullet.id: (bullet.id, "outcome") not in known for bullet, _, _ in fresh}
         observed = turn.evidence.observed

@@ -17,7 +17,7 @@ from swecli.models.errors import SwecliError
 from swecli.models.ids import parse_short_id
 from swecli.models.message import ModelRequest, Usage
 from swecli.models.playbook import Bullet, Kind, Tag, shorten
-from swecli.playbook.learning.curator import MAX_ADDS, MAX_UPDATES, AddProposal, TagProposal
+from swecli.playbook.learning.curator import MAX_ADDS, MAX_UPDATES, AddProposal
 from swecli.playbook.learning.evidence import CallDigest, Observation, TurnDigest
 from swecli.redact import redact, redact_value
 from swecli.store.records import UsageTotals
@@ -169,9 +169,10 @@ _KEYS = ("tags", "add", "update")
 
 @dataclass(slots=True)
 class Answer:
-    """A parsed answer, with a line for each dropped item in `losses`; `problem` is why it is unusable, or ""."""
+    """A parsed answer: the `tags` of shown bullets by id, each with its reason, and proposals; with a line for each
+    dropped item in `losses`. `problem` is why it is unusable, or ""."""
 
-    tags: list[TagProposal] = field(default_factory=list)
+    tags: dict[str, tuple[Tag, str]] = field(default_factory=dict)
     adds: list[AddProposal] = field(default_factory=list)
     updates: list[AddProposal] = field(default_factory=list)
     losses: list[str] = field(default_factory=list)
@@ -215,9 +216,9 @@ def _parse_tag(item: Any, shown: Collection[str], answer: Answer) -> None:
     name, tag = _item_id(item), str(item.get("tag")).lower() if isinstance(item, dict) else ""
     if name not in shown or tag not in get_args(Tag):
         answer.losses.append(f"not a tag of a strategy that was shown: {_preview(item)}")
-    elif all(earlier.bullet_id != name for earlier in answer.tags):  # the first of several
+    else:
         why = item.get("why")
-        answer.tags.append(TagProposal(name, cast(Tag, tag), why if isinstance(why, str) else ""))
+        answer.tags.setdefault(name, (cast(Tag, tag), why if isinstance(why, str) else ""))
 
 
 def _parse_add(item: Any, answer: Answer, bullet_id: str, taken: list[AddProposal], most: int) -> None:

@@ -137,35 +137,18 @@ _ENOUGH = 80  # turns of each arm, enough to show a difference of 0.2
 _WIDTH = 1.96  # standard errors of a 95 % interval
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """Counts of turns with a known outcome in which a strategy was shown or withheld, and of the good ones."""
-
-    shown: int = 0
-    shown_good: int = 0
-    withheld: int = 0
-    withheld_good: int = 0
-
-    @property
-    def difference(self) -> float:
-        """Difference in the share of good turns, shown minus withheld, shrunk towards 0."""
-        if not (self.shown and self.withheld):
-            return 0.0
-        turns = min(self.shown, self.withheld)
-        return (self.shown_good / self.shown - self.withheld_good / self.withheld) * turns / (turns + _SHRINK)
-
-    def in_words(self) -> str:
-        """Format the difference with its 95 % interval, or "not enough data"."""
-        if min(self.shown, self.withheld) < _ENOUGH:
-            return f"not enough data ({self.shown} shown, {self.withheld} withheld)"
-        parts = ((self.shown_good, self.shown), (self.withheld_good, self.withheld))
-        shares = [((good + 1) / (count + 2), count + 2) for good, count in parts]
-        half_width = _WIDTH * math.sqrt(sum(share * (1 - share) / count for share, count in shares))
-        return f"{self.difference:+.2f} ± {half_width:.2f}"
-
-
-def measure_effect(bullet_id: str, records: Sequence[TurnRecord]) -> Effect:
-    """Measure the effect of one strategy."""
+def measure_effect(bullet_id: str, records: Sequence[TurnRecord]) -> dict[str, Any]:
+    """Measure the effect of one strategy on turns with a known outcome, as JSON values: the numbers of turns that
+    showed and withheld it, and of the good ones; the `difference` in their shares, shown minus withheld, shrunk towards
+    0; and that `in_words`, with its 95 % interval."""
     shown = [r.good for r in records if r.good is not None and bullet_id in r.shown]
     withheld = [r.good for r in records if r.good is not None and bullet_id in r.withheld]
-    return Effect(len(shown), sum(map(bool, shown)), len(withheld), sum(map(bool, withheld)))
+    good, kept_good, turns = sum(shown), sum(withheld), min(len(shown), len(withheld))
+    difference = (good / len(shown) - kept_good / len(withheld)) * turns / (turns + _SHRINK) if turns else 0.0
+    words = f"not enough data ({len(shown)} shown, {len(withheld)} withheld)"
+    if turns >= _ENOUGH:
+        shares = [((sum(some) + 1) / (len(some) + 2), len(some) + 2) for some in (shown, withheld)]
+        half_width = _WIDTH * math.sqrt(sum(share * (1 - share) / count for share, count in shares))
+        words = f"{difference:+.2f} ± {half_width:.2f}"
+    counts = {"shown": len(shown), "shown_good": good, "withheld": len(withheld), "withheld_good": kept_good}
+    return counts | {"difference": difference, "in_words": words}

@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 from swecli.models.playbook import PRIORS, Bullet, Tag, update_belief
 from swecli.playbook.scoring.score import (
     TAGS,
-    Effect,
     Reflector,
     ShownBullet,
     expected,
+    measure_effect,
     outcome_verdicts,
     passes,
     tag_verdicts,
 )
+from swecli.store.records import TurnRecord
 
 ODDS = st.tuples(*[st.floats(0.01, 1)] * 3).map(lambda w: tuple(x / sum(w) for x in w))
 
@@ -91,5 +92,10 @@ def test_what_the_user_wrote_or_pinned_is_never_hidden_and_the_rest_gets_the_ben
 
 
 def test_a_measured_effect_is_shrunken_and_small_numbers_are_called_so() -> None:
-    assert Effect(90, 80, 90, 45).in_words().startswith("+0.27 ± ")
-    assert Effect(90, 80, 10, 5).in_words() == "not enough data (90 shown, 10 withheld)"
+    def effect(shown: int, good: int, withheld: int, kept_good: int) -> str:
+        records = [TurnRecord("s", n, shown=("P-1",), good=n < good) for n in range(shown)]
+        records += [TurnRecord("s", n, withheld=("P-1",), good=n < kept_good) for n in range(withheld)]
+        return str(measure_effect("P-1", records)["in_words"])
+
+    assert effect(90, 80, 90, 45).startswith("+0.27 ± ")
+    assert effect(90, 80, 10, 5) == "not enough data (90 shown, 10 withheld)"
