@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -59,7 +59,10 @@ class NativeModel(ABC):
         """Return the request body; equal requests give equal bytes (prompt caching depends on it)."""
         tokens = request.max_tokens or self.profile.reserve(self.endpoint.max_tokens)
         fields = self.fields(self._adapt_request(request), min(tokens, self.profile.max_output or tokens))
-        return {name: value for name, value in fields.items() if name not in self.profile.off}
+        off = self.profile.off
+        if "tools" in fields and off:
+            fields["tools"] = without_fields(fields["tools"], off)
+        return {name: value for name, value in fields.items() if name not in off}
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelChunk]:
         """Stream the answer to one request, without retries. The last chunk has usage, cost and `stop`. Raises
@@ -175,6 +178,8 @@ class NativeModel(ABC):
     def _final_chunk(self, body: dict[str, Any], answer: Answer) -> ModelChunk:
         """Build the last chunk. Raises ProviderError if the answer is incomplete or empty."""
         at = self.endpoint.address
+        if answer.finish_reason is None and answer.finished and answer.has_content:
+            answer.finish_reason = "no reason"
         if answer.finish_reason in _BROKEN_OFF:
             if failed := errors.error_for_event({"error": errors.describe_error(answer.unknown)}, self.endpoint):
                 raise failed
@@ -254,6 +259,13 @@ class NativeModel(ABC):
             return error
         self.endpoint, self._key_renewed = replace(self.endpoint, key=None), True
         return UnsupportedFeature("", error.message, status=401)
+
+
+def without_fields(value: Any, names: Collection[str]) -> Any:
+    """Return a JSON value without the fields of these names, at any depth."""
+    if isinstance(value, dict):
+        return {name: without_fields(inner, names) for name, inner in value.items() if name not in names}
+    return [without_fields(inner, names) for inner in value] if isinstance(value, list) else value
 
 
 def _to_bytes(body: Mapping[str, Any]) -> bytes:

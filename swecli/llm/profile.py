@@ -38,10 +38,11 @@ _EXPIRING = ("tools", "system_role", "images", "off", "think_back")
 # the type of each fact's value
 _FACT_TYPES = {"max_output": int, "limit_name": str, "think_back": str}
 _FACT_TYPES |= dict.fromkeys(("tools", "system_role", "images", "off"), bool)
+_SCHEMA_FIELDS = ("additionalProperties", "minLength", "maxLength", "minItems", "maxItems")
 # request fields that can be left out
 _FIELDS = (
     "stream_options", "parallel_tool_calls", "temperature", "top_p", "top_k", "cache_control", "prompt_cache_key",
-    "reasoning_effort", "thinking", "output_config", "tool_choice", "stream",
+    "reasoning_effort", "thinking", "output_config", "tool_choice", "stream", *_SCHEMA_FIELDS,
 )  # fmt: skip
 _NO_TOOLS = re.compile(
     r"do(es)?( not|n't) support (tools|tool use|tool calling|function)|tool(s param| choice) requires|"
@@ -207,11 +208,14 @@ def fact_from_refusal(
     if opaque and _BOUND.search(words):
         return _RefusalFact("blocks", None, f"{name} rejected its own reasoning: left out of this request")
     for left in (*_FIELDS, *own):
-        there = left in body or (left == "cache_control" and '"cache_control"' in json.dumps(body))
+        nested = left in ("cache_control", *_SCHEMA_FIELDS)
+        there = left in body or (nested and f'"{left}"' in json.dumps(body))
         if there and about(left):
             return _RefusalFact(f"off.{left}", True, f"{name} does not accept {left}: left out from now on")
     if ('"image_url"' in sent or '"image"' in sent) and _NO_IMAGES.search(words):
         return _RefusalFact("images", False, f"{name} does not support images: left out from now on")
+    if '"content": null' in sent and re.search("content.{0,80}(null|nil|string)", lower):
+        return _RefusalFact("off.null content", True)
     if "tools" in body and (param == "tools" or _NO_TOOLS.search(words)):
         return _RefusalFact("tools", False, f"{name} does not support tools: it can answer, not act")
     system = "system" in body or any(message.get("role") == "system" for message in body.get("messages", ()))

@@ -173,7 +173,7 @@ class ReplyBuilder:
             used.add(call_id)
             arguments = "".join(slot.arguments)
             parameters, problem = parse_arguments(arguments)
-            name = slot.name
+            name = slot.name.partition("<|")[0]  # gpt-oss: read_file<|channel|>commentary
             if not _NAME.fullmatch(name):  # every provider would refuse it in the next request
                 problem = f"{name!r} is not a tool name"
                 name = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64] or "unnamed"
@@ -184,6 +184,8 @@ class ReplyBuilder:
 
     def _add_call(self, delta: CallDelta) -> None:
         slot = next((s for s in reversed(self._slots) if s.index == delta.index), None)
+        if slot is None and self._slots and not (delta.id or delta.name):  # some count the pieces
+            slot = self._slots[-1]
         if slot is None or not slot.accepts(delta):
             slot = _CallSlot(delta.index)
             self._slots.append(slot)

@@ -74,6 +74,39 @@ def _no_endpoint(received: Received) -> Refusal | Reply:
     return Refusal(404, words) if "tools" in received.body else Reply(DONE)
 
 
+def _unended() -> Any:
+    """The marker of the end comes, its reason does not."""
+    ends = {"openai": _raw({"content": DONE}, end=None), "anthropic": _body(STOPPED.replace(b'"end_turn"', b"null"))}
+    return lambda got: ends[str(got.protocol)]
+
+
+def _moving() -> Any:
+    """Each piece of one call counts on."""
+    pieces = [{"id": "a", "function": {"name": "list_files"}}, {"function": {"arguments": '{"path"'}},
+              {"function": {"arguments": ': "."}'}}]  # fmt: skip
+    return [_raw(*({"tool_calls": [piece | {"index": at}]} for at, piece in enumerate(pieces))), Reply(DONE)]
+
+
+def _no_null() -> Any:
+    def answer(got: Received) -> Refusal | Reply:
+        if any(message.get("content", "") is None for message in got.body["messages"]):
+            return Refusal(400, "invalid message content type: <nil>")
+        return Reply(DONE) if got.number else Reply(calls=(LOOK,))
+
+    return answer
+
+
+def _blank_beside_thoughts() -> Any:
+    kinds = ({"type": "text", "text": ""}, {"type": "thinking", "thinking": "hm", "signature": "s"},
+             {"type": "tool_use", "id": "t1", "name": "list_files", "input": {"path": "."}})  # fmt: skip
+    starts = [{"type": "content_block_start", "index": at, "content_block": one} for at, one in enumerate(kinds)]
+    events = [
+        event for at, start in enumerate(starts) for event in (start, {"type": "content_block_stop", "index": at})
+    ]
+    events += [{"type": "message_delta", "delta": {"stop_reason": "tool_use"}}, {"type": "message_stop"}]
+    return [_body("".join(f"data: {json.dumps(event)}\n\n" for event in events).encode()), Reply(DONE)]
+
+
 def _still_open() -> Any:
     def answer(got: Received) -> Reply:
         body = ENDED if got.protocol == "openai" else STOPPED
@@ -135,6 +168,10 @@ QUIRKS = (
         Reply(calls=(Call("list_files", '{}{"path": "."}'),)), Reply(DONE)], 2, 0, "List .", wires=CHAT),
     Quirk("arguments that come twice", lambda: [
         Reply(calls=(Call("list_files", '{"path": "."}' * 2),)), Reply(DONE)], 2, 0, "List .", wires=CHAT),
+    Quirk("pieces of a call that count on", _moving, 2, 0, "List .", wires=CHAT),
+    Quirk("a mark behind a tool's name", lambda: [
+        Reply(calls=(Call("list_files<|channel|>commentary", {}),)), Reply(DONE)], 2, 0, "List .", wires=CHAT),
+    Quirk("empty text beside thoughts", _blank_beside_thoughts, 2, 0, "List .", wires=MESSAGES),
     Quirk("a tool that the service runs itself", lambda: [_body(OWN_TOOL + STOPPED)], 1, wires=MESSAGES),
     Quirk("a call that the service could not read", lambda: [
         Refusal(400, "Failed to call.", "tool_use_failed"), Reply(DONE)], 2, 0, "Failed to call", wires=CHAT),
@@ -152,6 +189,8 @@ QUIRKS = (
     Quirk("one JSON body instead of a stream", _whole, 1),
     Quirk("a byte order mark before the stream", _bom, 1, wires=CHAT),
     Quirk("thoughts in `<think>` tags", lambda: [Reply(f"<think>hm</think>{DONE}", piece=3)], 1, wires=CHAT),
+    Quirk("thoughts in `<thought>` tags", lambda: [Reply(f"<thought>hm</thought>{DONE}", piece=3)], 1, wires=CHAT),
+    Quirk("an end without a reason", _unended, 1, 0, "'no reason'"),
     Quirk("an unknown word as the ending", lambda: [Reply(DONE, finish="weird")], 1, 0, "'weird'"),
     Quirk("a call in the old form", lambda: [
         _raw({"function_call": {"name": "list_files", "arguments": "{}"}}, end="function_call"), Reply(DONE)], 2, 0,
@@ -219,6 +258,10 @@ QUIRKS = (
         wires=CHAT),
     Quirk("an answer that may not be as long", lambda: _longest(
         4_096, "the valid range of max_tokens is [1, 4096]"), 2, wires=CHAT),
+    Quirk("no `additionalProperties`", lambda: _refused(
+        "Unknown name additionalProperties at 'tools[0].parameters'", lambda body: "additionalProperties" in str(body)),
+        2, 0, "does not accept additionalProperties", wires=CHAT),
+    Quirk("no content that is `null`", _no_null, 3, 0, "List .", wires=CHAT),
     Quirk("no streams", lambda: _refused("stream: not supported", lambda body: body.get("stream")), 2, 0,
           "does not accept stream", wires=CHAT),
 )  # fmt: skip

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from swecli.llm.answer import Answer, anthropic_usage, dict_field, text_field
-from swecli.llm.native import NativeModel, safe_call_id
+from swecli.llm.native import NativeModel, safe_call_id, without_fields
 from swecli.models.message import IMAGES, ApiMessage, ModelRequest, StopReason
 
 _VERSION = "2023-06-01"
@@ -164,7 +164,8 @@ class Anthropic(NativeModel):
             content = message.get("content")
             if message["role"] == "assistant":
                 plain = [*_texts(content), *_uses(message)]
-                opaque = [dict(block) for block in self.opaque(message)]
+                # empty text is refused, also if it was sent
+                opaque = [dict(block) for block in self.opaque(message) if str(block.get("text", "-")).strip()]
                 bound = self.profile.think_back == "bound" and opaque
                 if bound and message["blocks"].get("prefix") != prefix.with_turns(turns):
                     opaque = []
@@ -194,12 +195,8 @@ class _Prefix:
 
 
 def _unmarked(value: Any) -> bytes:
-    def bare(part: Any) -> Any:
-        if isinstance(part, dict):
-            return {name: bare(inner) for name, inner in part.items() if name != "cache_control"}
-        return [bare(inner) for inner in part] if isinstance(part, list) else part
-
-    return json.dumps(bare(value), ensure_ascii=False, sort_keys=True).encode("utf-8", "replace")
+    bare = without_fields(value, ("cache_control",))
+    return json.dumps(bare, ensure_ascii=False, sort_keys=True).encode("utf-8", "replace")
 
 
 def _open(blocks: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from swecli.llm.answer import Answer, dict_field, openai_usage, text_field
 from swecli.llm.native import NativeModel, safe_call_id
 from swecli.models.message import IMAGES, ApiMessage, ModelRequest, StopReason
 
-_OPEN, _CLOSE = "<think>", "</think>"
+_TAGS = {"<think>": "</think>", "<thought>": "</thought>", "[THINK]": "[/THINK]"}  # Gemini: thought, Mistral: THINK
 _THOUGHTS = ("reasoning_content", "reasoning")
 _ANSWERED = {"role": "assistant", "content": "(Interrupted.)"}
 _SENT = ("role", "content", "tool_calls", "tool_call_id", "name")
@@ -23,7 +23,7 @@ class _ChatAnswer(Answer):
     def __init__(self) -> None:
         super().__init__()
         self._head = ""  # buffered content, until it is known whether it starts with reasoning
-        self._place = "head"
+        self._place, self._close = "head", ""
         self._thoughts: list[str] = []
         self._details: list[dict[str, Any]] = []
         self._signed: list[Any] = []  # the signature of each call
@@ -91,28 +91,28 @@ class _ChatAnswer(Answer):
         self.add_call(place, str(call.get("id") or ""), str(function.get("name") or ""), str(arguments or ""))
 
     def _content(self, text: str, *, last: bool = False) -> None:
-        """Append content; a leading `<think>` section is reasoning."""
+        """Append content; a leading section in one of _TAGS is reasoning."""
         if self._place == "text":
             self.add(text=text)
             return
         self._head += text
         if self._place == "head":
             begun = self._head.lstrip()
-            if begun.startswith(_OPEN):
-                self._place, self._head = "thoughts", begun[len(_OPEN) :]
-            elif last or not _OPEN.startswith(begun):
+            if opened := next((tag for tag in _TAGS if begun.startswith(tag)), ""):
+                self._place, self._close, self._head = "thoughts", _TAGS[opened], begun[len(opened) :]
+            elif last or not any(tag.startswith(begun) for tag in _TAGS):
                 self._place, head, self._head = "text", self._head, ""
                 self.add(text=head)
                 return
         if self._place == "thoughts":
-            reasoning, closed, rest = self._head.partition(_CLOSE)
+            reasoning, closed, rest = self._head.partition(self._close)
             if closed:
                 self.add(reasoning=reasoning)
                 self._place, self._head = "text", ""
                 self.add(text=rest.lstrip("\n"))
                 return
             # keep back what may be the start of the closing tag
-            whole = len(reasoning) if last else max(0, len(reasoning) - len(_CLOSE))
+            whole = len(reasoning) if last else max(0, len(reasoning) - len(self._close))
             self.add(reasoning=reasoning[:whole])
             self._head = reasoning[whole:]
 
@@ -184,6 +184,8 @@ class OpenAIChat(NativeModel):
             sent["tool_call_id"] = safe_call_id(sent["tool_call_id"], nine=nine)
         if sent.get("tool_calls"):
             sent["tool_calls"] = [call | {"id": safe_call_id(call["id"], nine=nine)} for call in sent["tool_calls"]]
+        if "null content" in self.profile.off:
+            sent["content"] = sent["content"] or ""
         if sent["role"] == "assistant" and self.profile.think_back == "with calls":
             sent["reasoning_content"] = ""
         if images := message.get(IMAGES):
