@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import asyncio
 import contextlib
 import gc
@@ -26,6 +25,7 @@ from swecli.models.message import ApiMessage, ModelRequest
 _LOGGERS = ("LiteLLM", "LiteLLM Proxy", "LiteLLM Router", "litellm", "openai", "httpx", "httpcore")
 # our own timeouts end a wait earlier; parameters that are not allowed for a service are dropped
 _ONE_TRY = {"max_retries": 0, "num_retries": 0, "timeout": 900.0, "allowed_openai_params": ["max_retries", "tools"]}
+_PREFIX = re.compile(r"^(?:litellm\.)?\w*(?:Error|Exception): ")  # the name of litellm's class
 # their call ids contain a signature that must be sent back unchanged, and each chunk has a finish reason
 _GOOGLE = ("gemini", "vertex_ai", "vertex_ai_beta")
 
@@ -93,13 +93,13 @@ class LiteLLMModel(OpenAIChat):
 
     def to_provider_error(self, error: Exception, *, answering: bool) -> ProviderError:
         at, chain = self.endpoint, list(errors.exception_chain(error))
-        status, headers = _http_status(chain)
-        words = errors.one_line(_words(chain))
         names = {kind.__name__ for link in chain for kind in type(link).__mro__}
+        status, headers, text = _answer_of(chain)
+        words = errors.parse_error_body(text)[0]
         if "ContextWindowExceededError" in names:
             return errors.context_overflow(words, at, status)
         if status is not None:
-            failed = errors.error_for_status(status, words, errors.retry_after(headers, str(error)), at)
+            failed = errors.error_for_status(status, words, errors.retry_after(headers, text), at)
             return self.with_renewed_key(failed)
         transports = [link for link in chain if type(link).__module__.partition(".")[0] in ("httpx", "httpcore", "ssl")]
         if transports or any(isinstance(link, OSError) for link in chain):
@@ -145,29 +145,15 @@ async def _google_ending(stream: Any) -> list[Any]:
     return found
 
 
-def _http_status(chain: list[BaseException]) -> tuple[int | None, Mapping[str, str]]:
-    """Return status and headers of the real HTTP response, if any; litellm's own status is often invented."""
-    for link in reversed(chain):
-        response = getattr(link, "response", None)
-        if type(link).__name__.endswith("HTTPStatusError") and response is not None:
-            return int(response.status_code), response.headers
-    for link in reversed(chain):
-        status = getattr(link, "status_code", None)
-        if type(link).__module__.startswith("litellm.llms.") and isinstance(status, int) and status != 500:
-            return status, getattr(link, "headers", None) or {}
-    return None, {}
-
-
-def _words(chain: list[BaseException]) -> str:
-    """Extract the service's message from an error object embedded as JSON or as the repr of bytes."""
+def _answer_of(chain: list[BaseException]) -> tuple[int | None, Mapping[str, str], str]:
+    """Return status, headers and text of the service's answer. Without a response, the text is that of the first error
+    below litellm's own, and the status is that of its clients; litellm's own status is often invented."""
     for link in chain:
-        text = str(link)
-        for raw in re.findall(r"b(?:'.*'|\".*\")", text, re.DOTALL):
-            with contextlib.suppress(ValueError, SyntaxError, AttributeError):
-                text = text.replace(raw, ast.literal_eval(raw).decode("utf-8", "replace"))
-        if "{" in text and (found := errors.parse_error_body(text)[0]) and found != errors.one_line(text):
-            return found
-    text = next((str(link) for link in chain if type(link).__name__ != "MidStreamFallbackError"), str(chain[0]))
-    # litellm prefixes its class names, each with a colon or dash
-    text = re.sub(r"^(?:(?:litellm\.)?\w*(?:Error|Exception)(?::| -|\.)\s*)+", "", text)
-    return re.sub(r"\.? Handle with `litellm\.\w+`\.?$", "", text)
+        response = getattr(link, "response", None)
+        if type(link).__name__ == "HTTPStatusError" and response is not None and response.is_stream_consumed:
+            return int(response.status_code), response.headers, response.text
+    below = [link for link in chain if type(link).__module__ != "litellm.exceptions"]
+    found = [link for link in below if type(link).__module__.startswith("litellm.llms.")]
+    statuses = [status for link in found if isinstance(status := getattr(link, "status_code", None), int)]
+    text = next((str(link) for link in below if str(link)), str(chain[0]))
+    return next((status for status in statuses if status >= 400 and status != 500), None), {}, _PREFIX.sub("", text)
