@@ -76,8 +76,9 @@ class EventReader:
 
 
 class Answer(ABC):
-    """Accumulates one streaming answer; each wire implements `read`. `finish_reason` is the service's word; `finished`
-    means that no more events belong to it. Events: `request_sent`, and `data_arrived` when chunks can be popped."""
+    """Accumulates one streaming answer; each wire implements `read`. `finish_reason` is the service's word; `size` is
+    its characters so far; `finished` means that no more events belong to it. Events: `request_sent`, and `data_arrived`
+    when chunks can be popped."""
 
     def __init__(self) -> None:
         self.usage: Usage | None = None
@@ -86,7 +87,7 @@ class Answer(ABC):
         self.reasoning_start = ""  # for error messages
         self.unknown: dict[str, Any] = {}  # the last event of no known kind: it may say why the answer ends
         self.data_arrived, self.request_sent = asyncio.Event(), asyncio.Event()
-        self.size = 0  # characters of content so far
+        self.size = 0
         self._texts: dict[str, list[str]] = {"text": [], "reasoning": [], "refusal": []}
         self._deltas: list[tuple[int, str, str, list[str]]] = []
 

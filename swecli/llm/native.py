@@ -17,7 +17,6 @@ from swecli.llm.endpoints import Endpoint
 from swecli.llm.http import open_post, read_error_body, run_key_command, warm_up
 from swecli.llm.price_table import cost_of
 from swecli.llm.profile import LearnedFacts, Profile, fact_from_refusal
-from swecli.llm.reply import with_timeouts
 from swecli.models.errors import OutputLimitReached, ProviderError, Unavailable, UnsupportedFeature
 from swecli.models.message import IMAGES, ApiMessage, ModelChunk, ModelRequest, StopReason
 
@@ -64,11 +63,6 @@ class NativeModel(ABC):
             fields["tools"] = without_fields(fields["tools"], off)
         return {name: value for name, value in fields.items() if name not in off}
 
-    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelChunk]:
-        """Stream the answer to one request, without retries. The last chunk has usage, cost and `stop`. Raises
-        ProviderError at any point; Unavailable also for an empty or incomplete answer."""
-        return with_timeouts(self._chunks(request), self.endpoint)
-
     async def send_ahead(self, request: ModelRequest) -> None:
         """Send a request now and return when its last byte is written or it failed. The next `stream` call reads this
         answer if it is given the same request, and cancels it otherwise."""
@@ -82,8 +76,10 @@ class NativeModel(ABC):
         task.add_done_callback(lambda _: answer.request_sent.set())
         return body, answer, task
 
-    async def _chunks(self, request: ModelRequest) -> AsyncGenerator[ModelChunk]:
-        """Yield the first piece at once and later ones merged, at most one chunk every 30 ms."""
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelChunk]:
+        """Stream the answer to one request, without retries: the first piece at once, later ones merged, at most one
+        chunk every 30 ms. The last chunk has usage, cost and `stop`. Raises ProviderError at any point; Unavailable
+        also for a stalled, empty or incomplete answer."""
         ahead, self._prefetched = self._prefetched, None
         if ahead is not None and ahead[0] != self.body(request):
             ahead[2].cancel()
@@ -91,15 +87,15 @@ class NativeModel(ABC):
         body, answer, asking = ahead or self._start_request(request)
         try:
             await answer.request_sent.wait()
-            yield ModelChunk()  # starts the timeouts
-            last, size = None, 0
+            yield ModelChunk()
+            clock = asyncio.get_running_loop()
+            sent, last, size = clock.time(), None, 0
             while not (asking.done() or answer.finished):
                 if answer.finish_reason and (last is None or answer.size > size):  # some send it with every delta
                     if last is not None:
                         last.cancel()
-                    last, size = asyncio.get_running_loop().call_later(_COUNT_SECONDS, asking.cancel), answer.size
-                await answer.data_arrived.wait()
-                answer.data_arrived.clear()
+                    last, size = clock.call_later(_COUNT_SECONDS, asking.cancel), answer.size
+                await self._wait_for_data(answer, sent)
                 for chunk in answer.pop_chunks():
                     yield chunk
                 await asyncio.wait({asking}, timeout=_JOIN_SECONDS)
@@ -113,6 +109,24 @@ class NativeModel(ABC):
         finally:
             asking.cancel()
             await asyncio.gather(asking, return_exceptions=True)
+
+    async def _wait_for_data(self, answer: Answer, sent: float) -> None:
+        """Wait for the next bytes of an answer; `sent` is the time of the request. Raises Unavailable on a stall."""
+        at = self.endpoint
+        left = sent + at.first_token - asyncio.get_running_loop().time()
+        if answer.size:
+            limit, seconds, what = at.quiet, at.quiet, "stopped in its answer and sent no data"
+        elif left < at.first_byte:
+            limit, seconds, what = left, at.first_token, "sent no text of an answer"
+        else:
+            limit, seconds, what = at.first_byte, at.first_byte, "sent no data"
+        try:
+            async with asyncio.timeout(limit):
+                await asyncio.sleep(0)  # a limit that has passed ends the wait also if data has arrived
+                await answer.data_arrived.wait()
+        except TimeoutError:
+            raise errors.stalled(at.address, seconds, what) from None
+        answer.data_arrived.clear()
 
     async def _run_request(self, request: ModelRequest, body: dict[str, Any], answer: Answer) -> None:
         """Send the request and read the whole answer. Raises ProviderError."""
@@ -239,19 +253,19 @@ class NativeModel(ABC):
         if status not in (400, 404, 422, 500):  # OpenRouter answers 404, llama.cpp 500 if its chat template fails
             return error
         words, param = errors.parse_error_body(text)
-        lesson = fact_from_refusal(at.model, body, self.profile.limit_name, param, words, at.extra_body)
-        if lesson is None or lesson.field in [field for field, _, _ in self._unconfirmed]:
+        fact = fact_from_refusal(at.model, body, self.profile.limit_name, param, words, at.extra_body)
+        if fact is None or fact[0] in [field for field, _, _ in self._unconfirmed]:
             return error  # learned already: switching it again would not end
-        if getattr(self.profile, lesson.field, None) == lesson.value is not None:
+        field, value, notice = fact
+        if getattr(self.profile, field, None) == value is not None:
             return error
-        if lesson.field == "blocks":
+        if field == "blocks":
             self._rejected_blocks |= {_to_bytes(m["blocks"]) for m in request.messages if m.get("blocks")}
-            return UnsupportedFeature(lesson.notice, error.message, status=status)
-        off = lesson.field.startswith("off.")
-        change = {"off": frozenset([lesson.field[4:]])} if off else {lesson.field: lesson.value}
+            return UnsupportedFeature(notice, error.message, status=status)
+        change = {"off": frozenset([field[4:]])} if field.startswith("off.") else {field: value}
         self.profile = self.profile.layered(change, "learned")
-        self._unconfirmed.append((lesson.field, lesson.value, words))
-        return UnsupportedFeature(lesson.notice, error.message, status=status)
+        self._unconfirmed.append((field, value, words))
+        return UnsupportedFeature(notice, error.message, status=status)
 
     def with_renewed_key(self, error: ProviderError) -> ProviderError:
         """Return `error`, or for the first 401 one that makes the request run again with a newly printed key."""

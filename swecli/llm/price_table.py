@@ -17,8 +17,6 @@ _PRICES = "model_prices_and_context_window_backup.json"
 _PROVIDERS = "provider_endpoints_support_backup.json"
 _MAX_ROW_BYTES = 100_000  # bytes
 _ABOVE = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
-# prefixes of `litellm_provider` in the price table for a provider spelled differently
-_PROVIDER_PREFIXES = {"vertex_ai": ("vertex_ai-",), "bedrock": ("bedrock_",), "cohere": ("cohere_",)}
 # makes litellm use its local copies instead of fetching these tables
 _LOCAL_TABLES = (
     "LITELLM_LOCAL_MODEL_COST_MAP",
@@ -63,7 +61,7 @@ def find_row(provider: str, model: str) -> Row | None:
         return row
     row = _row_named(table, model)
     owner = str(row.get("litellm_provider", "")) if row else ""
-    return row if owner == provider or owner.startswith(_PROVIDER_PREFIXES.get(provider, ("\0",))) else None
+    return row if owner.startswith(provider) else None  # also vertex_ai-language-models, bedrock_converse, cohere_chat
 
 
 def provider_of(model: str) -> str | None:
@@ -141,8 +139,6 @@ def _litellm_folder() -> Path:
 
 def _read_table(name: str) -> bytes:
     """Return a table's bytes, b"" if it cannot be read: prices and limits are then shown as unknown."""
-    with suppress(OSError, UnicodeDecodeError):
-        table = (_litellm_folder() / name).read_bytes()
-        if table.isascii() or table.decode():  # isascii is fast; decoding 3 MB would delay the first request
-            return table
+    with suppress(OSError):
+        return (_litellm_folder() / name).read_bytes()
     return b""

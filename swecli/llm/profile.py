@@ -170,21 +170,13 @@ def _from_entry(entry: ModelEntry) -> dict[str, Any]:
     return {"window": entry.context_window, "price": price or None, **same}
 
 
-@dataclass(frozen=True, slots=True)
-class _RefusalFact:
-    """A profile field to change after a refusal, with a notice for the user ("" for none). The pseudo-field `blocks`
-    drops the opaque blocks of this conversation."""
-
-    field: str
-    value: Any
-    notice: str = ""
-
-
 def fact_from_refusal(
     name: str, body: Mapping[str, Any], limit_name: str, param: str, words: str, own: Collection[str] = ()
-) -> _RefusalFact | None:
-    """Return the fact that a refusal reveals about model `name`, None if it names nothing that can be left out. `param`
-    is the field named by the error object, `own` are fields from the user's `extra_body`."""
+) -> tuple[str, Any, str] | None:
+    """Return what a refusal reveals about model `name`: the profile field to change, its value, and a notice for the
+    user ("" for none); None if it names nothing that can be left out. The pseudo-field `blocks` drops the opaque blocks
+    of this conversation. `param` is the field named by the error object, `own` are fields from the user's
+    `extra_body`."""
     lower = words.lower()
 
     def about(field: str) -> bool:
@@ -198,28 +190,28 @@ def fact_from_refusal(
     ):
         figures = [int(found) for found in _AT_MOST.findall(lower.replace(",", "")) if int(found) < body[limit_name]]
         other = "max_completion_tokens" if limit_name == "max_tokens" else "max_tokens"
-        return _RefusalFact("max_output", max(figures)) if figures else _RefusalFact("limit_name", other)
+        return ("max_output", max(figures), "") if figures else ("limit_name", other, "")
     sent = json.dumps(body.get("messages", []))
     thoughts = "reasoning_content" in f"{param} {lower}"  # also in a path: messages.2.reasoning_content
     missing = thoughts and "extra" not in lower and _FIELD_REQUIRED.search(lower)  # what is extra may be quoted
     if missing or (thoughts and '"reasoning_content"' in sent):
-        return _RefusalFact("think_back", "with calls" if missing else "never")
+        return "think_back", "with calls" if missing else "never", ""
     opaque = any(f'"{kind}"' in sent for kind in ("signature", "redacted_thinking", "reasoning_details"))
     if opaque and _BOUND.search(words):
-        return _RefusalFact("blocks", None, f"{name} rejected its own reasoning: left out of this request")
+        return "blocks", None, f"{name} rejected its own reasoning: left out of this request"
     for left in (*_FIELDS, *own):
         nested = left in ("cache_control", *_SCHEMA_FIELDS)
         there = left in body or (nested and f'"{left}"' in json.dumps(body))
         if there and about(left):
-            return _RefusalFact(f"off.{left}", True, f"{name} does not accept {left}: left out from now on")
+            return f"off.{left}", True, f"{name} does not accept {left}: left out from now on"
     if ('"image_url"' in sent or '"image"' in sent) and _NO_IMAGES.search(words):
-        return _RefusalFact("images", False, f"{name} does not support images: left out from now on")
+        return "images", False, f"{name} does not support images: left out from now on"
     if '"content": null' in sent and re.search("content.{0,80}(null|nil|string)", lower):
-        return _RefusalFact("off.null content", True)
+        return "off.null content", True, ""
     if "tools" in body and (param == "tools" or _NO_TOOLS.search(words)):
-        return _RefusalFact("tools", False, f"{name} does not support tools: it can answer, not act")
+        return "tools", False, f"{name} does not support tools: it can answer, not act"
     system = "system" in body or any(message.get("role") == "system" for message in body.get("messages", ()))
-    return _RefusalFact("system_role", False) if system and _NO_SYSTEM.search(words) else None
+    return ("system_role", False, "") if system and _NO_SYSTEM.search(words) else None
 
 
 class LearnedFacts:

@@ -1,4 +1,4 @@
-"""Turn a model's stream into one reply: retries, stall timeouts, and merging of chunks."""
+"""Turn a model's stream into one reply: retries and merging of chunks."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from swecli.llm.base import ChatModel
-from swecli.llm.endpoints import Endpoint
-from swecli.llm.errors import CUT_TRIES, stalled
+from swecli.llm.errors import CUT_TRIES
 from swecli.models.errors import OutputLimitReached, Unavailable, UnsupportedFeature
 from swecli.models.message import CallDelta, ModelChunk, ModelReply, ModelRequest, ToolCall
 
@@ -24,7 +23,6 @@ _TRIES = 5
 _FEATURES = 4
 _FIRST_WAIT = 1.0
 pause = asyncio.sleep  # between attempts; replaced in tests
-_NO_TEXT = "sent no text of an answer"
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _EXCERPT = 80
 
@@ -91,31 +89,6 @@ def _backoff(failure: Unavailable, attempt: int, chance: float) -> float | None:
         return asked if asked <= LONGEST_WAIT else None
     full = min(LONGEST_WAIT, _FIRST_WAIT * 2.0 ** (attempt - 1))
     return full * (0.5 + chance / 2)
-
-
-async def with_timeouts(chunks: AsyncGenerator[ModelChunk], at: Endpoint) -> AsyncGenerator[ModelChunk]:
-    """Yield the same chunks, enforcing the timeouts of `at`. They start with the first chunk: the request was
-    sent. Empty chunks are keep-alives, not tokens. Raises Unavailable on a stall, which is not retried: the answer
-    may have been billed."""
-    clock = asyncio.get_running_loop().time
-    limit: float | None = None  # sending has a timeout of its own in the transport
-    sent, began, what = 0.0, False, ""
-    async with aclosing(chunks):
-        while True:
-            try:
-                async with asyncio.timeout(limit):
-                    chunk = await anext(chunks, None)
-            except TimeoutError:
-                raise stalled(at.address, at.first_token if what == _NO_TEXT else limit or 0.0, what) from None
-            if chunk is None:
-                return
-            sent = sent or clock()
-            began = began or bool(chunk.text or chunk.reasoning or chunk.call)
-            yield chunk
-            if began:
-                limit, what = at.quiet, "stopped in its answer and sent no data"
-            else:
-                limit, what = min((at.first_byte, "sent no data"), (sent + at.first_token - clock(), _NO_TEXT))
 
 
 @dataclass(slots=True)

@@ -40,7 +40,7 @@ class _MessageAnswer(Answer):
         if kind == "message_start":
             self._count(inner.get("usage"))
         elif kind == "content_block_start":
-            self._start_request(index, inner)
+            self._start_block(index, inner)
         elif kind == "content_block_delta":
             self._delta(index, inner)
         elif kind == "content_block_stop":
@@ -57,7 +57,7 @@ class _MessageAnswer(Answer):
         content = event.get("content")
         for index, block in enumerate(content if isinstance(content, list) else ()):
             if isinstance(block, dict):
-                self._start_request(index, block)
+                self._start_block(index, block)
                 self._finish(index)
         self._end(event)
 
@@ -73,7 +73,7 @@ class _MessageAnswer(Answer):
         whole = [block for _, block in sorted(self._content.items())]
         return whole if any(block.get("type") not in _PLAIN for block in whole) else []
 
-    def _start_request(self, index: int, block: dict[str, Any]) -> None:
+    def _start_block(self, index: int, block: dict[str, Any]) -> None:
         self._content[index] = block
         if block.get("type") == "tool_use":
             self.add_call(index, str(block.get("id") or ""), str(block.get("name") or ""), "")

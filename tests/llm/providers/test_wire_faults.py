@@ -11,8 +11,11 @@ from typing import Any
 import httpx
 import pytest
 
+from swecli.llm.answer import Answer
 from swecli.llm.endpoints import resolve
 from swecli.llm.native import NativeModel
+from swecli.llm.profile import Profile
+from swecli.llm.providers.openai_chat import OpenAIChat
 from swecli.models.errors import (
     AuthFailed,
     ContextOverflow,
@@ -21,8 +24,10 @@ from swecli.models.errors import (
     RateLimited,
     Unavailable,
 )
-from tests.support.model_requests import READ, ask, model_at, request, wired
+from swecli.models.message import ModelRequest
+from tests.support.model_requests import READ, ask, collect, model_at, request, wired
 from tests.support.strict_provider import Call, Refusal, Reply, StrictProvider, Wire
+from tests.support.virtual_time import run_virtually
 
 OPENAI, ANTHROPIC = "openai/gpt-4.1", "anthropic/claude-haiku-4-5"
 both = pytest.mark.parametrize("name", [OPENAI, ANTHROPIC])
@@ -301,6 +306,9 @@ async def test_silence_before_the_first_event_ends_after_the_first_limit(name: s
         assert await asyncio.to_thread(server.requests[0].gone.wait, 5)
     assert kind(error) is Unavailable
     assert "sent no data for 0.15 s" in error.message
+    assert isinstance(error, Unavailable)
+    assert error.tries == 1, "it may have been billed"
+    assert "billed" in error.hint
 
 
 @both
@@ -322,3 +330,38 @@ async def test_pauses_within_the_limit_are_no_stall() -> None:
     with StrictProvider([Reply("a b c d", piece=1, wire=Wire(pause=0.02))]) as server:
         reply = await ask(model_at(server, OPENAI), request())
     assert reply.text == "a b c d"
+
+
+async def test_the_consumers_own_time_is_no_stall() -> None:
+    with StrictProvider([Reply("a b", piece=1)]) as server:
+        model, came = model_at(server, OPENAI, first_byte=0.2, first_token=0.2, quiet=0.05), ""
+        async for chunk in model.stream(request()):
+            came += chunk.text
+            await asyncio.sleep(0.25)
+    assert came == "a b"
+
+
+@both
+async def test_who_stops_reading_closes_the_connection(name: str) -> None:
+    with StrictProvider([Reply(LONG, wire=Wire(stall_at=MIDDLE[name]))]) as server:
+        task = asyncio.create_task(ask(model_at(server, name), request()))
+        while not server.requests:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert await asyncio.to_thread(server.requests[0].gone.wait, 5)
+
+
+def test_an_answer_that_names_its_ending_with_every_piece_is_read_to_its_end() -> None:
+    class Slow(OpenAIChat):
+        async def exchange(self, request: ModelRequest, body: dict[str, Any], answer: Answer) -> None:
+            answer.request_sent.set()
+            for piece in "abcdef":
+                answer.read({"choices": [{"delta": {"content": piece}, "finish_reason": "stop"}]})
+                answer.data_arrived.set()
+                await asyncio.sleep(3)
+
+    box = resolve("openai/x", {"OPENAI_BASE_URL": "http://box"})
+    chunks = run_virtually(collect(Slow(box, Profile()).stream(request())))
+    assert "".join(chunk.text for chunk in chunks) == "abcdef"
