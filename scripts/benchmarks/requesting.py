@@ -10,7 +10,7 @@ from functools import partial
 from scripts.benchmarks.place import Place
 from scripts.benchmarks.rows import Effort, Row, medians, timed
 from scripts.benchmarks.stored import long_session
-from swecli.context.epochs import OpeningConditions, next_opening
+from swecli.context.epochs import OpeningConditions
 from swecli.context.prepare import RequestInput, build_request, past_request, prepare_messages
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
@@ -55,7 +55,7 @@ def _take_up(sessions: SessionManager, session: str, counter: TokenCounter) -> o
 
 def _built(session: Session, counter: TokenCounter) -> object:
     """As each turn does it: with every part weighed."""
-    begins = next_opening(session, QUERY, OpeningConditions(), past_request(session), counter)
+    begins = OpeningConditions().next_opening(session, QUERY, past_request(session), counter)
     given = RequestInput(session, QUERY, HeadParts("Be brief."), ("the day is fine",), begins)
     return build_request(given, counter)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from swecli.agent.agent import Agent
 from swecli.agent.turn import StepPlace, TurnRecord
-from swecli.context.epochs import CONDENSE, SummaryCut, max_held, resolve_window
+from swecli.context.epochs import CONDENSE, SummaryCut
 from swecli.context.fit import conversation_room
 from swecli.context.prepare import past_request
 from swecli.context.validate import interaction_of, key_of
@@ -91,7 +91,7 @@ class ContextControl:
     def undo(self) -> Reduction:
         """Undo the newest reduction. It is not repeated at once unless the request is too long without it."""
         session, agent = self.session, self._agent
-        spec = resolve_window(session.window, conditions=agent.builder.conditions(session, agent.model))
+        spec = agent.builder.conditions(session, agent.model).resolve(session.window)
         before = sum(row.before for row in self._sessions.context.log(session, 1))
         return self._sessions.undo_reduction(session.interactions + spec.slack + 1, round(before * _HOLD))
 
@@ -143,11 +143,11 @@ class ContextControl:
             names = tuple(dict.fromkeys(str(m.get("tool_call_id") or f"T{interaction_of(m)}") for m in changed))
             return _ReductionPlan(found.how, when, names, tokens, found.after)
         conditions = agent.builder.conditions(session, agent.model)
-        spec = resolve_window(session.window, conditions=conditions)
+        spec = conditions.resolve(session.window)
         if spec.mode == "full":
             when = "the window is full; old results are cleared when the request reaches its threshold"
             return _ReductionPlan("window", when, (), tokens)
-        full = max(epoch.first + max_held(spec, conditions), session.context.hold_turns)
+        full = max(epoch.first + conditions.max_held(spec), session.context.hold_turns)
         left = full - session.interactions
         when = f"after {left} more {'turn' if left == 1 else 'turns'}, or earlier after a long pause"
         return _ReductionPlan("window", when, _unpinned(session, epoch.first, full - spec.size + 1), tokens)

@@ -100,7 +100,7 @@ class ContextFitter:
     async def compact(self, messages: list[ApiMessage], at: StepPlace, wish: str = "") -> tuple[Effect, ...]:
         """Summarise keyed messages now, emphasising the user's `wish`. Returns () if there is nothing to summarise."""
         fitting = self._start(messages, at)
-        if (cut := epochs.find_summary_cut(messages, at.interaction, self.session.context.pins)) is None:
+        if (cut := epochs.SummaryCut.find(messages, at.interaction, self.session.context.pins)) is None:
             return ()
         await self._summarise(fitting, cut, wish)
         if fitting.failure:
@@ -185,9 +185,7 @@ class ContextFitter:
         is_needed = self.builder.settings.auto_condense_context and self._size(fitting).over
         if not is_needed or fitting.deep or fitting.at.refused or self.observed.due:
             return None
-        if (
-            cut := epochs.find_summary_cut(fitting.messages, fitting.at.interaction, self.session.context.pins)
-        ) is None:
+        if (cut := epochs.SummaryCut.find(fitting.messages, fitting.at.interaction, self.session.context.pins)) is None:
             return None
         gain = sum(self.counter.count_message(message) for message in cut.replaced) * fitting.limits.scale
         room = ladder.conversation_room(fitting.messages, fitting.limits, self.counter)
@@ -217,12 +215,9 @@ class ContextFitter:
             summary, failure = await self._request_summary(fitting, cut, wish)
             if failure:
                 return TruncateResponse(messages=[], error=failure)
-            head = self.builder.head(at.query, self.counter)
-            epoch, edits, after = epochs.apply_summary(
-                fitting.session, fitting.messages, cut, summary, head, at.interaction
-            )
+            epoch, edits, after = cut.apply(fitting.session, summary, self.builder.head(at.query, self.counter))
             new = measure(after, fitting.target, self.counter)
-            detail = f"{epochs.format_turns(cut.asked, at.interaction)} summarised by {self.condense_model.name}"
+            detail = f"{cut.turns} summarised by {self.condense_model.name}"
             row = Reduction(epochs.CONDENSE, at.interaction, at.step, size.tokens, new.tokens, detail, epoch, edits)
             summarised.append((row, after))
             return TruncateResponse(after, summary, new_context_tokens=_effective_tokens(new))

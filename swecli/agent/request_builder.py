@@ -15,7 +15,6 @@ from swecli.context.epochs import (
     OpeningConditions,
     environment_notes,
     new_strategy_line,
-    next_opening,
     render_excerpts,
 )
 from swecli.context.prepare import PreparedRequest, RequestInput, build_request, held_strategies, past_request
@@ -99,7 +98,7 @@ class RequestBuilder:
         sent, past = "\n\n".join([text, *query.attached]), past_request(session)
         selection = self._select(session, query.text, counter, None if query.reopen else past)
         conditions = replace(conditions, reopen=query.reopen or selection.reopen)
-        opening = next_opening(session, sent, conditions, past, counter)
+        opening = conditions.next_opening(session, sent, past, counter)
         if opening is not None and not conditions.reopen and past:  # it was selected to extend the current epoch
             selection = self._select(session, query.text, counter)
         instructions = self.instructions() if opening is not None else ""

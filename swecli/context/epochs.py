@@ -147,60 +147,47 @@ def current_epoch(session: Session) -> Epoch:
 
 @dataclass(frozen=True, slots=True)
 class SummaryCut:
-    """Messages to summarise: a summary of `asked` replaces `replaced`; `dropped` holds the keys of the running turn's
-    messages among them."""
+    """The part of keyed messages that a summary replaces while `interaction` is running: the summary of `asked`
+    replaces `replaced`; `dropped` holds the keys of the running turn's messages among them."""
 
+    messages: list[ApiMessage]
+    interaction: int
     asked: list[ApiMessage]
     replaced: list[ApiMessage]
     dropped: tuple[str, ...]
 
+    @classmethod
+    def find(cls, messages: list[ApiMessage], interaction: int, pins: tuple[int, ...]) -> SummaryCut | None:
+        """Find the messages that a summary would replace; None if there are none. The running turn keeps its user
+        message and its newest step, pinned interactions keep everything."""
+        running = [message for message in messages if interaction_of(message) == interaction]
+        places = [place for place, message in enumerate(running) if message["role"] == "assistant"]
+        dropped = tuple(key_of(message) for message in running[1 : places[-1]]) if places else ()
+        older = [m for m in messages[1:] if interaction_of(m) != interaction and interaction_of(m) not in pins]
+        if not dropped and not older:
+            return None
+        # an unanswered query is not part of the conversation to summarise
+        asked = messages[:-1] if running and not places else messages
+        replaced = [*older, *(message for message in running if key_of(message) in dropped)]
+        return cls(messages, interaction, asked, replaced, dropped)
 
-def find_summary_cut(messages: list[ApiMessage], interaction: int, pins: tuple[int, ...]) -> SummaryCut | None:
-    """Find the messages that a summary would replace; None if there are none. The running turn keeps its user message
-    and its newest step, pinned interactions keep everything."""
-    running = [message for message in messages if interaction_of(message) == interaction]
-    places = [place for place, message in enumerate(running) if message["role"] == "assistant"]
-    dropped = tuple(key_of(message) for message in running[1 : places[-1]]) if places else ()
-    older = [m for m in messages[1:] if interaction_of(m) != interaction and interaction_of(m) not in pins]
-    if not dropped and not older:
-        return None
-    # an unanswered query is not part of the conversation to summarise
-    asked = messages[:-1] if running and not places else messages
-    return SummaryCut(asked, [*older, *(message for message in running if key_of(message) in dropped)], dropped)
+    def apply(self, session: Session, summary: str, parts: HeadParts) -> tuple[Epoch, Edits, list[ApiMessage]]:
+        """Return the epoch that begins with a summary, its edits and its messages."""
+        number, context = self.interaction, session.context
+        pins = tuple(pin for pin in context.pins if pin < number)
+        system = compose(parts, session, summary, pins if self.dropped else {*pins, number})
+        epoch = Epoch(number, system, parts.contents, pins, number, summary, str(session.window), number + 1)
+        edits = merge_edits([*context.edits, Edits(self.dropped)], number, context.pins)
+        kept = [message for message in self.messages if interaction_of(message) in (*pins, number)]
+        return epoch, edits, normalize_keyed(apply_edits(with_epoch(epoch, kept), [Edits(self.dropped)]))
 
-
-def apply_summary(
-    session: Session, messages: list[ApiMessage], cut: SummaryCut, summary: str, parts: HeadParts, interaction: int
-) -> tuple[Epoch, Edits, list[ApiMessage]]:
-    """Return the epoch that begins with a summary, its edits and its messages."""
-    pins = tuple(pin for pin in session.context.pins if pin < interaction)
-    system = compose(parts, session, summary, pins if cut.dropped else {*pins, interaction})
-    numbers = (str(session.window), interaction + 1)
-    epoch = Epoch(interaction, system, parts.contents, pins, interaction, summary, *numbers)
-    edits = merge_edits([*session.context.edits, Edits(cut.dropped)], interaction, session.context.pins)
-    kept = [message for message in messages if interaction_of(message) in (*pins, interaction)]
-    return epoch, edits, normalize_keyed(apply_edits(with_epoch(epoch, kept), [Edits(cut.dropped)]))
-
-
-def format_turns(messages: list[ApiMessage], running: int) -> str:
-    """Name the interactions of the messages: `T3 to T9`, or the running turn's steps."""
-    numbers = sorted({interaction_of(message) for message in messages} - {0, running})
-    if not numbers:
-        return f"earlier steps of T{running}"
-    return f"T{numbers[0]}" if len(numbers) == 1 else f"T{numbers[0]} to T{numbers[-1]}"
-
-
-@dataclass(frozen=True, slots=True)
-class OpeningConditions:
-    """What the start of a turn depends on besides the session. `cold`: the provider's cache has expired; `allowed`:
-    maximum tokens of a request, None if unknown; `reopen`: why a new epoch must begin, or ""; `smallest` and `largest`
-    bound an `auto` window."""
-
-    cold: bool = False
-    allowed: int | None = None
-    reopen: str = ""
-    smallest: int = 3
-    largest: int = 10
+    @property
+    def turns(self) -> str:
+        """The interactions to summarise: `T3 to T9`, or the running turn's steps."""
+        numbers = sorted({interaction_of(message) for message in self.asked} - {0, self.interaction})
+        if not numbers:
+            return f"earlier steps of T{self.interaction}"
+        return f"T{numbers[0]}" if len(numbers) == 1 else f"T{numbers[0]} to T{numbers[-1]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,53 +207,62 @@ def adaptive_window_size(query: str, default: int = 5, min_size: int = 3, max_si
     return min(max(size, min_size), max_size)
 
 
-def resolve_window(spec: WindowSpec, query: str = "", conditions: OpeningConditions | None = None) -> WindowSpec:
-    """Resolve the window for a query: `auto` gets a size from the query; a small model's window limits the slack."""
-    conditions = conditions or OpeningConditions()
-    if spec.mode == "auto":
-        size = adaptive_window_size(query, min_size=conditions.smallest, max_size=conditions.largest)
-        return replace(spec, size=size, slack=spec.slack or DEFAULT_SLACK)
-    slack = spec.slack if conditions.allowed is None else conditions.allowed // _TOKENS_PER_SLACK
-    return replace(spec, slack=min(spec.slack, slack))
+@dataclass(frozen=True, slots=True)
+class OpeningConditions:
+    """What the start of a turn depends on besides the session. `cold`: the provider's cache has expired; `allowed`:
+    maximum tokens of a request, None if unknown; `reopen`: why a new epoch must begin, or ""; `smallest` and `largest`
+    bound an `auto` window."""
 
+    cold: bool = False
+    allowed: int | None = None
+    reopen: str = ""
+    smallest: int = 3
+    largest: int = 10
 
-def max_held(spec: WindowSpec, conditions: OpeningConditions) -> int:
-    """Return how many interactions a resolved window may hold before it moves. `auto` moves only at its upper bound: a
-    query that needs fewer interactions is no reason to invalidate the cached prefix."""
-    return max(conditions.largest, spec.size) if spec.mode == "auto" else spec.size + spec.slack
+    def resolve(self, spec: WindowSpec, query: str = "") -> WindowSpec:
+        """Resolve the window for a query: `auto` gets a size from it; a small model's window limits the slack."""
+        if spec.mode == "auto":
+            size = adaptive_window_size(query, min_size=self.smallest, max_size=self.largest)
+            return replace(spec, size=size, slack=spec.slack or DEFAULT_SLACK)
+        slack = spec.slack if self.allowed is None else self.allowed // _TOKENS_PER_SLACK
+        return replace(spec, slack=min(spec.slack, slack))
 
+    def max_held(self, spec: WindowSpec) -> int:
+        """Return how many interactions a resolved window may hold before it moves. `auto` moves only at its upper
+        bound: a query that needs fewer interactions is no reason to invalidate the cached prefix."""
+        return max(self.largest, spec.size) if spec.mode == "auto" else spec.size + spec.slack
 
-def next_opening(
-    session: Session, query: str, conditions: OpeningConditions, past: Sequence[ApiMessage], counter: TokenCounter
-) -> Opening | None:
-    """Return the epoch that the next turn begins, or None if the current one continues.
+    def next_opening(
+        self, session: Session, query: str, past: Sequence[ApiMessage], counter: TokenCounter
+    ) -> Opening | None:
+        """Return the epoch that the next turn begins, or None if the current one continues.
 
-    `query` as sent sizes an `auto` window; `past` is the current request without the query: if it takes more than half
-    of the allowed tokens the window moves, provided that at least half of it leaves."""
-    state, epoch, completed = session.context, session.context.epoch, session.completed
-    spec = resolve_window(session.window, query, conditions)
-    if epoch is None:
-        return Opening(replace(spec, slack=0).first_kept(completed), "the session begins")
-    if epoch.spec != str(session.window):  # an epoch begins in any case, so that the new setting is stored
-        return Opening(spec.first_kept(completed, epoch.first), f"the window is {session.window} now")
-    if conditions.reopen:
-        return Opening(epoch.first, conditions.reopen)
-    older = {pin for pin in state.pins if pin < epoch.first}
-    if not older <= set(epoch.pins) or any(state.is_edited(pin) for pin in state.pins):
-        return Opening(epoch.first, "a pinned interaction comes back")
-    if completed < state.hold_turns or spec.mode == "full":
+        `query` as sent sizes an `auto` window; `past` is the current request without the query: if it takes more than
+        half of the allowed tokens the window moves, provided that at least half of it leaves."""
+        state, epoch, completed = session.context, session.context.epoch, session.completed
+        spec = self.resolve(session.window, query)
+        if epoch is None:
+            return Opening(replace(spec, slack=0).first_kept(completed), "the session begins")
+        if epoch.spec != str(session.window):  # an epoch begins in any case, so that the new setting is stored
+            return Opening(spec.first_kept(completed, epoch.first), f"the window is {session.window} now")
+        if self.reopen:
+            return Opening(epoch.first, self.reopen)
+        older = {pin for pin in state.pins if pin < epoch.first}
+        if not older <= set(epoch.pins) or any(state.is_edited(pin) for pin in state.pins):
+            return Opening(epoch.first, "a pinned interaction comes back")
+        if completed < state.hold_turns or spec.mode == "full":
+            return None
+        held, target = completed - epoch.first + 1, completed - spec.size + 1
+        most = self.max_held(spec)
+        if held > most:
+            return Opening(target, f"more than {most} interactions")
+        if held > spec.size and self.cold:
+            return Opening(target, "the provider's cache is cold")
+        if held > spec.size and self.allowed is not None:
+            tokens, kept = (
+                sum(counter.count_message(message) for message in past[1:] if interaction_of(message) >= first)
+                for first in (0, target)
+            )
+            if tokens * 2 > self.allowed and tokens >= kept * 2:  # the provider bills what stays in full again
+                return Opening(target, HALF)
         return None
-    held, target = completed - epoch.first + 1, completed - spec.size + 1
-    most = max_held(spec, conditions)
-    if held > most:
-        return Opening(target, f"more than {most} interactions")
-    if held > spec.size and conditions.cold:
-        return Opening(target, "the provider's cache is cold")
-    if held > spec.size and conditions.allowed is not None:
-        tokens, kept = (
-            sum(counter.count_message(message) for message in past[1:] if interaction_of(message) >= first)
-            for first in (0, target)
-        )
-        if tokens * 2 > conditions.allowed and tokens >= kept * 2:  # the provider bills what stays in full again
-            return Opening(target, HALF)
-    return None

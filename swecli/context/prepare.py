@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from swecli.context.epochs import (
     Opening,
+    OpeningConditions,
     known_strategies,
-    resolve_window,
     strategy_lines,
     strategy_notes,
     strip_old_strategies,
@@ -95,7 +95,7 @@ def prepare_messages(
         if last is not None and last.role is Role.USER:
             running = int(last.content in (query, enhanced_query) or last.sent == enhanced_query)
         completed -= running
-        first = resolve_window(session.window, query).first_kept(completed, session.window_start)
+        first = OpeningConditions().resolve(session.window, query).first_kept(completed, session.window_start)
         window_size = completed - first + 1 + running
     window = session.to_api_messages(window_size, keys=True)
     system = system_prompt + session.get_playbook().as_context(max_strategies=max_strategies)

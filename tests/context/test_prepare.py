@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swecli.context.epochs import OpeningConditions, next_opening
+from swecli.context.epochs import OpeningConditions
 from swecli.context.prepare import PreparedRequest, RequestInput, build_request, past_request, prepare_messages
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
@@ -48,7 +48,7 @@ def prepared(
     notes: tuple[str, ...] = (),
 ) -> PreparedRequest:
     head = HeadParts("You help.", instructions, tuple(session.playbook.live_bullets()))
-    begins = next_opening(session, query, conditions, past_request(session), COUNTER)
+    begins = conditions.next_opening(session, query, past_request(session), COUNTER)
     return build_request(RequestInput(session, query, head, notes, begins), COUNTER)
 
 
