@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from swecli.agent.request_builder import RequestBuilder
 from swecli.agent.turn import Effect, FittedRequest, ModelStep, StepPlace
 from swecli.context import budget, epochs, validate
-from swecli.context import fit as ladder
-from swecli.context.budget import ModelLimits, RequestLimits, RequestSize, measure
-from swecli.context.fit import RungResult
+from swecli.context.budget import ModelLimits, RequestLimits, RequestSize
+from swecli.context.fit import CLEAR, LEFT, LEFT_DEEP, SHRINK, TRUNCATE, Ladder, RungResult
 from swecli.context.system_message import cache_marks, load_prompt
 from swecli.context.tokens import TokenCounter, estimate_token_count
 from swecli.context.truncate import TruncateOptions, TruncateResponse, truncate_conversation_if_needed
@@ -32,11 +31,15 @@ class _Fitting:
     session: Session
     messages: list[ApiMessage]
     at: StepPlace
-    limits: RequestLimits
-    target: RequestLimits
+    ladder: Ladder
+    target: Ladder
     deep: bool = False
     effects: list[Effect] = field(default_factory=list)
     failure: str = ""
+
+    @property
+    def size(self) -> RequestSize:
+        return self.target.measure(self.messages)
 
     def add(self, row: Reduction) -> None:
         self.session.context.add(row)
@@ -69,18 +72,18 @@ class ContextFitter:
     async def fit(self, messages: list[ApiMessage], at: StepPlace) -> FittedRequest:
         """Make a request that fits of a turn's keyed messages."""
         fitting, failure = self._start(validate.normalize_keyed(messages), at), None
-        size, known = self._size(fitting), self.observed
+        size, known = fitting.size, self.observed
         self.observed = replace(known, due=max(0, known.due - max(0, size.tokens - known.left)))
         if size.over:
             if fitting.deep and self.observed.deep != at.interaction:
-                fixed = ladder.fixed_tokens(fitting.messages, fitting.limits, self.counter)
+                fixed = fitting.ladder.fixed(fitting.messages)
                 line = (
                     f"the conversation was reduced {budget.OFTEN + 1} times in {budget.STEPS} steps: tools and "
-                    f"system prompt take {fixed:,} of {fitting.limits.limit or 0:,} tokens; it is now cut to half "
+                    f"system prompt take {fixed:,} of {self.limits.limit or 0:,} tokens; it is now cut to half "
                     "without a summary"
                 )
                 fitting.effects.append(Notice(line, "warning"))
-            fitting.apply(self._reduce(fitting, ladder.CLEAR))
+            fitting.apply(fitting.target.reduce(fitting.messages, CLEAR))
             try:
                 if await self._summarise(fitting, self._find_cut(fitting)):
                     self._truncate(fitting)
@@ -89,7 +92,7 @@ class ContextFitter:
                     self.specs, self.observed = few, replace(known, small=known.small | {self.model.name})
                     return await self.fit(messages, at)
                 failure = error
-        final = self.measure(fitting.messages)
+        final = fitting.ladder.measure(fitting.messages)
         self._learn(fitting, final)
         sent = validate.strip_keys(fitting.messages)
         reserve, marks = self.limits.reserve, cache_marks(sent)
@@ -107,16 +110,18 @@ class ContextFitter:
             fitting.effects.append(Notice(f"the conversation was not condensed: {fitting.failure}", "warning"))
         return tuple(fitting.effects)
 
-    def measure(self, messages: list[ApiMessage]) -> RequestSize:
-        """Measure a request of this session."""
-        return measure(messages, self.limits, self.counter)
+    @property
+    def ladder(self) -> Ladder:
+        """The ladder for the next request."""
+        return Ladder(self.limits, self.counter)
 
     def next_rung(self, messages: list[ApiMessage], at: StepPlace) -> RungResult | epochs.SummaryCut | None:
         """Return the first reduction of the next request, or None if it needs none."""
         fitting = self._start(messages, at)
-        if not self._size(fitting).over:
+        if not fitting.size.over:
             return None
-        return self._reduce(fitting, ladder.CLEAR) or self._find_cut(fitting) or self._reduce(fitting, ladder.TRUNCATE)
+        reduce = fitting.target.reduce
+        return reduce(messages, CLEAR) or self._find_cut(fitting) or reduce(messages, TRUNCATE)
 
     def record_refusal(self, error: ContextOverflow, sent: FittedRequest) -> None:
         """Lower the limit after a request was too long for the provider."""
@@ -147,13 +152,12 @@ class ContextFitter:
         return model.name, self._tools_tokens(), self.builder.settings.max_tokens
 
     def _start(self, messages: list[ApiMessage], at: StepPlace) -> _Fitting:
-        limits, deep = self.limits, self.observed.is_reduced_too_often(at.interaction, at.step)
-        target, size = limits, measure(messages, limits, self.counter)
+        ladder, deep = self.ladder, self.observed.is_reduced_too_often(at.interaction, at.step)
+        size, target = ladder.measure(messages), ladder
         if size.over and (deep or not size.fits):
-            target = ladder.lower_limits(messages, limits, self.counter, ladder.LEFT_DEEP if deep else ladder.LEFT)
-        return _Fitting(
-            replace(self.session, context=replace(self.session.context)), messages, at, limits, target, deep
-        )
+            target = ladder.lower(messages, LEFT_DEEP if deep else LEFT)
+        session = replace(self.session, context=replace(self.session.context))
+        return _Fitting(session, messages, at, ladder, target, deep)
 
     @property
     def limits(self) -> RequestLimits:
@@ -174,23 +178,16 @@ class ContextFitter:
             tools_tokens=shape[1],
         )
 
-    def _size(self, fitting: _Fitting) -> RequestSize:
-        return measure(fitting.messages, fitting.target, self.counter)
-
-    def _reduce(self, fitting: _Fitting, rung: str) -> RungResult | None:
-        return ladder.reduce(fitting.messages, rung, fitting.target, self.counter)
-
     def _find_cut(self, fitting: _Fitting) -> epochs.SummaryCut | None:
         """Return the messages to summarise; None if a summary is not needed, not allowed, or would gain too little."""
-        is_needed = self.builder.settings.auto_condense_context and self._size(fitting).over
+        is_needed = self.builder.settings.auto_condense_context and fitting.size.over
         if not is_needed or fitting.deep or fitting.at.refused or self.observed.due:
             return None
         if (cut := epochs.SummaryCut.find(fitting.messages, fitting.at.interaction, self.session.context.pins)) is None:
             return None
-        gain = sum(self.counter.count_message(message) for message in cut.replaced) * fitting.limits.scale
-        room = ladder.conversation_room(fitting.messages, fitting.limits, self.counter)
+        gain = sum(self.counter.count_message(message) for message in cut.replaced)
         keeps_turns = epochs.current_epoch(fitting.session).first < fitting.at.interaction
-        return cut if gain >= room * ladder.summary_share(fitting.limits.window, keeps_turns) else None
+        return cut if fitting.ladder.pays(fitting.messages, gain, keeps_turns=keeps_turns) else None
 
     def _learn(self, fitting: _Fitting, size: RequestSize) -> None:
         """Record failures and reductions for the next steps."""
@@ -216,13 +213,13 @@ class ContextFitter:
             if failure:
                 return TruncateResponse(messages=[], error=failure)
             epoch, edits, after = cut.apply(fitting.session, summary, self.builder.head(at.query, self.counter))
-            new = measure(after, fitting.target, self.counter)
+            new = fitting.target.measure(after)
             detail = f"{cut.turns} summarised by {self.condense_model.name}"
             row = Reduction(epochs.CONDENSE, at.interaction, at.step, size.tokens, new.tokens, detail, epoch, edits)
             summarised.append((row, after))
             return TruncateResponse(after, summary, new_context_tokens=_effective_tokens(new))
 
-        size = self._size(fitting)
+        size = fitting.size
         last = estimate_token_count(fitting.messages[-1].get("content"), self.counter.count)
         options = TruncateOptions(
             messages=fitting.messages,
@@ -251,7 +248,7 @@ class ContextFitter:
         instruction += f"\n\nThe user wishes above all: {wish}" if wish else ""
         try:  # truncated last if this model takes less than the session's: removed messages are not summarised
             messages = [*validate.strip_keys(cut.asked), {"role": "user", "content": instruction}]
-            sent, _ = ladder.fit(messages, limits, self.counter, (ladder.CLEAR, ladder.SHRINK, ladder.TRUNCATE))
+            sent, _ = Ladder(limits, self.counter).fit(messages, (CLEAR, SHRINK, TRUNCATE))
             marks = cache_marks(sent)
             request = ModelRequest(model.name, sent, self.specs, limits.reserve, "condense", marks=marks)
             step = ModelStep(model, request, attempts=_SUMMARY_ATTEMPTS)
@@ -273,13 +270,13 @@ class ContextFitter:
         head, current = self.builder.head(fitting.at.query, self.counter), epochs.current_epoch(fitting.session)
         rebuilt = epochs.rebuild_epoch(fitting.session, head, fitting.at.interaction)
         for epoch, messages in ((rebuilt, epochs.with_epoch(rebuilt, fitting.messages)), (current, fitting.messages)):
-            truncated = ladder.reduce(messages, ladder.TRUNCATE, fitting.target, self.counter)
+            truncated = fitting.target.reduce(messages, TRUNCATE)
             after = truncated.messages if truncated else messages
-            shrunk = ladder.reduce(after, ladder.SHRINK, fitting.limits, self.counter)
+            shrunk = fitting.ladder.reduce(after, SHRINK)
             after = shrunk.messages if shrunk else after
-            if epoch is rebuilt and not (truncated and measure(after, fitting.limits, self.counter).fits):
+            if epoch is rebuilt and not (truncated and fitting.ladder.measure(after).fits):
                 continue  # the new head itself may be too long
-            ladder.require_fit(after, fitting.limits, self.counter)
+            fitting.ladder.require_fit(after)
             fitting.messages = messages
             fitting.apply(truncated, epoch)
             fitting.apply(shrunk)

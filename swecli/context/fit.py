@@ -60,88 +60,95 @@ class RungResult:
     detail: str
 
 
-def reduce(messages: list[ApiMessage], rung: str, limits: RequestLimits, counter: TokenCounter) -> RungResult | None:
-    """Apply one rung as far as needed; return None if nothing is needed or gained. The input is not changed.
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """Reduces keyed messages to `limits`, rung by rung."""
 
-    "clear" replaces old results by stubs once the threshold is reached. "truncate" repeatedly removes half of the
-    messages after the first user message, and "shrink" cuts long texts (see _SHRINKS), both only until it fits."""
+    limits: RequestLimits
+    counter: TokenCounter
 
-    def is_needed(size: RequestSize) -> bool:
-        return size.over if rung == CLEAR else not size.fits
+    def measure(self, messages: list[ApiMessage]) -> RequestSize:
+        """Measure a request."""
+        return measure(messages, self.limits, self.counter)
 
-    before = size = measure(messages, limits, counter)
-    current, detail = messages, ""
-    batch = conversation_room(messages, limits, counter) * _BATCH
-    for smaller, line in _versions(messages, rung, limits) if is_needed(size) else ():
-        after = measure(smaller, limits, counter)
-        if not _is_worthwhile(size, after, batch):
-            continue
-        current, size, detail = smaller, after, line
-        if not is_needed(size):
-            break
-    if not detail:
-        return None
-    current = assign_note_keys(current)
-    return RungResult(rung, current, diff_messages(messages, current), before.tokens, size.tokens, detail)
+    def reduce(self, messages: list[ApiMessage], rung: str) -> RungResult | None:
+        """Apply one rung as far as needed; return None if nothing is needed or gained. The input is not changed.
 
+        "clear" replaces old results by stubs once the threshold is reached. "truncate" repeatedly removes half of the
+        messages after the first user message, and "shrink" cuts long texts (see _SHRINKS), both only until it fits."""
 
-def fit(
-    messages: list[ApiMessage], limits: RequestLimits, counter: TokenCounter, rungs: Sequence[str] = _RUNGS
-) -> tuple[list[ApiMessage], list[RungResult]]:
-    """Return the messages as a valid request that fits, and the rungs applied, in their order. The input is not
-    changed. Raises ContextFull if the request is too long after all rungs."""
-    current, applied = normalize(messages), list[RungResult]()
-    for rung in rungs:
-        if result := reduce(current, rung, limits, counter):
-            current = result.messages
-            applied.append(result)
-    require_fit(current, limits, counter)
-    return current, applied
+        def is_needed(size: RequestSize) -> bool:
+            return size.over if rung == CLEAR else not size.fits
 
+        before = size = self.measure(messages)
+        current, detail, batch = messages, "", self.room(messages) * _BATCH
+        for smaller, line in _versions(messages, rung, self.limits) if is_needed(size) else ():
+            after = self.measure(smaller)
+            if not _is_worthwhile(size, after, batch):
+                continue
+            current, size, detail = smaller, after, line
+            if not is_needed(size):
+                break
+        if not detail:
+            return None
+        current = assign_note_keys(current)
+        return RungResult(rung, current, diff_messages(messages, current), before.tokens, size.tokens, detail)
 
-def require_fit(messages: list[ApiMessage], limits: RequestLimits, counter: TokenCounter) -> None:
-    """Raise ContextFull, with the sizes of all parts, if the request is too long."""
-    size = measure(messages, limits, counter)
-    if size.fits:
-        return
-    parts = {"tools": limits.tools_tokens}
-    for message in messages:
-        name = {"system": "system prompt", "user": "your messages"}.get(message["role"], "answers and results")
-        parts[name] = parts.get(name, 0) + counter.count_message(message)
-    listed = ", ".join(f"{name} {tokens:,}" for name, tokens in parts.items() if tokens)
-    has = f"{size.characters:,} characters, {MAX_CHARACTERS:,} fit"
-    if size.limit is not None and size.tokens > size.limit:
-        has = f"{size.tokens:,} tokens, {size.limit:,} fit"
-    pinned = sum(counter.count_message(message) for message in messages if interaction_of(message) in limits.pins)
-    less = f"Send less, /unpin a turn (all of them: {pinned:,})" if pinned else "Send less"
-    hint = f"Sizes in tokens: {listed}. {less}, start a /new session, or choose a model with a larger window."
-    raise ContextFull(f"The request has {has}, and nothing more can be taken out.", hint)
+    def fit(
+        self, messages: list[ApiMessage], rungs: Sequence[str] = _RUNGS
+    ) -> tuple[list[ApiMessage], list[RungResult]]:
+        """Return the messages as a valid request that fits, and the rungs applied, in their order. The input is not
+        changed. Raises ContextFull if the request is too long after all rungs."""
+        current, applied = normalize(messages), list[RungResult]()
+        for rung in rungs:
+            if result := self.reduce(current, rung):
+                current = result.messages
+                applied.append(result)
+        self.require_fit(current)
+        return current, applied
 
+    def require_fit(self, messages: list[ApiMessage]) -> None:
+        """Raise ContextFull, with the sizes of all parts, if the request is too long."""
+        size = self.measure(messages)
+        if size.fits:
+            return
+        parts, pinned = {"tools": self.limits.tools_tokens}, 0
+        for message in messages:
+            name = {"system": "system prompt", "user": "your messages"}.get(message["role"], "answers and results")
+            tokens = self.counter.count_message(message)
+            parts[name] = parts.get(name, 0) + tokens
+            pinned += tokens if interaction_of(message) in self.limits.pins else 0
+        listed = ", ".join(f"{name} {tokens:,}" for name, tokens in parts.items() if tokens)
+        has = f"{size.characters:,} characters, {MAX_CHARACTERS:,} fit"
+        if size.limit is not None and size.tokens > size.limit:
+            has = f"{size.tokens:,} tokens, {size.limit:,} fit"
+        less = f"Send less, /unpin a turn (all of them: {pinned:,})" if pinned else "Send less"
+        hint = f"Sizes in tokens: {listed}. {less}, start a /new session, or choose a model with a larger window."
+        raise ContextFull(f"The request has {has}, and nothing more can be taken out.", hint)
 
-def conversation_room(messages: list[ApiMessage], limits: RequestLimits, counter: TokenCounter) -> float:
-    """Return the tokens left for the conversation besides tools and system message; 0 if the limit is unknown."""
-    return max(0.0, (limits.limit or 0) - fixed_tokens(messages, limits, counter))
+    def room(self, messages: list[ApiMessage]) -> float:
+        """Return the tokens left for the conversation besides tools and system message; 0 if the limit is unknown."""
+        return max(0.0, (self.limits.limit or 0) - self.fixed(messages))
 
+    def fixed(self, messages: list[ApiMessage]) -> int:
+        """Count the tokens that no reduction removes: tools and system message."""
+        system = sum(self.counter.count_message(message) for message in messages[:1] if message["role"] == "system")
+        return ceil((self.limits.tools_tokens + system) * self.limits.scale)
 
-def summary_share(window: int | None, keeps_turns: bool) -> float:
-    """Return the share of the room that a summary must replace, for a model's window in tokens."""
-    return _SUMMARY_OF_TURNS if keeps_turns and window and window <= SMALL_WINDOW else _SUMMARY_BATCH
+    def lower(self, messages: list[ApiMessage], share: float) -> Ladder:
+        """Return a ladder that leaves the conversation only a `share` of its room, to delay the next reduction."""
+        if self.limits.limit is None:
+            return self
+        fixed = self.fixed(messages)
+        allowed = max(1, fixed + int((self.limits.limit - fixed) * share))
+        return Ladder(replace(self.limits, allowed=allowed), self.counter)
 
-
-def fixed_tokens(messages: list[ApiMessage], limits: RequestLimits, counter: TokenCounter) -> int:
-    """Count the tokens that no reduction removes: tools and system message."""
-    system = sum(counter.count_message(message) for message in messages[:1] if message["role"] == "system")
-    return ceil((limits.tools_tokens + system) * limits.scale)
-
-
-def lower_limits(
-    messages: list[ApiMessage], limits: RequestLimits, counter: TokenCounter, share: float
-) -> RequestLimits:
-    """Return limits that leave the conversation only a `share` of its room, to delay the next reduction."""
-    if limits.limit is None:
-        return limits
-    fixed = fixed_tokens(messages, limits, counter)
-    return replace(limits, allowed=max(1, fixed + int((limits.limit - fixed) * share)))
+    def pays(self, messages: list[ApiMessage], gain: float, *, keeps_turns: bool) -> bool:
+        """Return whether a summary that replaces `gain` tokens is worth its cost; `keeps_turns`: it replaces turns that
+        the window still holds."""
+        window = self.limits.window or 0
+        share = _SUMMARY_OF_TURNS if keeps_turns and 0 < window <= SMALL_WINDOW else _SUMMARY_BATCH
+        return gain * self.limits.scale >= self.room(messages) * share
 
 
 def _is_worthwhile(before: RequestSize, after: RequestSize, batch: float) -> bool:

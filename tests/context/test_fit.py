@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swecli.context import fit as ladder
 from swecli.context.budget import MAX_CHARACTERS, RequestLimits, _count_characters, measure, request_limit
-from swecli.context.fit import RungResult
+from swecli.context.fit import Ladder, RungResult
 from swecli.context.tokens import TokenCounter
 from swecli.models.errors import ContextFull
 from tests.support.histories import Message, call, complaint, legal_histories, result
@@ -44,7 +43,7 @@ def fit(
     messages: list[Message], tools: int, counter: TokenCounter, window: int | None, *more: int, **named: int
 ) -> Fit:
     limits = RequestLimits(window, *more, **named, tools_tokens=tools)
-    fitted, reduced = ladder.fit(messages, limits, counter)
+    fitted, reduced = Ladder(limits, counter).fit(messages)
     size = measure(fitted, limits, counter)
     return Fit(fitted, reduced, size.tokens, size.limit, size.estimated)
 
@@ -71,8 +70,8 @@ def test_what_is_to_be_summed_up_loses_parts_of_results_before_it_loses_messages
     for n in range(20):
         called = {"role": "assistant", "content": None, "tool_calls": [call(f"c{n}")]}
         history += [called, result(f"c{n}", "x" * 12_000), {"role": "user", "content": f"and {n}?"}]
-    usual, _ = ladder.fit(history, limits, COUNTER)
-    whole, taken = ladder.fit(history, limits, COUNTER, ("clear", "shrink", "truncate"))
+    usual, _ = Ladder(limits, COUNTER).fit(history)
+    whole, taken = Ladder(limits, COUNTER).fit(history, ("clear", "shrink", "truncate"))
     assert len(usual) < len(history) == len(whole)
     assert [reduced.how for reduced in taken] == ["clear", "shrink"]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from swecli.agent.turn import TurnState
-from swecli.context.budget import ModelLimits, RequestLimits, measure
-from swecli.context.fit import fit
+from swecli.context.budget import ModelLimits, RequestLimits
+from swecli.context.fit import Ladder
 from swecli.context.system_message import cache_marks
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
@@ -56,8 +56,9 @@ class ReviewRequests:
             self.model.profile.window, self._output, allowed=self._known.limits.get(shape), tools_tokens=shape[1]
         )
         opened = restore_opening(messages, part)
-        fitted, reduced = fit(opened, limits, self.counter)
-        size = measure(fitted, limits, self.counter)
+        ladder = Ladder(limits, self.counter)
+        fitted, reduced = ladder.fit(opened)
+        size = ladder.measure(fitted)
         self.sent = size.tokens
         events: list[Event] = [ContextReduced(r.how, r.before, r.after, r.detail) for r in reduced]
         events.append(ContextMeasured(size.tokens, size.limit, self.counter.estimated))
