@@ -11,14 +11,13 @@ from swecli.agent.calls import CallRunner, Toolkit
 from swecli.agent.context_fitter import ContextFitter
 from swecli.agent.loop import Loop
 from swecli.agent.request_builder import Query, RequestBuilder, Turn
-from swecli.agent.turn import ModelStep, TurnRecord
+from swecli.agent.turn import TurnRecord
 from swecli.context.budget import SMALL_WINDOW, ModelLimits, is_lean, request_limit
 from swecli.context.system_message import system_prompt
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
-from swecli.models.errors import SwecliError
 from swecli.models.events import Event, ToolStarted, TurnFailed, TurnFinished, UsageReported
-from swecli.models.message import AskRequest, Decision, Display, ModelRequest, RequestRecord, ToolResult, ToolSpec
+from swecli.models.message import AskRequest, Decision, Display, ToolResult, ToolSpec
 from swecli.models.session import Session
 from swecli.tools.base import ToolContext, ToolError
 from swecli.tools.execute import ToolRegistry
@@ -27,12 +26,6 @@ from swecli.tools.schemas import lean_specs, usable_specs
 _MAX_RESULT, _MIN_RESULT = 30_000, 500  # characters
 _MIN_ROOM = 500  # tokens
 _NOT_IN_TASKS = ("recall", "remember", "search_session", "task", "todo")  # tools on the user's own session
-_TITLE_PROMPT = (
-    "Give a conversation that begins as follows a title: at most six words, in its own language, without quotes. "
-    "Answer with the title alone.\n\n"
-)
-_TITLE_TURNS, _TITLE_TOKENS = 3, 300  # a session with more turns gets no generated title
-_MAX_QUESTION, _MAX_TITLE = 2_000, 60  # characters
 _TASK = (
     "[Another assistant, which talks with the user, gives you this task. It sees your last message and nothing else of "
     "what you do: put the whole result into it, with paths and line numbers. You cannot ask back.]"
@@ -170,29 +163,9 @@ class Agent:
         return [self._steering.popleft() for _ in range(len(self._steering))]
 
     async def generate_title(self) -> None:
-        """Generate a title for a new session without one from its first question, with the small model. Does nothing if
-        the request fails."""
-        session, model = self.sessions.current_session, self.condense_model
-        if model is None or session is None or session.title or session.interactions > _TITLE_TURNS:
-            return
-        question = next((m.content for m in session.messages if m.is_query and m.content.strip()), "")
-        if not question:
-            return
-        messages = [{"role": "user", "content": _TITLE_PROMPT + question[:_MAX_QUESTION]}]
-        request = ModelRequest(model.name, messages, max_tokens=_TITLE_TOKENS, purpose="title")
-        step = ModelStep(model, request, attempts=1)
-        try:
-            reply = await step.finish()
-        except SwecliError:
-            return
-        if self.sessions.current_session is not session:
-            return
-        if reply.usage is not None:
-            spent = (reply.usage, reply.cost, step.duration_ms)
-            self.sessions.record_request(RequestRecord(model.name, "title", session.interactions, 0, *spent))
-        title = " ".join(reply.text.split()).strip("\"'`“”«».")
-        if title and len(title) <= _MAX_TITLE and not session.title:
-            self.sessions.rename(title)
+        """Generate a title for a new session, with the small model if there is one."""
+        if self.condense_model is not None:
+            await TurnRecord(self.sessions, self.counter).generate_title(self.condense_model)
 
     def make_runner(self, limit: int) -> CallRunner:
         """Make the runner of a turn's calls, with the maximum length of a result in characters."""

@@ -15,7 +15,6 @@ from swecli.context.truncate import TruncateOptions, TruncateResponse, truncate_
 from swecli.llm.base import ChatModel
 from swecli.models.context import Epoch, Reduction, merge_edits
 from swecli.models.errors import ContextFull, ContextOverflow, SwecliError
-from swecli.models.events import Notice
 from swecli.models.message import ApiMessage, ModelRequest, RequestRecord, ToolSpec, Usage
 from swecli.models.session import Session
 from swecli.tools.schemas import lean_specs
@@ -82,7 +81,7 @@ class ContextFitter:
                     f"system prompt take {fixed:,} of {self.limits.limit or 0:,} tokens; it is now cut to half "
                     "without a summary"
                 )
-                fitting.effects.append(Notice(line, "warning"))
+                fitting.effects.append(line)
             fitting.apply(fitting.target.reduce(fitting.messages, CLEAR))
             try:
                 if await self._summarise(fitting, self._find_cut(fitting)):
@@ -107,7 +106,7 @@ class ContextFitter:
             return ()
         await self._summarise(fitting, cut, wish)
         if fitting.failure:
-            fitting.effects.append(Notice(f"the conversation was not condensed: {fitting.failure}", "warning"))
+            fitting.effects.append(f"the conversation was not condensed: {fitting.failure}")
         return tuple(fitting.effects)
 
     @property
@@ -197,7 +196,7 @@ class ContextFitter:
             if (failures := self.observed.failures) in budget.REPORTED:
                 often = f"{failures} times in a row, and is tried again as the conversation grows"
                 how = f"condensing failed {often}" if failures > 1 else "the conversation was not condensed"
-                fitting.effects.append(Notice(f"{how}: {fitting.failure}", "warning"))
+                fitting.effects.append(f"{how}: {fitting.failure}")
         self.observed = replace(self.observed, left=size.tokens)
         if any(isinstance(effect, Reduction) for effect in fitting.effects):
             self.observed = self.observed.record_reduction(at.interaction, at.step, deep=fitting.deep)

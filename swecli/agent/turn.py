@@ -18,7 +18,7 @@ from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
 from swecli.models.context import BEGIN, KEY, Reduction, add_keys
-from swecli.models.errors import ContextFull, StoreError
+from swecli.models.errors import ContextFull, StoreError, SwecliError
 from swecli.models.events import ContextReduced, Event, Notice, ReasoningDelta, StepRetried, TextDelta, WindowApplied
 from swecli.models.message import (
     INTERRUPTED_RESULT,
@@ -37,6 +37,12 @@ from swecli.store.records import UnfinishedTurn
 from swecli.store.session_manager import SessionManager
 
 _AUTOSAVE_INTERVAL = 1.0  # seconds
+_TITLE_PROMPT = (
+    "Give a conversation that begins as follows a title: at most six words, in its own language, without quotes. "
+    "Answer with the title alone.\n\n"
+)
+_TITLE_TURNS, _TITLE_TOKENS = 3, 300  # a session with more turns gets no generated title
+_MAX_QUESTION, _MAX_TITLE = 2_000, 60  # characters
 _log = logging.getLogger(__name__)
 
 
@@ -96,14 +102,14 @@ class StepPlace:
     refused: bool = False
 
 
-Effect = Reduction | RequestRecord | Notice
+Effect = Reduction | RequestRecord | str
 
 
 @dataclass(frozen=True, slots=True)
 class FittedRequest:
     """A request that fits, unless `failure` is set. The turn continues from `keyed`, so that later requests only
-    append. `effects` holds, in their order, reductions to store before sending, usage of summaries, and lines for the
-    user. `counted` is our own token count of the request, tools included."""
+    append. `effects` holds, in their order, reductions to store before sending, usage of summaries, and warnings for
+    the user. `counted` is our own token count of the request, tools included."""
 
     request: ModelRequest
     keyed: list[ApiMessage]
@@ -173,8 +179,8 @@ class TurnRecord:
 
     def store(self, effect: Effect) -> Event | None:
         """Store an effect of fitting a request. Returns the event to report, if any."""
-        if isinstance(effect, Notice):
-            return effect
+        if isinstance(effect, str):
+            return Notice(effect, "warning")
         if isinstance(effect, RequestRecord):
             self.sessions.record_request(effect)
             return None
@@ -215,6 +221,28 @@ class TurnRecord:
         shown, choice = turn.request.shown, turn.selection.to_json()
         cited = [bullet for bullet in shown if f"[{bullet}]" in text]
         self.sessions.finish_interaction(outcome, shown=shown, cited=cited, choice=choice)
+
+    async def generate_title(self, model: ChatModel) -> None:
+        """Generate a title for a new session without one from its first question. Does nothing if the request fails."""
+        session = self.session
+        question = next((m.content for m in session.messages if m.is_query and m.content.strip()), "")
+        if session.title or session.interactions > _TITLE_TURNS or not question:
+            return
+        messages: list[ApiMessage] = [{"role": "user", "content": _TITLE_PROMPT + question[:_MAX_QUESTION]}]
+        request = ModelRequest(model.name, messages, max_tokens=_TITLE_TOKENS, purpose="title")
+        step = ModelStep(model, request, attempts=1)
+        try:
+            reply = await step.finish()
+        except SwecliError:
+            return
+        if self.sessions.current_session is not session:
+            return
+        if reply.usage is not None:
+            spent = (reply.usage, reply.cost, step.duration_ms)
+            self.store(RequestRecord(model.name, "title", session.interactions, 0, *spent))
+        title = " ".join(reply.text.split()).strip("\"'`“”«».")
+        if title and len(title) <= _MAX_TITLE and not session.title:
+            self.sessions.rename(title)
 
     @asynccontextmanager
     async def autosave(self, calls: CallRunner, state: TurnState) -> AsyncIterator[None]:

@@ -64,7 +64,7 @@ class Background:
 
     def name_session(self, agent: Agent) -> None:
         """Start naming an untitled session, if a small model is configured."""
-        if agent.condense_model is not None:
+        if agent.condense_model is not None and agent.sessions.current_session is not None:
             self.start(agent.generate_title())
 
     def reflect_pending(self, learning: LearningService) -> None:
