@@ -125,10 +125,11 @@ def _run_client(package: str, release: str, client: str, folder: Path) -> None:
             )
             if not done.returncode:
                 return
-            _failed[client] = (done.stderr.strip() or done.stdout.strip() or "it failed").splitlines()[-1][:200]
+            why = (done.stderr.strip() or done.stdout.strip() or "it failed").splitlines()[-1]
         except (OSError, subprocess.TimeoutExpired) as error:
-            _failed[client] = str(error)[:200]
-    raise MeasuringError(f"{client} cannot download {package} {release}: {_failed[client]}")
+            why = str(error)
+        _failed[client] = f"{client} cannot download {package} {release}: {why[:200]}"
+    raise MeasuringError(_failed[client])
 
 
 def _read_archive(archive: Path) -> dict[str, bytes]:

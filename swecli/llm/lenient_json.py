@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 _MOST_TRIES = 2_000  # opening brackets tried per text
 _DEEPEST = 60
+_CALL = ("tool_calls", "function_call", "function", "arguments", "parameters")  # from the outside to the inside
+_CALL_FIELDS = {*_CALL, "name", "id", "index", "type", "role", "content"}
 _OPENS = re.compile(r"[\[{]")
 _CLOSES = {"{": "}", "[": "]"}
 # A quote closes a string only before a delimiter, since models forget to escape quotes inside. A closing code fence
@@ -37,7 +39,8 @@ class Found:
 
 
 def find_json_values(text: str) -> list[Found]:
-    """Return all outermost objects and arrays in a text, in order. Never raises."""
+    """Return all outermost objects and arrays in a text, in order; of a tool call that was written as text, its
+    arguments. Never raises."""
     found: list[Found] = []
     at = 0
     for _ in range(_MOST_TRIES):
@@ -50,9 +53,22 @@ def find_json_values(text: str) -> list[Found]:
         except (ValueError, RecursionError):
             value = _repaired(text, opens.start())
         if value is not None:
-            found.append(value)
+            found.append(_unwrap_call(value))
         at = value.end if value is not None else opens.end()
     return found
+
+
+def _unwrap_call(found: Found) -> Found:
+    """Return the arguments in place of a call, in the forms of common chat templates and services."""
+    inner, arguments = found.value, None
+    for key in _CALL:
+        inner = inner[0] if isinstance(inner, list) and len(inner) == 1 else inner
+        if isinstance(inner, dict) and inner.keys() <= _CALL_FIELDS and not isinstance(inner.get(key, ""), str):
+            inner = arguments = inner[key]
+    text = inner.get("arguments", inner.get("parameters")) if isinstance(inner, dict) else None
+    if isinstance(text, str) and inner.keys() <= _CALL_FIELDS:
+        return next((replace(one, start=found.start, end=found.end) for one in find_json_values(text)), found)
+    return found if arguments is None else replace(found, value=arguments)
 
 
 def _repaired(text: str, at: int) -> Found | None:

@@ -129,7 +129,7 @@ class Verifier:
                 failure = Judgement("cannot_tell", why=error.message, by="failure")
                 out.judgements = {finding.id: failure for finding in asked} | out.judgements
                 return False
-            rows, see = {str(row.get("id")).strip().upper(): row for row in reversed(_parse_rows(reply))}, {}
+            rows, see = _parse_rows(reply, asked[0].id if len(asked) == 1 else ""), {}
             for finding in asked:
                 row = rows.get(finding.id)
                 judgement = Judgement("cannot_tell", why="no verdict on it came back", by="failure")
@@ -189,12 +189,15 @@ def _rule_on(finding: Finding, source: Source) -> Judgement | None:
 
 def parse_judgement(row: Mapping[str, Any], sources: Sources, by: str, claimed: str = "") -> Judgement:
     """Return the judgement of an answer's row. Without a quote that its file, or the `claimed` one, contains, it is
-    cannot_tell."""
-    given, why = str(row.get("verdict") or "").strip().lower(), " ".join(str(row.get("why") or "").split())[:400]
+    cannot_tell, and one with another verdict is a failure."""
+    given, why = (
+        re.sub(r"^\W+", "", str(row.get("verdict")).lower()),
+        collapse_whitespace(str(row.get("why") or ""))[:400],
+    )
     verdict: Verdict = "confirmed" if given.startswith("confirm") else "refuted" if given.startswith("refut") else ""
     if not verdict:
-        return Judgement("cannot_tell", why=why, by=by)
-    quote, path = str(row.get("quote") or ""), str(row.get("path") or "").removeprefix("./")
+        return Judgement("cannot_tell", why=why, by=by if given.startswith("can") else "failure")
+    quote, path = str(row.get("quote") or ""), str(row.get("path") or claimed).removeprefix("./")
     path = claimed if claimed and f"/{path}".endswith(f"/{claimed}") else path
     found = sources.get(path).find_quote(quote, _MIN_QUOTE) if path else []
     if not found:
@@ -235,14 +238,18 @@ def _make_batches(claims: Sequence[Finding]) -> list[list[Finding]]:
     return [some[at : at + _MAX_CLAIMS] for some in by_path.values() for at in range(0, len(some), _MAX_CLAIMS)]
 
 
-def _parse_rows(reply: ModelReply) -> list[dict[str, Any]]:
+def _parse_rows(reply: ModelReply, only: str) -> dict[str, dict[str, Any]]:
+    """Return the first row of each id, which may be written `F-3`, `3` or `f3: LEAK`; without one it is `only`."""
     values: list[Any] = [call.parameters for call in reply.calls if call.name == _TOOL]
     values += [found.value for text in (*reply.broken.values(), reply.text) for found in find_json_values(text)]
     rows: list[dict[str, Any]] = []
     for value in values:
-        listed = value.get("judgements", [value]) if isinstance(value, dict) else value
-        rows += [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
-    return rows
+        listed = value.get("judgements", value) if isinstance(value, dict) else value
+        if isinstance(listed, dict) and "verdict" not in listed:  # rows by id
+            listed = [{"id": key, **row} for key, row in listed.items() if isinstance(row, dict)]
+        rows += [row for row in (listed if isinstance(listed, list) else [listed]) if isinstance(row, dict)]
+    numbers = [re.search(r"\d+", str(row.get("id"))) for row in rows]
+    return {f"F-{int(n[0])}" if n else only: row for n, row in reversed([*zip(numbers, rows, strict=True)])}
 
 
 # The evidence of a claim that a request contains

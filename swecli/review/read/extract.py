@@ -30,7 +30,7 @@ _LOOKS_LIKE = re.compile(r"codeSmellType|code_smell_type|\"(?:path|file)\"\s*:",
 _FIELD = re.compile(r"^\s*(?P<item>-\s+)?[\"'`*]*(?P<key>[A-Za-z<][\w< -]{1,24})[\"'`*]*\s*:[*]*\s+(?P<value>\S.*)$")
 _PLACE = re.compile(
     r"[`*\[(]*(?P<path>[\w./@+-]+\.\w+|[\w./@+-]*/[\w.@+-]+)(?:[:#]|[`*]*,? \(?lines? |[`*]* (?=L))L?(?P<line>\d{1,9})"
-    r"(?:\s*[-–]\s*L?(?P<end>\d{1,9}))?"
+    r"(?::\d{1,5}(?=:))?(?:\s*[-–]\s*L?(?P<end>\d{1,9}))?"
 )
 _LINK = re.compile(r"(?<![\w)\]])\[([^\]\n]+)\]\((?=[^()\s]*[/.#])[^()\s]+\)")
 _LEAF = re.compile(r"<(?P<key>\w+)>\s*(?P<value>[^<]+?)\s*</(?P=key)>")
@@ -112,7 +112,7 @@ def _read_call(call: ToolCall, loop: int, reply: ModelReply, out: Extraction) ->
 
 
 def _read_rows(value: Any, loop: int, source: str, out: Extraction) -> None:
-    texts = [value.get(key) for key in (*_LISTS, "arguments", "raw")] if isinstance(value, dict) else []
+    texts = [value.get(key) for key in (*_LISTS, "raw")] if isinstance(value, dict) else []
     for text in [v for v in texts if isinstance(v, str) and v.lstrip()[:1] in ("[", "{")]:  # a list encoded as a string
         for inner in find_json_values(text):
             _read_rows(inner.value, loop, "cut" if inner.cut else source, out)
@@ -124,8 +124,7 @@ def _read_rows(value: Any, loop: int, source: str, out: Extraction) -> None:
 
 
 def _read_report(value: Mapping[str, Any], count: int, out: Extraction) -> None:
-    """Record a report, also one in a call that was written as text, if all `count` entries of its list were read."""
-    value = value["arguments"] if isinstance(value.get("arguments"), dict) else value
+    """Record a report if all `count` entries of its list were read."""
     listed = next((value[name] for name in _LISTS if name in value), None)
     if isinstance(listed, str):
         listed = next((found.value for found in find_json_values(listed) if not found.repaired), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -79,6 +80,32 @@ async def test_an_answer_that_cannot_be_read_is_cannot_tell_and_not_kept(store: 
     assert (taken.judgements["F-1"].verdict, taken.judgements["F-1"].by) == ("cannot_tell", "failure")
     again, _ = await check(store, claims, calls(verdict(("F-1", "confirmed", LINE), path="a.py")))
     assert again.judgements["F-1"].verdict == "confirmed"
+
+
+ROW = {"verdict": "Confirmed.", "quote": LINE}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"judgements": [{"id": 1, **ROW}]},
+        {"judgements": [{"id": "f1: DIVISION_BY_ZERO", **ROW}]},
+        {"judgements": [ROW]},
+        {"judgements": {"F-1": ROW}},
+        {"F-1": {**ROW, "verdict": "**confirmed**"}},
+        {"name": "judge_findings", "arguments": {"judgements": [{"id": "F-1", **ROW}]}},
+    ],
+)
+async def test_a_verdict_is_read_in_the_forms_that_models_write(store: ReviewStore, answer: Any) -> None:
+    taken, _ = await check(store, note(store, CLAIM), json.dumps(answer))
+    assert (taken.judgements["F-1"].verdict, taken.judgements["F-1"].line) == ("confirmed", 5)
+
+
+@pytest.mark.parametrize("word", ["valid", "not confirmed", True, None])
+async def test_a_word_that_is_no_verdict_leaves_the_claim_unchecked(store: ReviewStore, word: Any) -> None:
+    [claim] = note(store, CLAIM)
+    taken, _ = await check(store, [claim], json.dumps({"judgements": [{"id": "F-1", "verdict": word, "quote": LINE}]}))
+    assert apply_judgement(claim, taken.judgements["F-1"]).is_unchecked
 
 
 async def test_a_failure_is_cannot_tell_and_the_rest_stays_unverified(store: ReviewStore) -> None:

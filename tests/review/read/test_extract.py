@@ -210,10 +210,37 @@ def test_a_cell_may_hold_bars_and_a_record_what_the_others_have_in_common() -> N
     assert (two.path, two.line, two.message) == ("a.py", 7, "other")
 
 
-def test_a_call_that_was_written_as_text_is_a_report() -> None:
-    call = {"name": "report_findings", "arguments": {"part": 1, "done": True, "findings": [row()]}}
+REPORT: dict[str, Any] = {"part": 1, "done": True, "findings": [row()]}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"name": "report_findings", "arguments": REPORT},
+        {"name": "report_findings", "arguments": json.dumps(REPORT)},
+        {"type": "function", "name": "report_findings", "parameters": REPORT},
+        [{"name": "report_findings", "arguments": REPORT}],
+        {
+            "tool_calls": [
+                {"type": "function", "function": {"name": "report_findings", "arguments": json.dumps(REPORT)}}
+            ]
+        },
+    ],
+)
+def test_a_call_that_was_written_as_text_is_a_report(call: Any) -> None:
     found = extract(ModelReply(f"<tool_call>{json.dumps(call)}</tool_call>"))
     assert (len(found.findings), found.reports) == (1, [(1, True)])
+
+
+def test_a_cut_call_that_was_written_as_text_is_no_report() -> None:
+    call = {"function": {"name": "report_findings", "arguments": json.dumps(REPORT)[:-20]}}
+    found = extract(ModelReply(json.dumps(call)))
+    assert (len(found.findings), found.reports) == (1, [])
+
+
+def test_a_column_is_no_part_of_the_message() -> None:
+    [found] = extract(ModelReply("src/a.py:239:8: E1101: no such member"), paths={"src/a.py"}).findings
+    assert (found.line, found.message) == (239, "E1101: no such member")
 
 
 @pytest.mark.parametrize(
