@@ -27,7 +27,7 @@ from swecli.context.budget import _LEAN_WINDOW, is_lean, request_limit
 from swecli.context.system_message import system_prompt
 from swecli.llm.endpoints import Endpoint
 from swecli.llm.price_table import model_table
-from swecli.llm.profile import build_profile
+from swecli.llm.profile import Profile
 from swecli.models.message import ToolSpec
 from swecli.tools.schemas import bundled_specs, lean_specs
 
@@ -214,7 +214,7 @@ def _table() -> Iterator[Row]:
     refused = halved = known = 0
     for name, row in chat:
         at = Endpoint(name, str(row.get("litellm_provider")), name, "openai", None, None, "", "", False)
-        profile = build_profile(at, row, {})
+        profile = Profile.build(at, row, {})
         if not profile.window or profile.window < SMALL_WINDOW:
             continue
         known += 1

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
+from swecli.models.errors import ProviderError
 from swecli.models.message import CallDelta, ModelChunk, Usage
 
 MAX_EVENT_BYTES, _MAX_ANSWER_BYTES = 4 << 20, 16 << 20
@@ -15,10 +16,6 @@ EXCERPT_CHARS = 80  # in error messages
 _MAX_NON_EVENT_BYTES = 1 << 20
 _BOM = b"\xef\xbb\xbf"
 _MAX = 2**53
-
-
-class AnswerTooLong(ValueError):
-    """An event or answer exceeds its size limit."""
 
 
 class EventReader:
@@ -34,11 +31,11 @@ class EventReader:
         self._non_event_size = 0
 
     def feed(self, piece: bytes) -> list[bytes]:
-        """Return the data of the events that this piece completes. Raises AnswerTooLong."""
+        """Return the data of the events that this piece completes. Raises ProviderError for one that is too long."""
         self._rest.append(piece)
         self._size += len(piece)
         if self._size > MAX_EVENT_BYTES:
-            raise AnswerTooLong(f"an event of more than {MAX_EVENT_BYTES >> 20} MiB")
+            raise _too_long("an event", MAX_EVENT_BYTES)
         return self._lines() if b"\n" in piece or b"\r" in piece else []
 
     def end(self) -> list[bytes]:
@@ -93,10 +90,10 @@ class Answer(ABC):
 
     @abstractmethod
     def read(self, event: dict[str, Any]) -> None:
-        """Process one event. Raises AnswerTooLong."""
+        """Process one event. Raises ProviderError for an answer that is too long."""
 
     def read_complete(self, event: dict[str, Any]) -> None:
-        """Process an answer sent as one JSON object instead of a stream. Raises AnswerTooLong."""
+        """Process an answer sent as one JSON object instead of a stream. Raises as `read`."""
         self.read(event)
 
     @abstractmethod
@@ -104,7 +101,7 @@ class Answer(ABC):
         """Return the opaque blocks that must be sent back unchanged, [] for none."""
 
     def add(self, *, text: str = "", reasoning: str = "", refusal: str = "") -> None:
-        """Append text deltas. Raises AnswerTooLong."""
+        """Append text deltas. Raises as `read`."""
         for piece, where in zip((text, reasoning, refusal), self._texts.values(), strict=True):
             if piece:
                 where.append(piece)
@@ -135,7 +132,12 @@ class Answer(ABC):
     def _count_size(self, size: int) -> None:
         self.size += size
         if self.size > _MAX_ANSWER_BYTES:
-            raise AnswerTooLong(f"an answer of more than {_MAX_ANSWER_BYTES >> 20} MiB")
+            raise _too_long("an answer", _MAX_ANSWER_BYTES)
+
+
+def _too_long(what: str, most: int) -> ProviderError:
+    hint = "Ask for less, or choose another model."
+    return ProviderError(f"The service sent {what} of more than {most >> 20} MiB.", hint)
 
 
 def dict_field(block: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -117,6 +117,34 @@ class Endpoint:
         """Identify provider, address and model: opaque blocks are only sent back to the origin that produced them."""
         return f"{self.provider} {self.address} {self.model}"
 
+    def probe(self) -> dict[str, Any]:
+        """Ask a local server for its window and capabilities, as Profile fields; empty without answer in 0.5 s."""
+        if (place := self._probe_address()) is None:
+            return {}
+        service, names = SERVICES[self.provider].name, (self.model, f"{self.model}:latest")
+        rows = (row for path in _LISTS.get(service, ("/v1/models",)) for row in _fetch_rows(place, path))
+        window = next((_window(row) for row in rows if any(row.get(key) in names for key in _NAMES)), None)
+        known: dict[str, Any] = {}
+        if service == "ollama":
+            known = _ollama(place, self.model)
+        elif window is None and service not in _LISTS:  # older llama.cpp
+            known = {"window": limit(_dict_field(_fetch_json(place, "/props"), "default_generation_settings"), "n_ctx")}
+        known |= {"window": window or known.get("window")}
+        return {name: value for name, value in known.items() if value is not None}
+
+    def list_models(self) -> list[str]:
+        """Return the names of the chat models that a local server lists; empty if it is not a model server."""
+        place = self._probe_address()
+        names = [row.get("id") for row in _fetch_rows(place, "/v1/models")] if place else []
+        good = [name for name in names if isinstance(name, str) and name.isprintable() and name]
+        return [name for name in good if not any(mark in name.lower() for mark in _NO_CHAT)]
+
+    def _probe_address(self) -> tuple[str, int] | None:
+        """Return host and port of a server that may be probed (local service or loopback address), else None."""
+        parts = urlsplit(self.address)
+        usable = (self.local or parts.hostname in LOOPBACK) and parts.scheme == "http" and self.api == "openai"
+        return (parts.hostname or "127.0.0.1", parts.port or 80) if usable else None
+
 
 def resolve(
     name: str, environ: Mapping[str, str], entry: ModelEntry | None = None, *, keyless: bool = False
@@ -200,37 +228,6 @@ def _first_set(environ: Mapping[str, str], names: tuple[str, ...]) -> tuple[str,
     """Return name and value of the first variable that is set, else the first name and ""."""
     found = ((name, value) for name in names if (value := environ.get(name, "").strip()))
     return next(found, ((*names, "")[0], ""))
-
-
-def probe(at: Endpoint) -> dict[str, Any]:
-    """Ask a local server for its window and capabilities, as Profile fields; empty if it does not answer in 0.5 s."""
-    if (place := _probe_address(at)) is None:
-        return {}
-    service, names = SERVICES[at.provider].name, (at.model, f"{at.model}:latest")
-    rows = (row for path in _LISTS.get(service, ("/v1/models",)) for row in _fetch_rows(place, path))
-    window = next((_window(row) for row in rows if any(row.get(key) in names for key in _NAMES)), None)
-    known: dict[str, Any] = {}
-    if service == "ollama":
-        known = _ollama(place, at.model)
-    elif window is None and service not in _LISTS:  # older llama.cpp
-        known = {"window": limit(_dict_field(_fetch_json(place, "/props"), "default_generation_settings"), "n_ctx")}
-    known |= {"window": window or known.get("window")}
-    return {name: value for name, value in known.items() if value is not None}
-
-
-def list_server_models(at: Endpoint) -> list[str]:
-    """Return the names of the chat models that a local server lists; empty if it is not a model server."""
-    place = _probe_address(at)
-    names = [row.get("id") for row in _fetch_rows(place, "/v1/models")] if place else []
-    good = [name for name in names if isinstance(name, str) and name.isprintable() and name]
-    return [name for name in good if not any(mark in name.lower() for mark in _NO_CHAT)]
-
-
-def _probe_address(at: Endpoint) -> tuple[str, int] | None:
-    """Return host and port of a server that may be probed (local service or loopback address), else None."""
-    parts = urlsplit(at.address)
-    usable = (at.local or parts.hostname in LOOPBACK) and parts.scheme == "http" and at.api == "openai"
-    return (parts.hostname or "127.0.0.1", parts.port or 80) if usable else None
 
 
 def _window(row: Mapping[str, Any]) -> int | None:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from email.utils import mktime_tz, parsedate_tz
 from typing import Any
 
-from swecli.llm.endpoints import Endpoint, list_server_models
+from swecli.llm.endpoints import Endpoint
 from swecli.llm.price_table import chat_models, did_you_mean, model_table
 from swecli.models.errors import AuthFailed, ContextOverflow, ModelNotFound, ProviderError, RateLimited, Unavailable
 
@@ -73,7 +73,7 @@ def error_for_status(status: int, words: str, wait: float | None, endpoint: Endp
         hint = f"Put a valid key into {endpoint.key_name}, {other}"
         return AuthFailed(f"{at} {verb} {endpoint.key_name} ({status}){tail}", hint, status=status)
     if status == 404:
-        known = [f"{endpoint.provider}/{name}" for name in list_server_models(endpoint)]
+        known = [f"{endpoint.provider}/{name}" for name in endpoint.list_models()]
         known += chat_models(model_table(), endpoint.provider)
         near = did_you_mean(f"{endpoint.provider}/{endpoint.model}", known)
         hint = f"{near} Check the name after -m, and the address if you set one; {at} is what was asked.".lstrip()

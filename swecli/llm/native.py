@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from swecli.llm import errors
-from swecli.llm.answer import EXCERPT_CHARS, Answer, AnswerTooLong, EventReader
+from swecli.llm.answer import EXCERPT_CHARS, Answer, EventReader
 from swecli.llm.endpoints import Endpoint
 from swecli.llm.http import open_post, read_error_body, run_key_command, warm_up
 from swecli.llm.price_table import cost_of
@@ -136,14 +136,11 @@ class NativeModel(ABC):
             await self.exchange(request, body, answer)
         except ProviderError:
             raise
-        except AnswerTooLong as error:
-            at = self.endpoint.address
-            raise ProviderError(f"{at} sent {error}.", "Ask for less, or choose another model.") from None
         except Exception as error:  # noqa: BLE001  # any transport failure becomes one line for the user
             raise self.to_provider_error(error, answering=answer.response_started) from error
 
     async def exchange(self, request: ModelRequest, body: dict[str, Any], answer: Answer) -> None:
-        """Send the body and read the response into `answer`. Raises ProviderError, AnswerTooLong, transport errors."""
+        """Send the body and read the response into `answer`. Raises ProviderError and transport errors."""
         at = self.endpoint
         url = f"{at.address.rstrip('/')}{self.path}"
         async with open_post(url, _to_bytes(body), self.headers(), answer.request_sent) as response:
@@ -158,9 +155,7 @@ class NativeModel(ABC):
                 answer.data_arrived.set()
             if not found + self._read_events(events.end(), answer):
                 received = b"\n".join(events.non_event_lines)
-                packed = response.headers.get("content-encoding")
-                problem = f"sent no answer (content-encoding {packed})" if packed else "sent no answer"
-                answer.read_complete(self._parse_object(received, problem, errors.EMPTY_TRIES))
+                answer.read_complete(self._parse_object(received, "sent no answer", errors.EMPTY_TRIES))
 
     def to_provider_error(self, error: Exception, *, answering: bool) -> ProviderError:
         """Convert a transport error; `answering` is True if the response had started."""
@@ -197,12 +192,9 @@ class NativeModel(ABC):
         if answer.finish_reason in _BROKEN_OFF:
             if failed := errors.error_for_event({"error": errors.describe_error(answer.unknown)}, self.endpoint):
                 raise failed
-            what, tries = (
-                ("cut its answer off", errors.CUT_TRIES)
-                if answer.has_content
-                else ("sent no answer", errors.EMPTY_TRIES)
-            )
-            raise Unavailable(f"{at} {what}.", "Try again.", tries=tries)
+            if answer.has_content:
+                raise Unavailable(f"{at} cut its answer off.", "Try again.", tries=errors.CUT_TRIES)
+            raise Unavailable(f"{at} sent no answer.", "Try again.", tries=errors.EMPTY_TRIES)
         stop = self.stops.get(answer.finish_reason, "stop")
         if not answer.has_content and stop in ("content_filter", "refusal"):
             raise ProviderError(f"{at} withheld the answer (content filter).", "Rephrase the request.")
@@ -213,10 +205,10 @@ class NativeModel(ABC):
             detail = f" with reasoning only: {reasoning_start}" if reasoning_start else "."
             raise Unavailable(f"{at} sent an empty answer{detail}", "Try again.", tries=errors.EMPTY_TRIES)
         self._key_renewed = False  # a success confirms the key and the learned facts
-        while self._unconfirmed:
-            fact = self._unconfirmed.pop(0)
+        for fact in self._unconfirmed:
             if self._facts is not None:
                 self._facts.learn(self.endpoint.origin, *fact)
+        self._unconfirmed.clear()
         known = answer.finish_reason in self.stops or answer.finish_reason in _PLAIN_ENDINGS
         note = "" if known else f"{at} ended the answer with {errors.one_line(answer.finish_reason, EXCERPT_CHARS)!r}"
         cost = cost_of(answer.usage, self.profile.price) if answer.usage else None

@@ -94,6 +94,20 @@ class Profile:
     estimates: bool = False
     origins: Mapping[str, str] = field(default_factory=dict)
 
+    @classmethod
+    def build(
+        cls,
+        at: Endpoint,
+        row: Row | None,
+        probed: Mapping[str, Any],
+        facts: LearnedFacts | None = None,
+        entry: ModelEntry | None = None,
+    ) -> Profile:
+        """Build a model's record from its layers: litellm's table, a probe, learned facts and configuration."""
+        profile = cls(**_from_table(row, at)).layered(probed, "probe")
+        profile = profile.layered(facts.of(at.origin) if facts else {}, "learned")
+        return profile.layered(_from_entry(entry) if entry else {}, "config")
+
     def reserve(self, max_tokens: int | None = None) -> int:
         """Return the tokens reserved for an answer: the user's setting, else a cap, at most a quarter of the window."""
         if max_tokens:
@@ -120,21 +134,8 @@ class Profile:
         return replace(self, **known, origins={**self.origins, **dict.fromkeys(known, layer)})
 
 
-def build_profile(
-    at: Endpoint,
-    row: Row | None,
-    probed: Mapping[str, Any],
-    facts: LearnedFacts | None = None,
-    entry: ModelEntry | None = None,
-) -> Profile:
-    """Build a model's record from its layers: litellm's table, a probe, learned facts and configuration."""
-    profile = _from_table(row, at).layered(probed, "probe")
-    profile = profile.layered(facts.of(at.origin) if facts else {}, "learned")
-    return profile.layered(_from_entry(entry) if entry else {}, "config")
-
-
-def _from_table(row: Row | None, at: Endpoint) -> Profile:
-    """Build the record from a row of litellm's table, with the provider's defaults for missing fields."""
+def _from_table(row: Row | None, at: Endpoint) -> dict[str, Any]:
+    """Return the record's fields from a row of litellm's table, with the provider's defaults for missing ones."""
     row, anthropic, openai = row or {}, at.api == "anthropic", at.provider == "openai"
     known: dict[str, Any] = {name: row[key] for name, key in _FLAGS.items() if isinstance(row.get(key), bool)}
     known |= {name: size for name, keys in _SIZES.items() if (size := limit(row, *keys))}
@@ -150,7 +151,7 @@ def _from_table(row: Row | None, at: Endpoint) -> Profile:
     elif openai and at.base is None:
         back = "never"
     old = at.model in ("gpt-4", "gpt-4-32k") or at.model.startswith(("gpt-3.5", "gpt-4-"))
-    return Profile(
+    return dict(
         **known,
         limit_name="max_completion_tokens" if openai and (at.base is None or thinks) else "max_tokens",
         thinking="none" if not thinks else newest if anthropic else "effort",

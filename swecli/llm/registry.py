@@ -16,9 +16,9 @@ from swecli.config.settings import Settings
 from swecli.discovery import find_declared, index_by_name, installed_entry_points
 from swecli.llm import providers
 from swecli.llm.base import ChatModel, Provider
-from swecli.llm.endpoints import DEMO, KEYED, LOCAL, LOOPBACK, SERVICES, Endpoint, list_server_models, probe, resolve
+from swecli.llm.endpoints import DEMO, KEYED, LOCAL, LOOPBACK, SERVICES, Endpoint, resolve
 from swecli.llm.price_table import Row, chat_models, did_you_mean, find_row, model_table, provider_names, provider_of
-from swecli.llm.profile import LearnedFacts, build_profile
+from swecli.llm.profile import LearnedFacts, Profile
 from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound, SwecliError
 from swecli.models.message import ModelChoice
 
@@ -123,7 +123,7 @@ def model_at(
     endpoint: Endpoint, row: Row | None, facts: LearnedFacts | None = None, entry: ModelEntry | None = None
 ) -> ChatModel:
     """Create the model for an endpoint and its row of litellm's table."""
-    profile = build_profile(endpoint, row, probe(endpoint), facts, entry)
+    profile = Profile.build(endpoint, row, endpoint.probe(), facts, entry)
     responses = (row or {}).get("mode") == "responses" and not (entry and entry.api)
     if endpoint.api == "litellm" or responses:
         # late: only the wire in use is imported
@@ -147,7 +147,7 @@ def live_models(environ: Mapping[str, str]) -> Iterator[tuple[str, int]]:
         with suppress(AuthFailed, ConfigError):  # a bad variable is reported when its server is used
             at = resolve(f"{service.name}/*", environ)
             place = urlsplit(at.address)
-            for model in list_server_models(at)[:_MAX_LISTED] if place.hostname in LOOPBACK else ():
+            for model in at.list_models()[:_MAX_LISTED] if place.hostname in LOOPBACK else ():
                 yield f"{service.name}/{model}", place.port or 0
 
 

@@ -145,7 +145,7 @@ class ReplyBuilder:
             call_id = slot.id if free else f"call_{secrets.token_hex(8)}"
             used.add(call_id)
             arguments = "".join(slot.arguments)
-            parameters, problem = parse_arguments(arguments)
+            parameters, problem = _parse_arguments(arguments)
             name = slot.name.partition("<|")[0]  # gpt-oss: read_file<|channel|>commentary
             if not _NAME.fullmatch(name):  # every provider would refuse it in the next request
                 problem = f"{name!r} is not a tool name"
@@ -169,7 +169,7 @@ class ReplyBuilder:
             slot.arguments.append(delta.arguments)
 
 
-def parse_arguments(text: str) -> tuple[dict[str, Any], str]:
+def _parse_arguments(text: str) -> tuple[dict[str, Any], str]:
     """Parse a call's arguments; return them and the problem ("" for none). An empty text means no arguments."""
     excerpt = text if len(text) <= _EXCERPT else f"{text[: _EXCERPT // 2]} … {text[-_EXCERPT // 2 :]}"
     try:
@@ -187,7 +187,7 @@ def parse_arguments(text: str) -> tuple[dict[str, Any], str]:
 
 
 def _is_complete(arguments: str) -> bool:
-    return arguments.rstrip().endswith("}") and not parse_arguments(arguments)[1]
+    return arguments.rstrip().endswith("}") and not _parse_arguments(arguments)[1]
 
 
 def _parse_json(text: str) -> Any:

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.llm.answer import MAX_EVENT_BYTES, AnswerTooLong, EventReader
+from swecli.llm.answer import MAX_EVENT_BYTES, EventReader
+from swecli.models.errors import ProviderError
 
 STREAMS = [
     (b'data: {"a": 1}\n\ndata: [DONE]\n\n', [b'{"a": 1}', b"[DONE]"]),
@@ -55,5 +56,5 @@ def test_an_event_without_an_end_is_given_up_and_nothing_is_kept_of_past_ones() 
     for _ in range(100):
         reader.feed(b"data: " + b"x" * 100_000 + b"\n\n")
     reader.feed(b"x" * (MAX_EVENT_BYTES - 100))
-    with pytest.raises(AnswerTooLong):
+    with pytest.raises(ProviderError, match="an event of more than 4 MiB"):
         reader.feed(b"x" * 101)

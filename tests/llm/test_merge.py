@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.llm.reply import ReplyBuilder, parse_arguments
+from swecli.llm.reply import ReplyBuilder
 from swecli.models.message import CallDelta, ModelChunk, ModelReply, Usage
 
 values = st.recursive(
@@ -25,6 +25,12 @@ def built(*chunks: ModelChunk, taken: tuple[str, ...] = ()) -> ModelReply:
     for chunk in chunks:
         builder.add(chunk)
     return builder.build()
+
+
+def parsed(text: str) -> tuple[dict[str, Any], str]:
+    """The parameters of a call with these arguments, and what is wrong with them."""
+    reply = built(piece(0, "c", "f", text))
+    return reply.calls[0].parameters, reply.malformed.get("c", "")
 
 
 def piece(index: int, id: str = "", name: str = "", arguments: str = "") -> ModelChunk:
@@ -113,7 +119,7 @@ def test_a_new_beginning_forgets_everything() -> None:
     ],
 )
 def test_arguments_that_are_no_json_object_are_reported(text: str) -> None:
-    given_, problem = parse_arguments(text)
+    given_, problem = parsed(text)
     assert given_ == {}
     assert problem
     assert len(problem) < 300
@@ -121,11 +127,11 @@ def test_arguments_that_are_no_json_object_are_reported(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "  ", "{}", "null", '"{}"'])
 def test_no_arguments_are_no_parameters(text: str) -> None:
-    assert parse_arguments(text) == ({}, "")
+    assert parsed(text) == ({}, "")
 
 
 def test_arguments_that_a_server_quoted_once_more_are_read() -> None:
-    assert parse_arguments(r'"{\"path\": \"a.txt\"}"') == ({"path": "a.txt"}, "")
+    assert parsed(r'"{\"path\": \"a.txt\"}"') == ({"path": "a.txt"}, "")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from swecli.llm.endpoints import probe, resolve
+from swecli.llm.endpoints import resolve
 
 OLLAMA = {"model_info": {"qwen3.context_length": 40_960}, "capabilities": ["completion", "tools"], "parameters": ""}
 LOADED = [{"config": {"context_length": 8_192}}]
@@ -87,4 +87,4 @@ def serving(answers: Mapping[str, Any]) -> Iterator[str]:
 def test_a_server_names_the_window_it_serves(service: str, answers: dict[str, Any], known: dict[str, Any]) -> None:
     with serving(answers) as address:
         at = resolve(f"{service}/m", {f"{service.upper()}_BASE_URL": f"{address}/v1", "OPENAI_API_KEY": "k"})
-        assert probe(at) == known
+        assert at.probe() == known

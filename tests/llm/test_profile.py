@@ -7,7 +7,7 @@ import pytest
 from swecli.context.budget import request_limit
 from swecli.llm.endpoints import resolve
 from swecli.llm.price_table import limit, model_table
-from swecli.llm.profile import Profile, build_profile
+from swecli.llm.profile import Profile
 
 CHAT = {name: row for name, row in model_table().items() if row.get("mode") == "chat"}
 
@@ -37,7 +37,7 @@ def test_the_reserve_is_at_most_a_quarter_of_the_window(window: int | None, outp
 
 def test_a_field_knows_its_layer_and_the_highest_one_counts() -> None:
     at = resolve("openai/gpt-4.1", {"OPENAI_API_KEY": "k"})
-    profile = build_profile(at, CHAT["gpt-4.1"], {"window": 8_000}).layered({"tools": False}, "learned")
+    profile = Profile.build(at, CHAT["gpt-4.1"], {"window": 8_000}).layered({"tools": False}, "learned")
     assert (profile.window, profile.tools) == (8_000, False)
     assert profile.origins | {"window": "probe", "tools": "learned", "max_output": "table"} == profile.origins
     assert "encoding" not in profile.origins
@@ -48,11 +48,11 @@ def test_a_field_knows_its_layer_and_the_highest_one_counts() -> None:
 )
 def test_a_row_without_a_usable_window_leaves_it_unknown(row: dict[str, object]) -> None:
     at = resolve("openai/odd", {"OPENAI_API_KEY": "k"})
-    assert build_profile(at, row, {}).window is None
-    assert build_profile(at, row, {}).reserve() == 8_192
+    assert Profile.build(at, row, {}).window is None
+    assert Profile.build(at, row, {}).reserve() == 8_192
 
 
 def test_an_output_larger_than_the_window_leaves_room_for_the_question() -> None:
     at = resolve("openai/odd", {"OPENAI_API_KEY": "k"})
-    profile = build_profile(at, {"max_input_tokens": 4_096, "max_output_tokens": 1_000_000}, {})
+    profile = Profile.build(at, {"max_input_tokens": 4_096, "max_output_tokens": 1_000_000}, {})
     assert request_limit(profile.window, profile.reserve()) == 4_096 * 9 // 10 - 1_024

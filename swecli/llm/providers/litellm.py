@@ -69,7 +69,7 @@ class LiteLLMModel(OpenAIChat):
         return body | own
 
     async def exchange(self, request: ModelRequest, body: dict[str, Any], answer: Answer) -> None:
-        """Call litellm and read its stream into `answer`. Raises AnswerTooLong and litellm's errors."""
+        """Call litellm and read its stream into `answer`. Raises ProviderError and litellm's errors."""
         at = self.endpoint
         # in a thread: the import must not block the screen
         litellm = await asyncio.to_thread(load_litellm)

@@ -22,8 +22,8 @@ class _ChatAnswer(Answer):
 
     def __init__(self) -> None:
         super().__init__()
-        self._head = ""  # buffered content, until it is known whether it starts with reasoning
-        self._place, self._close = "head", ""
+        self._head = ""  # buffered content
+        self._close: str | None = None  # the tag that closes its reasoning, "" in text; None until that is known
         self._thoughts: list[str] = []
         self._details: list[dict[str, Any]] = []
         self._signed: list[Any] = []  # the signature of each call
@@ -92,29 +92,25 @@ class _ChatAnswer(Answer):
 
     def _content(self, text: str, *, last: bool = False) -> None:
         """Append content; a leading section in one of _TAGS is reasoning."""
-        if self._place == "text":
-            self.add(text=text)
-            return
         self._head += text
-        if self._place == "head":
+        if self._close is None:
             begun = self._head.lstrip()
-            if opened := next((tag for tag in _TAGS if begun.startswith(tag)), ""):
-                self._place, self._close, self._head = "thoughts", _TAGS[opened], begun[len(opened) :]
-            elif last or not any(tag.startswith(begun) for tag in _TAGS):
-                self._place, head, self._head = "text", self._head, ""
-                self.add(text=head)
+            opened = next((tag for tag in _TAGS if begun.startswith(tag)), "")
+            if not (opened or last) and any(tag.startswith(begun) for tag in _TAGS):
                 return
-        if self._place == "thoughts":
+            self._close = _TAGS.get(opened, "")
+            self._head = begun[len(opened) :] if opened else self._head
+        if self._close:
             reasoning, closed, rest = self._head.partition(self._close)
-            if closed:
-                self.add(reasoning=reasoning)
-                self._place, self._head = "text", ""
-                self.add(text=rest.lstrip("\n"))
-                return
             # keep back what may be the start of the closing tag
-            whole = len(reasoning) if last else max(0, len(reasoning) - len(self._close))
-            self.add(reasoning=reasoning[:whole])
-            self._head = reasoning[whole:]
+            end = len(reasoning) if closed or last else max(0, len(reasoning) - len(self._close))
+            self.add(reasoning=reasoning[:end])
+            self._head = rest.lstrip("\n") if closed else reasoning[end:]
+            if not closed:
+                return
+            self._close = ""
+        text, self._head = self._head, ""
+        self.add(text=text)
 
 
 class OpenAIChat(NativeModel):
