@@ -72,7 +72,8 @@ def _totals(ctx: ActionContext, turns: int) -> Iterator[str]:
     store = ctx.sessions.playbook
     spent = store.reflection_cost()
     cost = "at an unknown price" if spent.cost is None else f"for ${spent.cost:.4f}"
-    yield f"turns: {turns}, {store.count_pending(ctx.session)} of them pending reflection"
+    pending = [*store.pending(ctx.session.id), *store.pending_elsewhere(ctx.session)]
+    yield f"turns: {turns}, {len(pending)} of them pending reflection"
     yield f"reflection took {spent.requests} requests, {spent.usage.total:,} tokens, {cost}, in all sessions"
     for name, known in store.turns.reflectors().items():
         reflector = Reflector.from_json(known)

@@ -163,10 +163,6 @@ class ReflectionQueue:
         of = () if session_id is None else (col(InteractionRow.session_id) == session_id,)
         return [PendingReflection(row.session_id, row.number) for row in self._pending(*of)]
 
-    def count_pending(self, session: Session) -> int:
-        """Count the pending interactions of the project's sessions."""
-        return len(self._pending(col(SessionRow.project) == project_of(session)))
-
     def pending_elsewhere(self, session: Session) -> list[PendingReflection]:
         """Return the pending interactions of the project's other sessions that no process has open, newest first."""
         others = (col(SessionRow.project) == project_of(session), col(InteractionRow.session_id) != session.id)

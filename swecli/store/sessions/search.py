@@ -54,28 +54,25 @@ _IN_SESSION = (
     " WHERE c.session_id = :session AND (instr(lower(c.result), :text) OR instr(lower(f.text), :text))"
     " ORDER BY 1 DESC, 5, 6 DESC LIMIT :limit"
 )
-# CROSS: the index is walked first, within the keys of this session
-_IN_MESSAGES = (
-    "SELECT m.interaction FROM message_fts CROSS JOIN message m ON m.id = message_fts.rowid "
-    "WHERE message_fts MATCH :word AND message_fts.rowid BETWEEN :low AND :high AND m.session_id = :session LIMIT :most"
+# CROSS: the indexes are walked first, within the keys of this session
+_KEYS = (
+    "BETWEEN (SELECT min(id) FROM {0} WHERE session_id = :session)"
+    " AND (SELECT max(id) FROM {0} WHERE session_id = :session)"
 )
-_IN_RESULTS = (
-    "SELECT m.interaction FROM tool_call_fts CROSS JOIN tool_call c ON c.id = tool_call_fts.rowid "
-    "CROSS JOIN message m ON m.id = c.message_id "
-    "WHERE tool_call_fts MATCH :word AND tool_call_fts.rowid BETWEEN :low AND :high AND c.session_id = :session "
-    "LIMIT :most"
+_WITH_WORD = (
+    "SELECT * FROM (SELECT m.interaction FROM message_fts CROSS JOIN message m ON m.id = message_fts.rowid"
+    f" WHERE message_fts MATCH :word AND message_fts.rowid {_KEYS.format('message')}"
+    " AND m.session_id = :session LIMIT :most)"
+    " UNION ALL SELECT m.interaction FROM tool_call_fts CROSS JOIN tool_call c ON c.id = tool_call_fts.rowid"
+    " CROSS JOIN message m ON m.id = c.message_id"
+    f" WHERE tool_call_fts MATCH :word AND tool_call_fts.rowid {_KEYS.format('tool_call')}"
+    " AND c.session_id = :session LIMIT :most"
 )
 _IN_INTERACTION = (
     "SELECT CASE role WHEN 'user' THEN 'query' ELSE 'answer' END, content FROM message"
     " WHERE session_id = :session AND interaction = :number"
     " UNION ALL SELECT 'result of ' || c.call_id, c.result FROM tool_call c JOIN message m ON m.id = c.message_id"
     " WHERE m.session_id = :session AND m.interaction = :number AND c.result IS NOT NULL"
-)
-_KEYS = (
-    "SELECT (SELECT min(id) FROM message WHERE session_id = :session), "
-    "(SELECT max(id) FROM message WHERE session_id = :session), "
-    "(SELECT min(id) FROM tool_call WHERE session_id = :session), "
-    "(SELECT max(id) FROM tool_call WHERE session_id = :session)"
 )
 
 
@@ -188,13 +185,11 @@ def _prefix_of(root: str) -> str:
 
 def _interactions_of(db: sqlite3.Connection, session_id: str, roots: Iterable[str]) -> dict[str, set[int]]:
     """Return the interactions by stem; stems without a match or with too many are left out."""
-    given = {"session": session_id, "most": _COMMON + 1}
-    first, last, first_call, last_call = db.execute(_KEYS, given).fetchone()
     found: dict[str, set[int]] = {}
     for root in roots:
-        asked = given | {"word": f'"{_prefix_of(root)}"' + "*" * (len(root) >= _SHORT)}
-        texts = [row[0] for row in db.execute(_IN_MESSAGES, asked | {"low": first, "high": last})]
-        texts += [row[0] for row in db.execute(_IN_RESULTS, asked | {"low": first_call, "high": last_call})]
+        word = f'"{_prefix_of(root)}"' + "*" * (len(root) >= _SHORT)
+        rows = db.execute(_WITH_WORD, {"session": session_id, "most": _COMMON + 1, "word": word})
+        texts = [row[0] for row in rows]
         if texts and len(texts) <= _COMMON:
             found[root] = set(texts)
     return found

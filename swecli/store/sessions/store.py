@@ -14,7 +14,6 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
-from swecli.models.ids import parse_short_id
 from swecli.models.message import ChatMessage, Image, RequestRecord, Role, ToolCall
 from swecli.redact import redact
 from swecli.store.reading import CALL, MESSAGE, REQUEST, SESSION, USAGE, first_query
@@ -188,12 +187,11 @@ class SessionWriter(SessionQueries):
             row.shown, row.cited = list(dict.fromkeys((*shown, *(row.shown or ())))), list(cited)
             if choice:
                 db.merge(ChoiceRow(session_id=session.id, interaction=row.number, choice=dict(choice)))
-            numbers = [int(name.removeprefix("P-")) for name in cited if parse_short_id("P", name) == name]
-            if numbers:
+            used = [bullet for name in cited if (bullet := session.playbook.bullets.get(name))]
+            if numbers := [bullet.number for bullet in used]:
                 db.exec(sqlmodel.update(BulletRow).where(col(BulletRow.number).in_(numbers)).values(last_used=now))
-        for name in cited:
-            if bullet := session.playbook.bullets.get(name):
-                session.playbook.bullets[name] = replace(bullet, last_used=now)
+        for bullet in used:
+            session.playbook.bullets[bullet.id] = replace(bullet, last_used=now)
 
     def add_shown(self, names: Sequence[str]) -> None:
         """Commit that the running interaction was shown these strategies, too. Raises BadInput if there is none."""
