@@ -84,7 +84,7 @@ class PendingReflection:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnRecord:
+class StoredTurn:
     """A stored turn, its outcome, and the strategies in it.
 
     `status` is "running", "interrupted" or its final status; `mark` is "good", "bad" or "" and `why` the user's reason.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from swecli.models.playbook import FORGET, OUTSIDE, Belief, Bullet, Tag, Verdict
 
 if TYPE_CHECKING:  # a first request is made before there are records
-    from swecli.store.records import TurnRecord
+    from swecli.store.records import StoredTurn
 
 _STEP = 0.6  # logits that a helpful bullet adds to the odds of success, and a harmful one subtracts
 _BASE_STEP = 0.15  # learning rate of the base odds of a kind of turn
@@ -137,7 +137,7 @@ _ENOUGH = 80  # turns of each arm, enough to show a difference of 0.2
 _WIDTH = 1.96  # standard errors of a 95 % interval
 
 
-def measure_effect(bullet_id: str, records: Sequence[TurnRecord]) -> dict[str, Any]:
+def measure_effect(bullet_id: str, records: Sequence[StoredTurn]) -> dict[str, Any]:
     """Measure the effect of one strategy on turns with a known outcome, as JSON values: the numbers of turns that
     showed and withheld it, and of the good ones; the `difference` in their shares, shown minus withheld, shrunk towards
     0; and that `in_words`, with its 95 % interval."""

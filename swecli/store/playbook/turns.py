@@ -14,7 +14,7 @@ from swecli.models.errors import BadInput
 from swecli.models.session import Session
 from swecli.store.playbook.bullets import project_of
 from swecli.store.reading import read_reflectors
-from swecli.store.records import CheckResult, PendingReflection, TurnRecord, UsageTotals
+from swecli.store.records import CheckResult, PendingReflection, StoredTurn, UsageTotals
 from swecli.store.sessions.rows import find_turn, is_running_elsewhere, spent_by_purpose
 from swecli.store.sqlite.database import Database, driver
 from swecli.store.tables import learned
@@ -33,7 +33,7 @@ class TurnRecords:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def of(self, session_id: str, interaction: int) -> TurnRecord | None:
+    def of(self, session_id: str, interaction: int) -> StoredTurn | None:
         """Return the record of a turn, or None if it is not stored."""
         theirs = col(InteractionRow.session_id) == session_id, col(InteractionRow.number) == interaction
         return next(iter(self._records(*theirs)), None)
@@ -44,16 +44,16 @@ class TurnRecords:
             row = db.get(learned.ChoiceRow, (session_id, interaction))
             return None if row is None else dict(row.choice)
 
-    def in_project(self, session: Session) -> list[TurnRecord]:
+    def in_project(self, session: Session) -> list[StoredTurn]:
         """Return the records of a project's turns that were reflected on, oldest first; copies of a turn in forks count
         once."""
         records = self._records(col(SessionRow.project) == project_of(session), col(TurnRow.id).is_not(None))
-        once: dict[tuple[int, datetime | None], TurnRecord] = {}
+        once: dict[tuple[int, datetime | None], StoredTurn] = {}
         for record in records:
             once.setdefault((record.interaction, record.started_at), record)
         return list(once.values())
 
-    def _records(self, *where: Any) -> list[TurnRecord]:
+    def _records(self, *where: Any) -> list[StoredTurn]:
         same_turn = and_(
             col(InteractionRow.session_id) == col(TurnRow.session_id),
             col(InteractionRow.number) == col(TurnRow.interaction),
@@ -86,12 +86,12 @@ class TurnRecords:
             return read_reflectors(driver(db))
 
 
-def _to_record(turn: InteractionRow, row: TurnRow | None) -> TurnRecord:
+def _to_record(turn: InteractionRow, row: TurnRow | None) -> StoredTurn:
     result: dict[str, Any] = values(row, ("topic", *_OUTCOME)) if row else {}
     names = {"shown": turn.shown, "cited": turn.cited, "withheld": row and row.withheld}
     result |= {name: tuple(value or ()) for name, value in names.items()}
     result |= values(turn, ("status", "mark", "why", "started_at"))
-    return TurnRecord(turn.session_id, turn.number, **result)
+    return StoredTurn(turn.session_id, turn.number, **result)
 
 
 def record_turn(db: sqlmodel.Session, session_id: str, interaction: int, **known: Any) -> None:
