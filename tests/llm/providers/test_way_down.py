@@ -54,8 +54,8 @@ BODY: dict[str, Any] = {
 def test_the_words_of_a_refusal_name_what_to_leave_out(field: str, words: str, learned: str, value: Any) -> None:
     lesson = fact_from_refusal("m", BODY, "max_tokens", "", words, ("top_k",))
     assert lesson is not None
-    assert lesson.field == learned
-    assert value is None or lesson.value == value
+    assert lesson[0] == learned
+    assert value is None or lesson[1] == value
     without = {name: part for name, part in BODY.items() if name != field}
     assert fact_from_refusal("m", without, "max_tokens", "", words, ()) is None, (
         "what was not sent cannot be what is wrong"
@@ -97,7 +97,7 @@ def test_pictures_that_are_refused_are_left_out(words: str) -> None:
     shown: dict[str, Any] = {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]}
     lesson = fact_from_refusal("m", shown, "max_tokens", "", words)
     assert lesson is not None
-    assert (lesson.field, lesson.value) == ("images", False)
+    assert lesson[:2] == ("images", False)
     assert fact_from_refusal("m", shown, "max_tokens", "", "image exceeds 5 MB maximum") is None
     assert fact_from_refusal("m", BODY, "max_tokens", "", words) is None
 
