@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from html import unescape
 from pathlib import Path
@@ -13,10 +13,11 @@ from typing import Any
 
 from pydantic import Field
 
-from swecli.llm.lenient_json import Found, find_json_values
+from swecli.llm.lenient_json import find_json_values
 from swecli.models.finding import SEVERITIES, SMELLS, Finding, pluralize
 from swecli.models.finding_rows import find_rows, parse_finding
-from swecli.models.message import Display, ModelReply, ToolCall, ToolResult
+from swecli.models.message import Display, ModelReply, ToolResult
+from swecli.review.judge.sources import strip_whitespace
 from swecli.tools.base import READ, Params, Tool, ToolContext, ToolPlan
 from swecli.tools.execute import ToolRegistry
 
@@ -35,6 +36,7 @@ _PLACE = re.compile(
 _LINK = re.compile(r"(?<![\w)\]])\[([^\]\n]+)\]\((?=[^()\s]*[/.#])[^()\s]+\)")
 _LEAF = re.compile(r"<(?P<key>\w+)>\s*(?P<value>[^<]+?)\s*</(?P=key)>")
 _ELEMENT = re.compile(r"<\w+(?P<attributes>(?:\s+\w+=\"[^\"<]*\")+)\s*/?>(?P<text>[^<]*)")
+_ATTRIBUTE, _AS_LEAF = re.compile(r'\s+(\w+)="([^"]*)"'), r"<\1>\2</\1>"
 _BAR = re.compile(r"(?<!\\)\|(?=(?:[^`]*`[^`]*`)*[^`]*$)")  # between cells: neither escaped nor within code
 _WORDS = {"message", "description", "issue", "title", "problem", "text", "summary", "type", "code_smell_type", "smell"}
 _TYPES = re.compile(r"\b(?:" + "|".join(SMELLS) + r"|[A-Z]{3,}(?:_[A-Z]+)+)\b")
@@ -69,27 +71,50 @@ class Extraction:
     """What one reply reported, repetitions included. `lost` has a line for each thing that could not be used. `reports`
     has (part, done) of each well-formed report; part None is the running part, done None is unspecified."""
 
+    loop: int = 0
     findings: list[Finding] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
     reports: list[tuple[int | None, bool | None]] = field(default_factory=list)
+
+    def add(self, value: Any, source: str, *, is_whole: bool) -> int:
+        """Add the findings in a value and return their number. A whole value is a report if all entries of its list
+        could be parsed."""
+        value, is_cut = _decode_lists(value)
+        source = "cut" if is_cut else source
+        found = [parse_finding(row, self.loop, self.lost, source) for row in find_rows(value, self.lost)]
+        kept = [finding for finding in found if finding is not None]
+        if source == "cut":  # only the last entry can be truncated
+            kept = [replace(finding, source="json") for finding in kept[:-1]] + kept[-1:]
+        self.findings += kept
+        if is_whole and source != "cut" and isinstance(value, dict):
+            listed = next((value[name] for name in _LISTS if name in value), None)
+            if isinstance(listed, list) and len(kept) >= len(listed):
+                part, done = value.get("part"), value.get("done")
+                number = part if isinstance(part, int) and not isinstance(part, bool) else None
+                self.reports.append((number, done if isinstance(done, bool) else None))
+        return len(kept)
 
 
 def extract(reply: ModelReply, loop: int = 0, paths: Collection[str] = (), shown: str = "") -> Extraction:
     """Return the findings in the text and the calls of a reply; never raises. Findings in prose count only if their
     path is one of `paths`. JSON that `shown`, the normalized code that the model was shown, contains is a quotation."""
-    out, text = Extraction(), _LINK.sub(r"\1", reply.text)  # a link's brackets would be read as a list
-    for call in reply.calls:
-        if call.name == REPORT_TOOL:
-            _read_call(call, loop, reply, out)
-    values = [v for v in find_json_values(text) if not _is_quotation(text[v.start : v.end], shown)]
+    out, text = Extraction(loop), _LINK.sub(r"\1", reply.text)  # a link's brackets would be read as a list
+    for call in [call for call in reply.calls if call.name == REPORT_TOOL]:
+        problem = reply.malformed.get(call.id, "")
+        if problem:
+            values = find_json_values(reply.broken.get(call.id, ""))
+            kept = sum(out.add(v.value, "cut" if v.cut else "call", is_whole=False) for v in values)
+            line = f"a call of {REPORT_TOOL} could not be read whole, {kept} of its findings were: {problem[:160]}"
+            out.lost.append(line)
+        out.add(call.parameters, "call", is_whole=not problem)
     rest, end = "", 0  # the text without the values that held findings; brackets in prose look like values too
+    values = [v for v in find_json_values(text) if not _is_quotation(text[v.start : v.end], shown)]
     for value in values:
-        before = len(out.findings)
-        _read_rows(value.value, loop, "cut" if value.cut else "json", out)
-        if not value.repaired and isinstance(value.value, dict):
-            _read_report(value.value, len(out.findings) - before, out)
-        _record_loss(value, len(out.findings) - before, out)
-        if len(out.findings) > before:
+        count = out.add(value.value, "cut" if value.cut else "json", is_whole=not value.repaired)
+        keys = {str(key) for key in value.value} if isinstance(value.value, dict) else set()
+        if value.cut and (count or _LOOKS_LIKE.search(str(value.value)) or keys & set(_LISTS)):
+            out.lost.append(f"a block was cut off: {pluralize(count, 'finding')} of it could be read")
+        if count:
             rest, end = f"{rest}{text[end : value.start]}\n", value.end
     known = {(finding.path, finding.line) for finding in out.findings}
     in_words = _read_words(rest + text[end:], loop, paths)
@@ -99,49 +124,21 @@ def extract(reply: ModelReply, loop: int = 0, paths: Collection[str] = (), shown
     return out
 
 
-def _read_call(call: ToolCall, loop: int, reply: ModelReply, out: Extraction) -> None:
-    before, problem = len(out.findings), reply.malformed.get(call.id, "")
-    if problem:
-        for value in find_json_values(reply.broken.get(call.id, "")):
-            _read_rows(value.value, loop, "cut" if value.cut else "call", out)
-        kept, name = len(out.findings) - before, REPORT_TOOL
-        out.lost.append(f"a call of {name} could not be read whole, {kept} of its findings were: {problem[:160]}")
-    _read_rows(call.parameters, loop, "call", out)
-    if not problem:
-        _read_report(call.parameters, len(out.findings) - before, out)
-
-
-def _read_rows(value: Any, loop: int, source: str, out: Extraction) -> None:
-    texts = [value.get(key) for key in (*_LISTS, "raw")] if isinstance(value, dict) else []
-    for text in [v for v in texts if isinstance(v, str) and v.lstrip()[:1] in ("[", "{")]:  # a list encoded as a string
-        for inner in find_json_values(text):
-            _read_rows(inner.value, loop, "cut" if inner.cut else source, out)
-    found = [parse_finding(row, loop, out.lost, source) for row in find_rows(value, out.lost)]
-    kept = [finding for finding in found if finding is not None]
-    if source == "cut":  # only the last entry can be truncated
-        kept = [replace(finding, source="json") for finding in kept[:-1]] + kept[-1:]
-    out.findings += kept
-
-
-def _read_report(value: Mapping[str, Any], count: int, out: Extraction) -> None:
-    """Record a report if all `count` entries of its list were read."""
-    listed = next((value[name] for name in _LISTS if name in value), None)
-    if isinstance(listed, str):
-        listed = next((found.value for found in find_json_values(listed) if not found.repaired), None)
-    if isinstance(listed, list) and count >= len(listed):
-        part, done = value.get("part"), value.get("done")
-        number = part if isinstance(part, int) and not isinstance(part, bool) else None
-        out.reports.append((number, done if isinstance(done, bool) else None))
-
-
-def _record_loss(value: Found, count: int, out: Extraction) -> None:
-    keys = {str(key) for key in value.value} if isinstance(value.value, dict) else set()
-    if value.cut and (count or _LOOKS_LIKE.search(str(value.value)) or keys & set(_LISTS)):
-        out.lost.append(f"a block was cut off: {count} finding{'' if count == 1 else 's'} of it could be read")
+def _decode_lists(value: Any) -> tuple[Any, bool]:
+    """Decode the lists of an object that are encoded as strings. Return also whether one of them was cut off."""
+    is_cut, decoded = False, dict[str, Any]()
+    for key in (*_LISTS, "raw") if isinstance(value, dict) else ():
+        text = value.get(key)
+        found = find_json_values(text) if isinstance(text, str) and text.lstrip()[:1] in ("[", "{") else []
+        if found:
+            inner = [_decode_lists(one.value) for one in found]
+            is_cut = is_cut or any(one.cut for one in found) or any(cut for _, cut in inner)
+            decoded[key] = inner[0][0] if len(inner) == 1 else [one for one, _ in inner]
+    return ({**value, **decoded} if decoded else value), is_cut
 
 
 def _is_quotation(text: str, shown: str) -> bool:
-    stripped = "".join(text.split())
+    stripped = strip_whitespace(text)
     return len(stripped) >= _MIN_QUOTATION and stripped in shown
 
 
@@ -153,7 +150,7 @@ def _read_words(text: str, loop: int, paths: Collection[str]) -> list[Finding]:
         found = (parse_finding(row, loop, [], "text") for row in rows)
         return [finding for finding in found if finding is not None and finding.path in paths]
 
-    whole = [*read(_parse_records(text)), *read(_parse_tables(text)), *read(_parse_elements(text))]
+    whole = [*read(_parse_records(text)), *read(_parse_tables(text))]
     known = {finding.key[:2] for finding in whole}
     return [*whole, *(finding for finding in read(_parse_bullets(text)) if finding.key[:2] not in known)]
 
@@ -164,6 +161,9 @@ def _parse_records(text: str) -> Iterator[dict[str, Any]]:
     row: dict[str, Any] = {}
     common: dict[str, Any] = {}
     key, folded = "", -1  # the last key, and its column if its value is the block of lines below
+    text = _ELEMENT.sub(
+        lambda m: f"\n- element: x\n{_ATTRIBUTE.sub(_AS_LEAF, m['attributes'])}<message>{m['text']}</message>", text
+    )
     text = _LEAF.sub(lambda leaf: f"\n{leaf['key']}: {' '.join(unescape(leaf['value']).split())}\n", text)
     for line in [*text.split("\n"), "- end: x"]:
         if folded >= 0 and not line[: folded + 1].strip():
@@ -183,13 +183,6 @@ def _parse_records(text: str) -> Iterator[dict[str, Any]]:
         row[key] = match["value"].strip().strip("\"'`")
         if row[key][0:1] in ("|", ">") and len(row[key]) < 3:
             row[key], folded = "", match.start("key")
-
-
-def _parse_elements(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the attributes of XML elements, with their text as the message."""
-    for element in _ELEMENT.finditer(text):
-        attributes = {key: unescape(value) for key, value in re.findall(r'(\w+)="([^"]*)"', element["attributes"])}
-        yield {"message": unescape(element["text"]).strip(), **attributes}
 
 
 def _parse_tables(text: str) -> Iterator[dict[str, Any]]:

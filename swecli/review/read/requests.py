@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -26,7 +25,6 @@ _MAX_STEPS = 6  # loops of one part after which the next part is started, if the
 _MAX_UNREADABLE = 2  # parts in a row without a readable report that end a review
 _MAX_REPLY = 2_000  # characters of an unreadable reply that are kept
 _MAX_KNOWN = 40  # findings listed in the message of a part
-_MAX_OUTPUTS = 8  # tool results that are kept to recognize quotations
 _CUT = "Your answer reached its length limit. Report the findings in smaller parts, and go on."
 _LEFT_OUT = "(Earlier messages of this review were left out to save room; every finding is stored.)"
 _REPAIR = (
@@ -102,19 +100,16 @@ def _build_part_message(part: Part, of: int, label: str, leads: Sequence[str], k
         text += [f"{hunk.id}, {hunk.text}" for hunk in listed]
     texts = ["\n".join(text)]
     if leads:
-        head = "Leads from tools, not from a reviewer; look at each before you report it:"
-        texts.append("\n".join([head, *(f"- measured: {lead}" for lead in leads)]))
+        lines = ["Leads from tools, not from a reviewer; look at each before you report it:"]
+        texts.append("\n".join([*lines, *(f"- measured: {lead}" for lead in leads)]))
     if known:
-        head = "Known, not to be reported again; where a reason no longer holds, report it with same_as:"
-        texts.append("\n".join([head, *map(_format_known, known[:_MAX_KNOWN])]))
+        texts.append("Known, not to be reported again; where a reason no longer holds, report it with same_as:")
+    for finding in known[:_MAX_KNOWN]:
+        reason = f" ({finding.reason[:160]})" if finding.reason else ""
+        words = f"{finding.code_smell_type} {finding.state}{reason}: {' '.join(finding.message.split())[:120]}"
+        texts[-1] += f"\n- {finding.id} {finding.place} {words}"
     texts.append(f"End this part with report_findings(part={part.number}, done=true, findings=[...]).")
     return "\n\n".join(texts)
-
-
-def _format_known(finding: Finding) -> str:
-    reason = f" ({finding.reason[:160]})" if finding.reason else ""
-    words = " ".join(finding.message.split())[:120]
-    return f"- {finding.id} {finding.place} {finding.code_smell_type} {finding.state}{reason}: {words}"
 
 
 @dataclass(slots=True)
@@ -132,10 +127,8 @@ class Progress:
     answered: set[int] = field(default_factory=set)  # parts whose message was in an answered request
     closed: set[int] = field(default_factory=set)
     failed: int = 0  # parts in a row without anything readable
-    unreadable: bool = False
     lost: list[str] = field(default_factory=list)
-    code: str = ""  # of the running part, normalized
-    outputs: deque[str] = field(default_factory=lambda: deque(maxlen=_MAX_OUTPUTS))  # of tools, normalized
+    shown: str = ""  # all code that the model was shown, normalized
     end: ReviewEnd | None = None
 
     def __post_init__(self) -> None:
@@ -154,7 +147,8 @@ class Progress:
     def start_part(self, part: Part, label: str, known: Sequence[Finding]) -> None:
         leads = [lead for path in part.paths for lead in self.plan.leads.get(path, ())]
         self.text = _build_part_message(part, len(self.plan.parts), label, leads, known)
-        self.part, self.steps, self.is_repair, self.code = part, 0, False, normalize_code(self.text)
+        self.part, self.steps, self.is_repair = part, 0, False
+        self.shown += normalize_code(self.text)
 
     def add_user_message(self, text: str) -> None:
         """Append it to the conversation, or to the last message if that is the user's too."""
@@ -180,7 +174,7 @@ class Progress:
         others = any(other is not part for other in self.waiting)
         if (due and self.is_repair) or (self.steps >= _MAX_STEPS and others):
             self.failed += self.is_repair and not read.findings
-            self.unreadable, self.part = True, None
+            self.part = None
             answer = reply.text.strip()[:_MAX_REPLY] or "-"
             self.lost.append(f"part {part.number}: no report could be read. The answer: {answer}")
             self.closed.add(part.number)
@@ -201,10 +195,7 @@ class Progress:
 
     def find_end(self) -> ReviewEnd | None:
         """Return how the review has ended, or None while there is a part to read."""
-        if not self.waiting:
-            return "unreadable" if self.unreadable else "done"
-        return "unreadable" if self.failed >= _MAX_UNREADABLE else None
-
-    def shown_digests(self) -> set[str]:
-        """Return the digests of the hunks that were in an answered request."""
-        return {hunk.digest for part in self.plan.parts if part.number in self.answered for hunk in part.hunks}
+        if self.failed >= _MAX_UNREADABLE:
+            return "unreadable"
+        is_read = all(hunk.digest in self.read for part in self.plan.parts for hunk in part.hunks)
+        return None if self.waiting else "done" if is_read else "unreadable"

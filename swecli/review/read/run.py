@@ -102,7 +102,7 @@ class Review:
         by_type = dict(sorted(Counter(finding.code_smell_type for finding in found).items()))
         left = sum(f.is_unchecked and f.is_open and f.at_least(job.options.fail_on) for f in found)
         unverified = left if job.options.verify else 0
-        coverage = measure_coverage(job.plan, self.record.seen, at.shown_digests(), end, unverified)
+        coverage = measure_coverage(job.plan, self.record.seen, at.answered, end, unverified)
         self._finished = ReviewFinished(
             self.record.total, len(found), self.record.loops, by_type, self.record.id, end, tuple(found),
             self.record.lost, at.state.usage, at.state.cost, coverage, job.plan.estimate,
@@ -124,14 +124,14 @@ class Review:
         assert at.state.step is not None, "a request ends with its step, or raises"
         reply = at.state.step.reply
         yield self._store_reply(reply, at.state.step.duration_ms, loop)
-        read = extract(reply, loop, self._names, "".join([at.code, *at.outputs]))
+        read = extract(reply, loop, self._names, at.shown)
         found = await asyncio.to_thread(ground, read.findings, Sources(self._root), self._names)
         accumulated = self._store_findings(found, read.lost, loop)
         if read.findings:
             yield accumulated
         async for event in self._calls.run(at.state.open_calls, reply.malformed):
             if isinstance(event, ToolFinished) and event.result.ok and event.call.name != REPORT_TOOL:
-                at.outputs.append(normalize_code(event.result.for_model))
+                at.shown += normalize_code(event.result.for_model)
             yield event
         calls, at.state.open_calls = at.state.open_calls, []
         at.messages = [*at.messages, *ChatMessage(Role.ASSISTANT, reply.text, calls).to_api()]
@@ -213,7 +213,7 @@ class Review:
 
     def _progressed(self, part: Part) -> ReviewProgressed:
         record, at, parts = self.record, self._at, len(self.job.plan.parts)
-        coverage = measure_coverage(self.job.plan, record.seen, at.shown_digests(), "")
+        coverage = measure_coverage(self.job.plan, record.seen, at.answered, "")
         whole, counts = sum(file.whole for file in coverage.files), coverage.to_json(files=False)
         return ReviewProgressed(
             record.loops, self.job.options.loops, whole, len(coverage.files), record.unique, at.state.usage.total,

@@ -226,24 +226,24 @@ def estimate_review(
 
 
 def measure_coverage(
-    plan: Plan, read: Collection[str], shown: Collection[str], end: str, unverified: int = 0
+    plan: Plan, read: Collection[str], answered: Collection[int], end: str, unverified: int = 0
 ) -> Coverage:
-    """Return the coverage of a plan. `read` are the digests of hunks with a report, `shown` those of hunks in an
-    answered request; `end` is why the review ended, "" while it runs."""
-    read = {*read, *(hunk.digest for hunk in plan.earlier)}
-    earlier = f"the review of {plan.target.earlier.head[:12]}" if plan.earlier else ""
-    lines: dict[str, dict[str, set[int]]] = {
-        path: {"read": set(), "shown": set(), "not_read": set()} for path in plan.files
-    }
-    whys: dict[str, dict[str, None]] = {path: {} for path in plan.files}
+    """Return the coverage of a plan. `read` are the digests of hunks with a report, `answered` the numbers of parts in
+    an answered request; `end` is why the review ended, "" while it runs."""
+    known = {*read, *(hunk.digest for hunk in plan.earlier)}
+    shown = {hunk.digest for part in plan.parts if part.number in answered for hunk in part.hunks}
+    classes = ("read", "shown", "not_read")
+    lines = {path: {name: set[int]() for name in classes} for path in plan.files}
+    whys = {path: dict[str, None]() for path in plan.files}
     for hunk in plan.hunks:
-        name = "read" if hunk.digest in read else "shown" if hunk.digest in shown else "not_read"
+        name = "read" if hunk.digest in known else "shown" if hunk.digest in shown else "not_read"
         lines[hunk.path][name].update(hunk.lines)
         if name == "not_read" and (why := hunk.why or _WHY.get(end, "")):
             whys[hunk.path][why] = None
-    counts = {name: sum(len(of[name]) for of in lines.values()) for name in ("read", "shown", "not_read")}
     files = [
         FileCoverage(path, **{name: to_ranges(some) for name, some in of.items()}, why=", ".join(whys[path]))
         for path, of in lines.items()
     ]
+    counts = {name: sum(len(of[name]) for of in lines.values()) for name in classes}
+    earlier = f"the review of {plan.target.earlier.head[:12]}" if plan.earlier else ""
     return Coverage(plan.unit, tuple(files), plan.skips, earlier, unverified, sum(counts.values()), **counts)
