@@ -32,11 +32,11 @@ _CONTEXT = 15  # lines on each side where no block is found
 LIMITS = {"LONG_METHOD": 60, "LONG_PARAMETER_LIST": 7, "COMPLEX_FUNCTIONS": 10}
 _UNITS = {"LONG_METHOD": "lines", "LONG_PARAMETER_LIST": "parameters", "COMPLEX_FUNCTIONS": "paths"}
 _BRANCHES = (ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.Assert, ast.match_case)
-# the header of a block in other languages: a keyword with a name, or a name with parameters, but no control statement
-_HEADER = re.compile(
-    r"(?![\s})]*(?:if|else|for|while|switch|case|try|catch|finally|do|with|return|match|select)\b).*?"
-    r"(?:\b(?:function|func|fn|def|class|struct|interface|impl|trait|enum|module|type)\*?\s+(?:\([^)]*\)\s*)?(?P<a>[\w$]+)"
-    r"|(?P<b>[\w$]+)(?:<[^>]*>)?\s*(?:=\s*(?:async\s*)?)?\([^;]*$)"
+_MAX_SECTION = 80  # lines; a longer one, such as a class, says little about where a line is
+_SECTION = re.compile(r"[A-Za-z_$]")  # how the first line of a section begins: without indentation
+_NAME = re.compile(
+    r"\b(?:function|func|fn|def|class|struct|interface|impl|trait|enum|module|type)\*?\s+(?:\([^)]*\)\s*)?(?P<a>[\w$]+)"
+    r"|(?P<b>[\w$]+)\s*[=(]"
 )
 _DEF = re.compile(r"(?:async )?def (?P<name>\w+)")
 
@@ -96,12 +96,12 @@ class Source:
             return ()
 
     def symbol_at(self, line: int) -> Symbol:
-        """Return the innermost symbol around a line: without a syntax tree the indented block, else 15 lines around."""
+        """Return the innermost symbol around a line: without a syntax tree the section, else 15 lines around."""
         inside = [symbol for symbol in self.symbols if symbol.first <= line <= symbol.last]
         if inside:
             return min(inside, key=lambda symbol: symbol.last - symbol.first)
         nearby = Symbol("", max(1, line - _CONTEXT), min(len(self.lines), line + _CONTEXT))
-        return nearby if self.symbols or not 1 <= line <= len(self.lines) else self._find_block(line) or nearby
+        return self._find_section(line) or nearby
 
     def find_function(self, header: str, line: int) -> Symbol | None:
         """Return the function with the name in this `def` line, the one nearest to `line` if there are several."""
@@ -143,23 +143,16 @@ class Source:
         texts = [strip_whitespace(line) for line in self.lines]
         return "".join(texts), [0, *accumulate(map(len, texts))][:-1]
 
-    def _find_block(self, line: int) -> Symbol | None:
-        """Return the innermost block around a line whose first line looks like the header of a function or class."""
-        indents = [len(text) - len(text.lstrip()) if text.strip() else None for text in self.lines]
-        depth = 10**6
-        for first in range(line, 0, -1):
-            indent = indents[first - 1]
-            if indent is None or indent >= depth:
-                continue
-            depth = indent
-            if match := _HEADER.match(self.lines[first - 1]):
-                rest = ((n, other) for n, other in enumerate(indents[first:], first + 1) if other is not None)
-                end = next((n for n, other in rest if other <= depth), len(self.lines) + 1)
-                # the bracket that closes the block belongs to it
-                last = end if self.lines[end - 1 : end] and self.lines[end - 1].lstrip()[0] in "})]" else end - 1
-                if first < last >= line:
-                    return Symbol(match["a"] or match["b"], first, last)
-        return None
+    def _find_section(self, line: int) -> Symbol | None:
+        """Return the lines from an unindented header to the next one, as git finds the headers of hunks."""
+        starts = [n for n, text in enumerate(self.lines, 1) if _SECTION.match(text)] if not self.symbols else []
+        first = max((n for n in starts if n <= line), default=0)
+        last = min((n for n in starts if n > line), default=len(self.lines) + 1) - 1
+        is_indented = any(text[:1].isspace() and text.strip() for text in self.lines[first:last])
+        if not first or not is_indented or last - first >= _MAX_SECTION:
+            return None
+        name = _NAME.search(self.lines[first - 1])
+        return Symbol((name["a"] or name["b"]) if name else "", first, last)
 
 
 class Sources:

@@ -15,7 +15,6 @@ from swecli.models.review_events import SkippedFile
 
 _HUNK = re.compile(r"@@ -(?P<old>\d+)(?:,(?P<removed>\d+))? \+(?P<start>\d+)(?:,(?P<count>\d+))? @@(?P<name>.*)")
 _NAMES = ("--- ", "+++ ", "rename from ", "rename to ")
-_HEADER = re.compile(r'diff --git "?a/(?P<old>.*?)"? "?b/(?P<new>.*?)"?$')
 ATTRIBUTES = ("linguist-generated", "linguist-vendored", "diff")
 MAX_LINE = 5_000  # characters; longer lines are minified or generated
 _HEAD = 2_048  # characters in which a generated file is expected to be marked as such
@@ -66,7 +65,7 @@ class FileDiff:
 
 
 def parse_diff(text: str) -> list[FileDiff]:
-    """Parse the output of `git diff`, in its order."""
+    """Parse the output of `git diff`, in its order. Names with control characters stay quoted."""
     parts = re.split(r"^(?=diff --git |\* Unmerged path )", text, flags=re.M)
     return [_parse_file(part) for part in parts if part.strip()]
 
@@ -75,13 +74,13 @@ def _parse_file(part: str) -> FileDiff:
     head = part.split("\n@@", 1)[0].split("\n")
     if head[0].startswith("* Unmerged path "):
         return FileDiff(head[0].removeprefix("* Unmerged path "), status="conflict")
-    names = {key: _unquote(line[len(key) :]) for line in head for key in _NAMES if line.startswith(key)}
+    names = {key: line[len(key) :].rstrip("\t") for line in head for key in _NAMES if line.startswith(key)}
     path = names.get("+++ ", "").removeprefix("b/") or names.get("rename to ", "")
     if path == "/dev/null":
         path = names.get("--- ", "").removeprefix("a/")
-    elif not path:  # only its mode changed, or it is binary
-        match = _HEADER.match(head[0])
-        path = _unquote(f'"{match["new"]}"' if '"' in head[0] else match["new"]) if match else head[0]
+    elif not path:  # only its mode changed, or it is binary: "a/NAME b/NAME"
+        both = head[0].removeprefix("diff --git ")
+        path = both[len(both) // 2 + 3 :]
     hunks, old_path = parse_hunks(part), names.get("rename from ", "")
     return FileDiff(path, old_path, hunks, _parse_status(head, hunks, old_path))
 
@@ -96,15 +95,6 @@ def _parse_status(head: list[str], hunks: tuple[DiffHunk, ...], old_path: str) -
     if not hunks and old_path:
         return f"renamed from {old_path}, otherwise unchanged"
     return "" if hunks or not any(" mode " in line for line in head) else "empty, or only its mode changed"
-
-
-def _unquote(name: str) -> str:
-    """Decode a file name that git quoted like a C string."""
-    name = name.rstrip("\t")
-    if len(name) < 2 or name[0] != '"' or name[-1] != '"':
-        return name
-    raw = name[1:-1].encode("utf-8", "surrogateescape").decode("unicode_escape").encode("latin-1")
-    return raw.decode("utf-8", "replace")
 
 
 def parse_hunks(patch: str) -> tuple[DiffHunk, ...]:
