@@ -105,7 +105,7 @@ class Verifier:
         return ruled
 
     def _digest(self, finding: Finding) -> str:
-        shown = f"{_PROMPT}\n{self._known_claim(finding)}{_build_evidence(finding, self.sources)}"
+        shown = f"{_PROMPT}\n{self._describe(finding)}"
         return hashlib.sha256(shown.encode("utf-8", "replace")).hexdigest()[:16]
 
     def estimate(self, claims: Sequence[Finding]) -> tuple[int, Usage, float | None]:
@@ -113,7 +113,7 @@ class Verifier:
         ruled = self._judge_without_request(claims)
         asked = [finding for finding in claims if finding.id not in ruled]
         batches = _make_batches(asked)
-        evidence = sum(self.counter.count(_build_evidence(finding, self.sources)) for finding in asked)
+        evidence = sum(self.counter.count(self._describe(finding)) for finding in asked)
         usage = Usage(evidence + len(batches) * self.counter.count(_PROMPT), len(asked) * _REPLY_TOKENS)
         return len(batches), usage, cost_of(usage, self.model.profile.price)
 
@@ -149,9 +149,7 @@ class Verifier:
         return True
 
     async def _ask(self, asked: Sequence[Finding], see: Mapping[str, list[str]], out: Verification) -> ModelReply:
-        evidence = await asyncio.to_thread(
-            lambda: [self._known_claim(f) + _build_evidence(f, self.sources, see[f.id]) for f in asked]
-        )
+        evidence = await asyncio.to_thread(lambda: [self._describe(finding, see[finding.id]) for finding in asked])
         messages: list[ApiMessage] = [
             {"role": "system", "content": _PROMPT},
             {"role": "user", "content": "\n\n".join(evidence)},
@@ -164,13 +162,28 @@ class Verifier:
         out.requests += 1
         return reply
 
-    def _known_claim(self, finding: Finding) -> str:
-        """Return the known claim that a claim may repeat in other words, as a line."""
-        if not finding.same_as:
-            return ""
-        known = self.store.get(finding.same_as)
-        claim = f"{known.code_smell_type} at {known.place}: {collapse_whitespace(known.message)}"
-        return f"{finding.id} may be {known.id}, which is known: {claim}\n"
+    def _describe(self, finding: Finding, see: Sequence[str] = ()) -> str:
+        """Return the claim with its code, what that code calls and who calls it, and with the known claim that it may
+        repeat in other words. `see` are up to two `path:line`."""
+        source, out = self.sources.get(finding.path), list[str]()
+        if finding.same_as:
+            known = self.store.get(finding.same_as)
+            claim = f"{known.code_smell_type} at {known.place}: {collapse_whitespace(known.message)}"
+            out.append(f"{finding.id} may be {known.id}, which is known: {claim}")
+        symbol = source.symbol_at(min(max(1, finding.line), max(1, len(source.lines))))
+        first = symbol.first
+        if symbol.last - first >= _MAX_LINES:
+            first = max(first, finding.line - _MAX_LINES // 2)
+        out.append(f"### {finding.id}: {finding.code_smell_type} at {finding.place}")
+        out.append(f"Claim: {collapse_whitespace(finding.message)}")
+        out.append(_format_code(source, finding.path, first, min(symbol.last, first + _MAX_LINES - 1)))
+        for used in _find_definitions(finding, symbol, source):
+            out.append(f"It names: {_format_code(source, finding.path, used.first, min(used.last, used.first + 11))}")
+        out += [f"Used in {line}" for line in islice(_find_callers(finding, symbol, self.sources), _MAX_CALLERS)]
+        for path, _, line in (place.rpartition(":") for place in see):
+            if line.isdecimal() and (other := self.sources.get(path)).lines:
+                out.append(_format_code(other, path, max(1, int(line) - 20), int(line) + 20))
+        return "\n".join(out)
 
 
 def _rule_on(finding: Finding, source: Source) -> Judgement | None:
@@ -250,30 +263,6 @@ def _parse_rows(reply: ModelReply, only: str) -> dict[str, dict[str, Any]]:
         rows += [row for row in (listed if isinstance(listed, list) else [listed]) if isinstance(row, dict)]
     numbers = [re.search(r"\d+", str(row.get("id"))) for row in rows]
     return {f"F-{int(n[0])}" if n else only: row for n, row in reversed([*zip(numbers, rows, strict=True)])}
-
-
-# The evidence of a claim that a request contains
-
-
-def _build_evidence(finding: Finding, sources: Sources, see: Sequence[str] = ()) -> str:
-    """Return the claim with its code, what that code calls and who calls it. `see` are up to two `path:line`."""
-    source = sources.get(finding.path)
-    symbol = source.symbol_at(min(max(1, finding.line), max(1, len(source.lines))))
-    first = symbol.first
-    if symbol.last - first >= _MAX_LINES:
-        first = max(first, finding.line - _MAX_LINES // 2)
-    out = [
-        f"### {finding.id}: {finding.code_smell_type} at {finding.place}",
-        f"Claim: {' '.join(finding.message.split())}",
-        _format_code(source, finding.path, first, min(symbol.last, first + _MAX_LINES - 1)),
-    ]
-    for used in _find_definitions(finding, symbol, source):
-        out.append(f"It names: {_format_code(source, finding.path, used.first, min(used.last, used.first + 11))}")
-    out += [f"Used in {line}" for line in islice(_find_callers(finding, symbol, sources), _MAX_CALLERS)]
-    for path, _, line in (place.rpartition(":") for place in see):
-        if line.isdecimal() and sources.get(path).lines:
-            out.append(_format_code(sources.get(path), path, max(1, int(line) - 20), int(line) + 20))
-    return "\n".join(out)
 
 
 def _format_code(source: Source, path: str, first: int, last: int) -> str:

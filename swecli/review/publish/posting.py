@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from swecli.models.errors import BadInput
@@ -41,18 +41,14 @@ class Push:
     rest: tuple[Finding, ...] = ()
     known: tuple[Finding, ...] = ()
     fixed: tuple[tuple[Finding, int], ...] = ()
-    problems: list[str] = field(default_factory=list)
 
     @property
     def lines(self) -> list[str]:
-        """The plan as lines for the user."""
-        lists = [("inline", self.inline), ("summary", self.rest), ("fixed", [f for f, _ in self.fixed])]
-        lines = [f"{name} {row_view(finding).line}" for name, listed in lists for finding in listed]
-        return [*lines, self._format_counts()]
-
-    def _format_counts(self) -> str:
-        counts = f"{len(self.inline)} inline, {len(self.rest)} in the summary, {len(self.fixed)} fixed"
-        return f"{counts}, {len(self.known)} there already"
+        """The plan as lines for the user, the counts last."""
+        lists = {"inline": self.inline, "in the summary": self.rest, "fixed": [f for f, _ in self.fixed]}
+        rows = [f"{name.split()[-1]} {row_view(finding).line}" for name, listed in lists.items() for finding in listed]
+        counts = [f"{len(listed)} {name}" for name, listed in lists.items()]
+        return [*rows, ", ".join([*counts, f"{len(self.known)} there already"])]
 
     @property
     def has_changes(self) -> bool:
@@ -64,21 +60,25 @@ class Push:
         BadInput without a token, GitHubError if nothing could be posted."""
         require_token({"GITHUB_TOKEN": self.github.token})
         if not self.has_changes:
-            return [*self.problems, f"nothing new, {len(self.known)} there already"]
-        push = self
+            return [f"nothing new, {len(self.known)} there already"]
+        push, problems = self, list[str]()
         if self.inline:
+            count = pluralize(len(self.inline), "finding")
+            body = f"swecli: {count}; what is more, and what was read, is in the summary comment."
+            comments = [_build_comment(finding, self.target.diffs[finding.path]) for finding in self.inline]
+            review = {"commit_id": self.target.head, "event": "COMMENT", "body": body, "comments": comments}
             try:
-                self.github.request("POST", f"pulls/{self.target.pr}/reviews", _build_review(self))
+                self.github.request("POST", f"pulls/{self.target.pr}/reviews", review)
             except GitHubError as error:
                 if error.status != 422:
                     raise
                 push = replace(self, inline=(), rest=(*self.inline, *self.rest))
-                self.problems.append(f"GitHub rejected the comments, all are in the summary: {error.message}")
-        _close_fixed(push)
+                problems.append(f"GitHub rejected the comments, all are in the summary: {error.message}")
+        problems += _close_fixed(push)
         comment, text = self.target.earlier.comment, _build_summary(push)
         where = f"issues/comments/{comment}" if comment else f"issues/{self.target.pr}/comments"
         self.github.request("PATCH" if comment else "POST", where, {"body": text})
-        return [*self.problems, f"posted: {push._format_counts()}"]
+        return [*problems, f"posted: {push.lines[-1]}"]
 
 
 def require_token(environ: Mapping[str, str]) -> None:
@@ -116,13 +116,6 @@ def plan_push(
     )  # fmt: skip
 
 
-def _build_review(push: Push) -> dict[str, Any]:
-    count = pluralize(len(push.inline), "finding")
-    text = f"swecli: {count}; what is more, and what was read, is in the summary comment."
-    comments = [_build_comment(finding, push.target.diffs[finding.path]) for finding in push.inline]
-    return {"commit_id": push.target.head, "event": "COMMENT", "body": text, "comments": comments}
-
-
 def _build_comment(finding: Finding, diff: FileDiff) -> dict[str, Any]:
     """Return an inline comment; GitHub requires all of its lines to be in the diff. It has a suggestion block only if
     it covers all lines of the finding."""
@@ -139,10 +132,10 @@ def _build_comment(finding: Finding, diff: FileDiff) -> dict[str, Any]:
     return row | {"start_line": finding.line, "start_side": "RIGHT"} if last > finding.line else row
 
 
-def _close_fixed(push: Push) -> None:
-    """Reply to the comments of fixed findings and resolve their threads. A missing comment, or a token that may not
-    resolve, becomes a line in `problems`."""
-    github, number, replied = push.github, push.target.pr, set[int]()
+def _close_fixed(push: Push) -> list[str]:
+    """Reply to the comments of fixed findings and resolve their threads. Return a line for each missing comment, and
+    for a token that may not resolve."""
+    github, number, replied, problems = push.github, push.target.pr, set[int](), list[str]()
     for finding, comment in push.fixed:
         why, mark = escape_markdown(finding.reason), f"<!-- swecli-fixed {finding.fingerprint} -->"
         text = f"fixed in {push.target.head[:12]}: {why}\n\n{mark}"
@@ -152,17 +145,16 @@ def _close_fixed(push: Push) -> None:
         except GitHubError as error:
             if error.status not in (404, 422):
                 raise
-            push.problems.append(f"the comment on {finding.id} takes no reply: {error.message}")
-    if not replied:
-        return
+            problems.append(f"the comment on {finding.id} takes no reply: {error.message}")
     owner, _, name = github.repository.partition("/")
     try:
-        data = github.graphql(_THREADS, owner=owner, name=name, number=number)
-        for node in data["repository"]["pullRequest"]["reviewThreads"]["nodes"]:
+        data = github.graphql(_THREADS, owner=owner, name=name, number=number) if replied else {}
+        for node in data["repository"]["pullRequest"]["reviewThreads"]["nodes"] if replied else []:
             if not node["isResolved"] and replied & {row["databaseId"] for row in node["comments"]["nodes"]}:
                 github.graphql(_RESOLVE, id=node["id"])
     except (GitHubError, KeyError, TypeError) as error:
-        push.problems.append(f"threads could not be resolved, only replied to: {error}")
+        problems.append(f"threads could not be resolved, only replied to: {error}")
+    return problems
 
 
 def _build_summary(push: Push) -> str:

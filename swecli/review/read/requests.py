@@ -1,4 +1,4 @@
-"""The requests of a review, and its progress through the parts."""
+"""The messages of a review, and its progress through the parts."""
 
 from __future__ import annotations
 
@@ -7,15 +7,10 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from swecli.agent.turn import TurnState
-from swecli.context.budget import ModelLimits, RequestLimits
 from swecli.context.fit import Ladder
-from swecli.context.system_message import cache_marks
-from swecli.context.tokens import TokenCounter
-from swecli.llm.base import ChatModel
-from swecli.models.errors import ContextOverflow
 from swecli.models.events import ContextMeasured, ContextReduced, Event
 from swecli.models.finding import Finding, ReviewEnd
-from swecli.models.message import ApiMessage, ModelReply, ModelRequest, ToolSpec
+from swecli.models.message import ApiMessage, ModelReply
 from swecli.review.judge.sources import normalize_code
 from swecli.review.read.extract import REPORT_TOOL, Extraction
 from swecli.review.target.plan import Part, Plan
@@ -31,52 +26,6 @@ _REPAIR = (
     "No report of this part could be read. Call report_findings(part={number}, done=true, findings=[...]) now, with "
     "every finding you have named; if there is none, with an empty list."
 )
-
-
-@dataclass(slots=True)
-class ReviewRequests:
-    """Builds requests from the conversation. `sent` is the size of the last one in tokens."""
-
-    model: ChatModel
-    specs: list[ToolSpec]
-    counter: TokenCounter
-    max_tokens: int | None = None
-    sent: int = 0
-    _known: ModelLimits = field(default_factory=ModelLimits)
-
-    def build(
-        self, messages: list[ApiMessage], part: str = "", *, report_only: bool = False
-    ) -> tuple[list[ApiMessage], ModelRequest, list[Event]]:
-        """Return the conversation to continue with, the request and its events. `part`, the running part's message, is
-        restored if the window removed it. Raises ContextFull."""
-        shape = self._shape
-        limits = RequestLimits(
-            self.model.profile.window, self._output, allowed=self._known.limits.get(shape), tools_tokens=shape[1]
-        )
-        opened = restore_opening(messages, part)
-        ladder = Ladder(limits, self.counter)
-        fitted, reduced = ladder.fit(opened)
-        size = ladder.measure(fitted)
-        self.sent = size.tokens
-        events: list[Event] = [ContextReduced(r.how, r.before, r.after, r.detail) for r in reduced]
-        events.append(ContextMeasured(size.tokens, size.limit, self.counter.estimated))
-        if reduced:  # what was removed does not come back
-            messages = [message for message in fitted if opened is messages or message != opened[1]]
-        specs = [spec for spec in self.specs if spec.name == REPORT_TOOL or not report_only]
-        request = ModelRequest(self.model.name, fitted, specs, limits.reserve, "review", marks=cache_marks(fitted))
-        return messages, request, events
-
-    def record_overflow(self, error: ContextOverflow) -> None:
-        """Lower the limit for the next request, by what the provider reported or by a share."""
-        self._known = self._known.record_refusal(self._shape, self.sent, self._output, error)
-
-    @property
-    def _shape(self) -> tuple[str, int, int | None]:
-        return self.model.name, self.counter.count_tools(self.specs), self.max_tokens
-
-    @property
-    def _output(self) -> int:
-        return self._known.answer_tokens(self.model.name, self.model.profile.reserve(self.max_tokens))
 
 
 def restore_opening(messages: list[ApiMessage], part: str = "") -> list[ApiMessage]:
@@ -156,6 +105,17 @@ class Progress:
         if last["role"] == "user":
             self.messages, text = before, f"{last['content']}\n\n{text}"
         self.messages = [*self.messages, {"role": "user", "content": text}]
+
+    def fit_messages(self, ladder: Ladder) -> tuple[list[ApiMessage], int, list[Event]]:
+        """Return the messages to send, their size in tokens and the events about it. The running part's message is
+        restored if the window removed it. Raises ContextFull."""
+        opened = restore_opening(self.messages, self.text)
+        sent, reduced = ladder.fit(opened)
+        if reduced:  # what was removed does not come back
+            self.messages = [message for message in sent if opened is self.messages or message != opened[1]]
+        size = ladder.measure(sent)
+        measured = ContextMeasured(size.tokens, size.limit, ladder.counter.estimated)
+        return sent, size.tokens, [*(ContextReduced(r.how, r.before, r.after, r.detail) for r in reduced), measured]
 
     def advance(self, reply: ModelReply, read: Extraction, part: Part) -> str | None:
         """Process a reply and return the message to send next, if any. A reported part is closed. A missing or

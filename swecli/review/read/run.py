@@ -10,11 +10,24 @@ from dataclasses import replace
 
 from swecli.agent.calls import CallRunner, Toolkit
 from swecli.agent.turn import ModelStep, TurnRecord
+from swecli.context.budget import ModelLimits, RequestLimits
+from swecli.context.fit import Ladder
+from swecli.context.system_message import cache_marks
 from swecli.context.truncate import loop_window
 from swecli.models.errors import BadInput, ContextOverflow, StoreError, SwecliError
 from swecli.models.events import Event, Notice, StepStarted, ToolFinished, UsageReported
 from swecli.models.finding import Finding, ReviewEnd
-from swecli.models.message import AskRequest, ChatMessage, Decision, ModelReply, RequestRecord, Role, Usage
+from swecli.models.message import (
+    ApiMessage,
+    AskRequest,
+    ChatMessage,
+    Decision,
+    ModelReply,
+    ModelRequest,
+    RequestRecord,
+    Role,
+    Usage,
+)
 from swecli.models.review_events import (
     FindingsAccumulated,
     LoopWindowApplied,
@@ -26,8 +39,7 @@ from swecli.review.judge.grounding import ground, identify_all
 from swecli.review.judge.sources import Sources, normalize_code
 from swecli.review.read.extract import REPORT_TOOL, extract, review_tools
 from swecli.review.read.job import ReviewJob, verify_review
-from swecli.review.read.requests import Progress, ReviewRequests
-from swecli.review.target.plan import Part, measure_coverage
+from swecli.review.read.requests import Progress
 
 _MAX_OVERFLOWS = 3
 _MAX_RESULT = 30_000
@@ -50,7 +62,7 @@ class Review:
         ctx = replace(
             agent.ctx, root=self._root, sessions=job.sessions, file_digests={}, todos=[], page_limit=limit * 4 // 5
         )
-        self._requests = ReviewRequests(agent.model, tools.specs(), agent.counter, agent.settings.max_tokens)
+        self._specs, self._known, self._reply = tools.specs(), ModelLimits(), ModelReply()
         self._calls = CallRunner(Toolkit(tools, agent.permissions, ctx, _deny), job.sessions, limit, agent.counter)
         self._names, self._turns = job.plan.target.files_by_name, TurnRecord(job.sessions, agent.counter)
         self._at = Progress(job.plan, dict.fromkeys(job.record.seen))
@@ -102,7 +114,7 @@ class Review:
         by_type = dict(sorted(Counter(finding.code_smell_type for finding in found).items()))
         left = sum(f.is_unchecked and f.is_open and f.at_least(job.options.fail_on) for f in found)
         unverified = left if job.options.verify else 0
-        coverage = measure_coverage(job.plan, self.record.seen, at.answered, end, unverified)
+        coverage = job.plan.measure_coverage(self.record.seen, at.answered, end, unverified)
         self._finished = ReviewFinished(
             self.record.total, len(found), self.record.loops, by_type, self.record.id, end, tuple(found),
             self.record.lost, at.state.usage, at.state.cost, coverage, job.plan.estimate,
@@ -114,16 +126,18 @@ class Review:
 
     async def _run_loop(self) -> AsyncGenerator[Event, None]:
         at, loop = self._at, self.record.loops + 1
-        part, last = self._current_part(), 1 < loop == self.job.options.loops
+        if (part := at.part) is None:
+            part = at.waiting[0]
+            at.start_part(part, self.record.label, self._store.findings(["open", "regressed", "dismissed"], part.paths))
+            self._add_user_message(at.text)
+        last = 1 < loop == self.job.options.loops
         if last and at.steps:
             self._add_user_message(_LAST)
         at.state.steps = loop
         yield StepStarted(loop)
         async for event in self._ask(report_only=last or at.report_only):
             yield event
-        assert at.state.step is not None, "a request ends with its step, or raises"
-        reply = at.state.step.reply
-        yield self._store_reply(reply, at.state.step.duration_ms, loop)
+        reply = self._reply
         read = extract(reply, loop, self._names, at.shown)
         found = await asyncio.to_thread(ground, read.findings, Sources(self._root), self._names)
         accumulated = self._store_findings(found, read.lost, loop)
@@ -137,8 +151,8 @@ class Review:
         at.messages = [*at.messages, *ChatMessage(Role.ASSISTANT, reply.text, calls).to_api()]
         if (text := at.advance(reply, read, part)) is not None:
             self._add_user_message(text)
-        lost = [line for line in at.lost if line not in self.record.lost]
-        self.record = replace(self.record, seen=tuple(at.read), lost=(*self.record.lost, *lost))
+        lost = tuple(dict.fromkeys([*self.record.lost, *at.lost]))
+        self.record = replace(self.record, seen=tuple(at.read), lost=lost)
         if calls and at.end is None and not await self._calls.may_continue():
             yield Notice("the model repeated the same calls, so the review ends", "warning")
             at.end = "unreadable" if at.part is not None else "done"
@@ -147,27 +161,23 @@ class Review:
             at.messages = kept
             yield LoopWindowApplied(loop, removed, len(kept), self.record.id)
         self.record = self._store.record(self.record, []).review  # the loop count, and what was read
-        yield self._progressed(part)
-
-    def _current_part(self) -> Part:
-        """Return the running part, or start the next one."""
-        at = self._at
-        if at.part is not None:
-            return at.part
-        part = at.waiting[0]
-        known = self._store.findings(["open", "regressed", "dismissed"], part.paths)
-        at.start_part(part, self.record.label, known)
-        self._add_user_message(at.text)
-        return part
+        yield self._progressed(part.number, part.paths)
 
     async def _ask(self, *, report_only: bool) -> AsyncGenerator[Event, None]:
-        """Send one request, whose reply is then in `state.step`; reduce and resend it if it is too long."""
-        at = self._at
+        """Send one request and store its reply; reduce and resend it if it is too long. The running part's message is
+        restored if the window removed it. Raises ContextFull."""
+        at, model, counter, max_tokens = self._at, self._model, self._counter, self.job.agent.settings.max_tokens
+        shape = model.name, counter.count_tools(self._specs), max_tokens
+        specs = [spec for spec in self._specs if spec.name == REPORT_TOOL or not report_only]
         for retries in reversed(range(_MAX_OVERFLOWS + 1)):
-            at.messages, request, events = self._requests.build(at.messages, at.text, report_only=report_only)
+            known, window = self._known, model.profile.window
+            output = known.answer_tokens(model.name, model.profile.reserve(max_tokens))
+            limits = RequestLimits(window, output, allowed=known.limits.get(shape), tools_tokens=shape[1])
+            sent, tokens, events = at.fit_messages(Ladder(limits, counter))
             for event in events:
                 yield event
-            step = at.state.step = ModelStep(self._model, request, used_ids=self._calls.used_ids)
+            request = ModelRequest(model.name, sent, specs, output, "review", marks=cache_marks(sent))
+            step = at.state.step = ModelStep(model, request, used_ids=self._calls.used_ids)
             try:
                 async for event in step.run():
                     yield event
@@ -175,20 +185,24 @@ class Review:
                 at.state.step = None
                 if not retries:
                     raise
-                self._requests.record_overflow(error)
+                self._known = known.record_refusal(shape, tokens, output, error)
                 yield Notice("the provider rejected the request as too long: reducing and resending it", "warning")
                 continue
-            if at.part is not None and any(at.text in str(message.get("content")) for message in request.messages):
+            if at.part is not None and any(at.text in str(message.get("content")) for message in sent):
                 at.answered.add(at.part.number)
+            yield self._store_reply(step, tokens)
             return
 
-    def _store_reply(self, reply: ModelReply, duration_ms: int, loop: int) -> Event:
-        state, name = self._at.state, self._model.name
+    def _store_reply(self, step: ModelStep, sent: int) -> Event:
+        """Store the reply to a request of `sent` tokens, and what it cost."""
+        state, reply = self._at.state, step.reply
         message = self._turns.store_reply(reply)
-        state.step, state.open_calls = None, message.tool_calls
-        usage = reply.usage or Usage(input=self._requests.sent, output=self._counter.count(reply.text))
-        record = RequestRecord(name, "review", message.interaction, loop, usage, reply.cost, duration_ms)
-        self._sessions.record_request(record)
+        self._reply, state.step, state.open_calls = reply, None, message.tool_calls
+        usage = reply.usage or Usage(input=sent, output=self._counter.count(reply.text))
+        spent = (usage, reply.cost, step.duration_ms)
+        self._sessions.record_request(
+            RequestRecord(self._model.name, "review", message.interaction, state.steps, *spent)
+        )
         state.spend(usage, reply.cost)
         return UsageReported(usage, reply.cost, estimated=reply.usage is None)
 
@@ -205,36 +219,33 @@ class Review:
 
     def _find_end(self) -> ReviewEnd | None:
         max_cost, cost = self.job.agent.settings.max_budget_usd, self._at.state.cost
-        if (end := self._at.find_end()) is not None:
-            return end
-        if self.record.loops >= self.job.options.loops:
-            return "max_loops"
-        return "max_budget" if max_cost is not None and cost is not None and cost >= max_cost else None
+        is_spent = max_cost is not None and cost is not None and cost >= max_cost
+        limit: ReviewEnd | None = "max_loops" if self.record.loops >= self.job.options.loops else None
+        return self._at.find_end() or limit or ("max_budget" if is_spent else None)
 
-    def _progressed(self, part: Part) -> ReviewProgressed:
+    def _progressed(self, part: int, paths: tuple[str, ...]) -> ReviewProgressed:
         record, at, parts = self.record, self._at, len(self.job.plan.parts)
-        coverage = measure_coverage(self.job.plan, record.seen, at.answered, "")
+        coverage = self.job.plan.measure_coverage(record.seen, at.answered, "")
         whole, counts = sum(file.whole for file in coverage.files), coverage.to_json(files=False)
         return ReviewProgressed(
             record.loops, self.job.options.loops, whole, len(coverage.files), record.unique, at.state.usage.total,
-            at.state.cost, part.number, parts, part.paths, counts,
+            at.state.cost, part, parts, paths, counts,
         )  # fmt: skip
 
     # Begin, continue, end
 
     def _restore(self) -> list[Event]:
         """Set up the conversation, of a killed review from its messages, and store findings that it had not stored."""
-        at, session = self._at, self._sessions.current_session
-        at.messages = [{"role": "system", "content": self.record.prompt}]
-        if session is None or not session.messages:
-            return []
-        replies = [m for m in session.messages if m.role is Role.ASSISTANT and m.status == "complete"]
-        events: list[Event] = []
+        session, events = self._sessions.current_session, list[Event]()
+        stored = session.messages if session is not None else []
+        replies = [m for m in stored if m.role is Role.ASSISTANT and m.status == "complete"]
         for loop, message in enumerate(replies[self.record.loops :], self.record.loops + 1):
             read = extract(ModelReply(message.content, calls=message.tool_calls), loop, self._names)
             found = ground(read.findings, Sources(self._root), self._names)
             events.append(self._store_findings(found, read.lost, loop))
-        at.messages = loop_window([*at.messages, *session.to_api_messages()], max(6, self.record.loops))
+        system: ApiMessage = {"role": "system", "content": self.record.prompt}
+        known = session.to_api_messages() if session is not None and stored else []
+        self._at.messages = loop_window([system, *known], max(6, self.record.loops))
         return events
 
     def _add_user_message(self, text: str) -> None:

@@ -194,7 +194,13 @@ def load_state(github: GitHub, number: int) -> PullState:
 
 def pack_state(head: str, digests: Iterable[str], findings: Sequence[Finding]) -> str:
     """Return the state as an HTML comment. If it is too large, digests are dropped first: their hunks are reread."""
-    rows = [_finding_to_row(finding) for finding in findings if finding.state in _STATES]
+    rows = [
+        {name: getattr(finding, name) for name in _TEXTS}
+        | {"line": finding.line, "end_line": finding.end_line or 0, "message": redact(finding.message)[:200]}
+        | {"aliases": [redact(alias) for alias in finding.aliases[:_MAX_ALIASES]]}
+        for finding in findings
+        if finding.state in _STATES
+    ]
     listed = list(dict.fromkeys(digests))
     while True:
         data = json.dumps({"v": 1, "head": head, "digests": listed, "findings": rows}, separators=(",", ":"))
@@ -202,12 +208,6 @@ def pack_state(head: str, digests: Iterable[str], findings: Sequence[Finding]) -
         if len(text) <= _MAX_PACKED or not (listed or rows):
             return f"<!-- swecli-state {text} -->"
         listed, rows = (listed[: len(listed) // 2], rows) if listed else ([], rows[: len(rows) // 2])
-
-
-def _finding_to_row(finding: Finding) -> dict[str, Any]:
-    row = {name: getattr(finding, name) for name in _TEXTS} | {"line": finding.line, "end_line": finding.end_line or 0}
-    aliases = [redact(alias) for alias in finding.aliases[:_MAX_ALIASES]]
-    return row | {"message": redact(finding.message)[:200], "aliases": aliases}
 
 
 def _unpack_state(text: str) -> PullState:
@@ -222,7 +222,7 @@ def _unpack_state(text: str) -> PullState:
 
 
 def _finding_from_row(row: dict[str, Any]) -> Finding:
-    """Raises ValueError, KeyError or TypeError for a row that `_finding_to_row` does not write."""
+    """Raises ValueError, KeyError or TypeError for a row that `pack_state` does not write."""
     texts, numbers, aliases = {name: row[name] for name in _TEXTS}, (row["line"], row["end_line"]), row["aliases"]
     is_valid = (
         all(re.fullmatch(pattern, texts[name], re.DOTALL) for name, pattern in _TEXTS.items())

@@ -104,6 +104,29 @@ class Plan:
         sizes = len(self.parts), len(self.hunks), sum(len(hunk.lines) for hunk in self.hunks)
         return ReviewPlanned(review, *sizes, self.unit, self.skips, self.estimate, tuple(rules))
 
+    def measure_coverage(
+        self, read: Collection[str], answered: Collection[int], end: str, unverified: int = 0
+    ) -> Coverage:
+        """Return the coverage of the plan. `read` are the digests of hunks with a report, `answered` the numbers of
+        parts in an answered request; `end` is why the review ended, "" while it runs."""
+        known = {*read, *(hunk.digest for hunk in self.earlier)}
+        shown = {hunk.digest for part in self.parts if part.number in answered for hunk in part.hunks}
+        classes = ("read", "shown", "not_read")
+        lines = {path: {name: set[int]() for name in classes} for path in self.files}
+        whys = {path: dict[str, None]() for path in self.files}
+        for hunk in self.hunks:
+            name = "read" if hunk.digest in known else "shown" if hunk.digest in shown else "not_read"
+            lines[hunk.path][name].update(hunk.lines)
+            if name == "not_read" and (why := hunk.why or _WHY.get(end, "")):
+                whys[hunk.path][why] = None
+        files = [
+            FileCoverage(path, **{name: to_ranges(some) for name, some in of.items()}, why=", ".join(whys[path]))
+            for path, of in lines.items()
+        ]
+        counts = {name: sum(len(of[name]) for of in lines.values()) for name in classes}
+        earlier = f"the review of {self.target.earlier.head[:12]}" if self.earlier else ""
+        return Coverage(self.unit, tuple(files), self.skips, earlier, unverified, sum(counts.values()), **counts)
+
 
 def build_plan(target: Target, sources: Sources, counter: TokenCounter, max_tokens: int) -> Plan:
     """Cut the target into hunks and pack them into parts of at most `max_tokens`; a larger hunk is cut between lines.
@@ -223,27 +246,3 @@ def estimate_review(
     low, high = (cost_of(Usage(max(0, n - out), out), price) for n, out in zip(tokens, replies, strict=True))
     needed = ceil(median(loop_ratios) * len(plan.parts))
     return Estimate(loops, requests, tokens, None if low is None or high is None else (low, high), needed, basis)
-
-
-def measure_coverage(
-    plan: Plan, read: Collection[str], answered: Collection[int], end: str, unverified: int = 0
-) -> Coverage:
-    """Return the coverage of a plan. `read` are the digests of hunks with a report, `answered` the numbers of parts in
-    an answered request; `end` is why the review ended, "" while it runs."""
-    known = {*read, *(hunk.digest for hunk in plan.earlier)}
-    shown = {hunk.digest for part in plan.parts if part.number in answered for hunk in part.hunks}
-    classes = ("read", "shown", "not_read")
-    lines = {path: {name: set[int]() for name in classes} for path in plan.files}
-    whys = {path: dict[str, None]() for path in plan.files}
-    for hunk in plan.hunks:
-        name = "read" if hunk.digest in known else "shown" if hunk.digest in shown else "not_read"
-        lines[hunk.path][name].update(hunk.lines)
-        if name == "not_read" and (why := hunk.why or _WHY.get(end, "")):
-            whys[hunk.path][why] = None
-    files = [
-        FileCoverage(path, **{name: to_ranges(some) for name, some in of.items()}, why=", ".join(whys[path]))
-        for path, of in lines.items()
-    ]
-    counts = {name: sum(len(of[name]) for of in lines.values()) for name in classes}
-    earlier = f"the review of {plan.target.earlier.head[:12]}" if plan.earlier else ""
-    return Coverage(plan.unit, tuple(files), plan.skips, earlier, unverified, sum(counts.values()), **counts)

@@ -17,11 +17,6 @@ from swecli.tools.files import is_sensitive
 from swecli.tools.git import SECONDS, GitFailed, find_repository, read_attributes, run_git
 from swecli.tools.searching import files_below
 
-# the empty tree, which git knows without storing it, by the length of the repository's ids (SHA-1, SHA-256)
-_EMPTY_TREES = {
-    40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
-    64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
-}
 _SHALLOW_HINT = "This clone is shallow: fetch all of it (git fetch --unshallow; fetch-depth: 0 in GitHub Actions)."
 TARGET_HINT = "Name files (/review src/), a commit, or --base BRANCH."
 
@@ -65,11 +60,8 @@ class _Context:
     include: tuple[str, ...] = ()
 
     @property
-    def shallow(self) -> str:
-        """The commits at which a shallow clone is cut off; "" for a full clone."""
-        with suppress(BadInput, OSError):
-            return (self.root / self.git("rev-parse", "--git-path", "shallow").strip()).read_text("ascii", "replace")
-        return ""
+    def is_shallow(self) -> bool:
+        return self.git("rev-parse", "--is-shallow-repository").strip() == "true"
 
     def has_file(self, path: str) -> bool:
         """Return whether the work tree contains a file; a sparse checkout does not contain all."""
@@ -93,9 +85,9 @@ def resolve_target(
     ctx = _Context(root, environ, tuple(include))
     match words:
         case ():
-            return _diff_target(ctx, words, ("HEAD",), "the uncommitted changes", "HEAD", untracked=True)
+            return _diff_target(ctx, words, ("diff", "HEAD"), "the uncommitted changes", "HEAD", untracked=True)
         case ("--staged",):
-            return _diff_target(ctx, words, ("--cached",), "the staged changes", "HEAD")
+            return _diff_target(ctx, words, ("diff", "--cached"), "the staged changes", "HEAD")
         case ("--base", branch):
             return _branch_target(ctx, branch)
         case ("--pr", number):
@@ -116,11 +108,11 @@ def _branch_target(ctx: _Context, branch: str) -> Target:
     try:
         base = ctx.git("merge-base", "--end-of-options", branch, "HEAD").strip()
     except GitFailed as error:
-        hint = _SHALLOW_HINT if ctx.shallow else "See: git branch"
+        hint = _SHALLOW_HINT if ctx.is_shallow else "See: git branch"
         raise BadInput(f"There is no branch or commit {branch!r} that shares history with HEAD.", hint) from error
-    target = _diff_target(ctx, ("--base", branch), (base,), f"what changed since {branch}", base, untracked=True)
-    is_sparse = not all(map(ctx.has_file, target.files)) and not ctx.git("diff", "--name-only", "HEAD", "--")
-    return replace(target, commit=ctx.resolve("HEAD")) if is_sparse else target
+    target = _diff_target(ctx, ("--base", branch), ("diff", base), f"what changed since {branch}", base, untracked=True)
+    is_changed = ctx.git("diff", "--name-only", "HEAD", "--")  # a sparse checkout does not contain all files
+    return target if is_changed else _use_snapshot(ctx, target, ctx.resolve("HEAD"))
 
 
 def _commit_target(ctx: _Context, name: str) -> Target:
@@ -130,17 +122,17 @@ def _commit_target(ctx: _Context, name: str) -> Target:
         if ".." in name:
             first, _, last = (word.strip(".") for word in name.partition(".."))
             base, commit, kind = ctx.resolve(first or "HEAD"), ctx.resolve(last or "HEAD"), "commits"
-            what: tuple[str, ...] = (name,)
+            command: tuple[str, ...] = ("diff", name)
         else:
             commit = ctx.resolve(name)
             base = next(iter(ctx.git("rev-parse", f"{commit}^@").split()), "")
-            what = (base or _EMPTY_TREES[len(commit)], commit)
+            command = ("show", "--format=", "--root", "-m", "--first-parent", commit)
     except GitFailed as error:
-        hint = _SHALLOW_HINT if ctx.shallow else "See: git log --oneline"
+        hint = _SHALLOW_HINT if ctx.is_shallow else "See: git log --oneline"
         raise BadInput(f"{name!r} is not a file, commit or range.", hint) from error
-    if commit in ctx.shallow and not base:
+    if not base and ctx.is_shallow:
         raise BadInput(f"The parent of {name!r} is missing, so its changes are unknown.", _SHALLOW_HINT)
-    target = _diff_target(ctx, (name,), what, f"the {kind} {name}", base)
+    target = _diff_target(ctx, (name,), command, f"the {kind} {name}", base)
     return _use_snapshot(ctx, target, commit)
 
 
@@ -151,13 +143,13 @@ def _use_snapshot(ctx: _Context, target: Target, commit: str) -> Target:
 
 
 def _diff_target(
-    ctx: _Context, words: tuple[str, ...], what: tuple[str, ...], label: str, base: str, untracked: bool = False
+    ctx: _Context, words: tuple[str, ...], command: tuple[str, ...], label: str, base: str, untracked: bool = False
 ) -> Target:
     find_repository(ctx.root, ctx.environ)
     try:
-        text = ctx.git("diff", "-M", *what, "--")
+        text = ctx.git(*command, "-M", "--")
     except GitFailed:
-        if what != ("HEAD",):
+        if words:
             raise
         text, base = ctx.git("diff", "-M", "--cached"), ""  # there is no commit yet
     diffs = parse_diff(text)
@@ -186,22 +178,16 @@ def _pull_request_target(ctx: _Context, number: str) -> Target:
     except GitFailed as error:
         hint = f"Run: git fetch origin pull/{int(number)}/head (in actions/checkout: ref: its head.sha)"
         raise BadInput(f"This clone lacks the newest commit of pull request {number} ({head[:12]}).", hint) from error
-    diffs = _fetch_diffs(github, int(number))
+    diffs = list[FileDiff]()
+    for row in github.get_list(f"pulls/{int(number)}/files", "filename", str):
+        # without a patch a file is binary, or too large for GitHub to show
+        hunks, old_path = parse_hunks(str(row.get("patch") or "")), str(row.get("previous_filename") or "")
+        diffs.append(FileDiff(row["filename"], old_path, hunks, "deleted" if row.get("status") == "removed" else ""))
     if not diffs:
         raise BadInput(f"Pull request {number} changes nothing.", "Name another.")
     label, earlier = f"pull request {number} of {github.repository}", load_state(github, int(number))
     target = Target(("--pr", number), label, (), base=base, pr=int(number), head=head, earlier=earlier, github=github)
     return _use_snapshot(ctx, _filter_files(ctx, target, diffs), commit)
-
-
-def _fetch_diffs(github: GitHub, number: int) -> list[FileDiff]:
-    """Return the diffs of a pull request as GitHub has them. A file without a patch is binary, or too large for GitHub
-    to show."""
-    out = []
-    for row in github.get_list(f"pulls/{number}/files", "filename", str):
-        hunks, old_path = parse_hunks(str(row.get("patch") or "")), str(row.get("previous_filename") or "")
-        out.append(FileDiff(row["filename"], old_path, hunks, "deleted" if row.get("status") == "removed" else ""))
-    return out
 
 
 def _filter_files(

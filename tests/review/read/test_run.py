@@ -23,7 +23,7 @@ from swecli.models.review_events import (
 from tests.support.project import make_project
 from tests.support.reviews import begin, collect, done, go_on, reported, store_of
 from tests.support.runtime import calls, make_runtime
-from tests.support.scripted import Reply
+from tests.support.scripted import Reply, ScriptedModel
 
 END = calls(done())
 ROW = {"path": "shop/prices.py", "line": 3, "codeSmellType": "MAGIC_NUMBERS", "message": "a number"}
@@ -189,6 +189,16 @@ async def test_a_request_the_provider_calls_too_long_is_made_smaller() -> None:
     events = await run(read(text=reported(A)), long, END, spec=("shop/prices.py",))
     assert any(isinstance(e, Notice) and "reducing" in e.text for e in events)
     assert ended(events).end == "done"
+
+
+async def test_in_a_small_window_old_results_are_left_out_and_the_part_stays() -> None:
+    reads = [read(text=f"{n} words " * 1_000, start_line=n) for n in range(1, 4)]
+    model = ScriptedModel([*reads, END], context_window=8_000, max_output=500)
+    runtime = make_runtime(model)
+    events = await collect(await begin(runtime, "shop/prices.py"))
+    assert any(event.type == "context_reduced" for event in events)
+    assert all("def gross" in str(request.messages[1]) for request in model.requests)
+    assert ended(events).complete
 
 
 async def test_interrupted_it_ends_with_what_it_has_also_of_half_an_answer() -> None:
