@@ -13,10 +13,11 @@ Verdict = Literal["", "confirmed", "cannot_tell", "refuted"]
 ReviewEnd = Literal["done", "unreadable", "max_loops", "max_budget", "interrupted", "failed"]
 
 SEVERITIES: tuple[_Severity, ...] = ("low", "medium", "high", "critical")
+_RANKS: dict[str, int] = {severity: rank for rank, severity in enumerate(SEVERITIES)}
 KINDS: tuple[FindingKind, ...] = ("smell", "correctness", "security", "check")
 STATES: tuple[FindingState, ...] = ("open", "refuted", "gone", "fixed", "regressed", "dismissed")
 OPEN_STATES: tuple[FindingState, ...] = ("open", "regressed", "gone")  # gone: not verified as fixed
-_VERDICTS: tuple[Verdict, ...] = ("confirmed", "cannot_tell", "")  # most certain first; refuted findings are not shown
+_CERTAINTY: tuple[Verdict, ...] = ("confirmed", "cannot_tell", "", "refuted")  # of verdicts, the most certain first
 
 # The code smells a review looks for, with the description in the prompt.
 SMELLS: dict[str, str] = {
@@ -132,8 +133,7 @@ class Finding:
 
     def at_least(self, severity: str) -> bool:
         """Return True if the finding has this severity or a higher one."""
-        order: tuple[str, ...] = SEVERITIES
-        return order.index(self.severity) >= order.index(severity) if self.severity in order else False
+        return _RANKS.get(self.severity, -1) >= _RANKS[severity]
 
     def has_verdict(self, least: str) -> bool:
         """Return True if the verdict is at least `least`: confirmed, cannot_tell or any. Refuted findings return
@@ -161,9 +161,7 @@ class StateChange:
 
 def worst_first(finding: Finding) -> tuple[int, int, str, int]:
     """Sort key of findings: verdict, severity (highest first), path, line."""
-    verdict = _VERDICTS.index(finding.verdict) if finding.verdict in _VERDICTS else len(_VERDICTS)
-    severity = SEVERITIES.index(finding.severity) if finding.severity in SEVERITIES else 0
-    return (verdict, -severity, finding.path, finding.line)
+    return (_CERTAINTY.index(finding.verdict), -_RANKS.get(finding.severity, 0), finding.path, finding.line)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,12 +28,12 @@ def as_seed(end: ReviewFinished, posted: int = 0, failed: int = 0) -> dict[str, 
     """Return the value of seed 000's review: each finding has its suggestion as a block in `improvement`."""
     issues = []
     for finding in [finding for finding in end.findings if finding.state != "refuted"]:
-        block = fence_code(finding.suggestion, "suggestion") if finding.suggestion else ""
+        suggestion = [fence_code(finding.suggestion, "suggestion")] if finding.suggestion else []
         issues.append({
             "type": "code_smell", "codeSmellType": finding.code_smell_type, "path": finding.path,
             "range": {"startLine": finding.line, "endLine": finding.end_line or finding.line},
             "severity": finding.severity, "message": finding.message,
-            "improvement": "\n\n".join(filter(None, [finding.improvement, block])),
+            "improvement": "\n\n".join([*filter(None, [finding.improvement]), *suggestion]),
         })  # fmt: skip
     response = f"{end.total} issues ({end.unique} unique) in {end.loops} loops. {format_coverage(end)}"
     workflow = {"postedCount": posted, "failedCount": failed}
@@ -51,22 +51,20 @@ def as_markdown(findings: Sequence[Finding], title: str = "Review", end: ReviewF
     parts.append(f"{len(findings)} findings, {open_ones} of them open." if findings else "No findings.")
     for severity in reversed(SEVERITIES):
         chosen = [finding for finding in findings if finding.severity == severity]
-        if chosen:
-            parts += [f"## {severity.capitalize()} ({len(chosen)})", *(_format_finding(finding) for finding in chosen)]
+        parts += [f"## {severity.capitalize()} ({len(chosen)})"] if chosen else []
+        for finding in chosen:
+            place = collapse_whitespace(finding.place).replace("`", "")
+            parts.append(f"### {f'{finding.id} '.lstrip()}{escape_markdown(finding.code_smell_type)} in `{place}`")
+            facts = [finding.kind, finding.state, escape_markdown(finding.doubt)]
+            facts += [f"reason: {escape_markdown(finding.reason)}"] if finding.reason else []
+            parts += [", ".join(filter(None, facts)), *format_claim(finding)]
     return "\n\n".join(parts) + "\n"
 
 
-def _format_finding(finding: Finding) -> str:
-    facts: list[str] = [finding.kind, finding.state]
-    facts += [escape_markdown(finding.doubt)] if finding.doubt else []
-    facts += [f"reason: {escape_markdown(finding.reason)}"] if finding.reason else []
-    head = f"{finding.id} " if finding.id else ""
-    place = collapse_whitespace(finding.place).replace("`", "")
-    parts = [f"### {head}{escape_markdown(finding.code_smell_type)} in `{place}`", ", ".join(facts)]
-    parts.append(escape_markdown(finding.message))
-    parts += [escape_markdown(finding.improvement)] if finding.improvement else []
-    parts += [fence_code(finding.suggestion, "suggestion")] if finding.suggestion else []
-    return "\n\n".join(parts)
+def format_claim(finding: Finding, *, with_suggestion: bool = True) -> list[str]:
+    """Return the paragraphs of a finding's message, improvement and suggestion."""
+    code = fence_code(finding.suggestion, "suggestion") if finding.suggestion and with_suggestion else ""
+    return [text for text in (escape_markdown(finding.message), escape_markdown(finding.improvement), code) if text]
 
 
 def escape_markdown(text: str) -> str:

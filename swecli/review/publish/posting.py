@@ -12,7 +12,7 @@ from swecli.models.errors import BadInput
 from swecli.models.finding import Finding, pluralize, worst_first
 from swecli.models.review_events import ReviewFinished
 from swecli.redact import has_secret
-from swecli.review.publish.exports import escape_markdown, fence_code
+from swecli.review.publish.exports import escape_markdown, format_claim
 from swecli.review.publish.view import format_coverage, row_view
 from swecli.review.target.diffs import FileDiff
 from swecli.review.target.github import KEPT_HINT, GitHub, GitHubError, pack_state
@@ -122,12 +122,10 @@ def _build_comment(finding: Finding, diff: FileDiff) -> dict[str, Any]:
     last = finding.line
     while last < (finding.end_line or last) and last + 1 in diff.lines:
         last += 1
-    parts = [f"**{escape_markdown(finding.code_smell_type)}** ({finding.severity}) {escape_markdown(finding.message)}"]
-    parts += [escape_markdown(finding.improvement)] if finding.improvement else []
-    is_whole = last == (finding.end_line or finding.line)
-    has_block = finding.suggestion and is_whole and not has_secret(finding.suggestion)
-    parts += [fence_code(finding.suggestion, "suggestion")] if has_block else []
-    body = "\n\n".join(parts)[:_MAX_TABLE] + f"\n\n<!-- swecli {finding.fingerprint} -->"
+    is_whole = last == (finding.end_line or finding.line) and not has_secret(finding.suggestion)
+    claim = "\n\n".join(format_claim(finding, with_suggestion=is_whole))
+    text = f"**{escape_markdown(finding.code_smell_type)}** ({finding.severity}) {claim}"
+    body = f"{text[:_MAX_TABLE]}\n\n<!-- swecli {finding.fingerprint} -->"
     row: dict[str, Any] = {"path": finding.path, "body": body, "line": last, "side": "RIGHT"}
     return row | {"start_line": finding.line, "start_side": "RIGHT"} if last > finding.line else row
 

@@ -72,16 +72,12 @@ def view(finding: Finding, root: Path, history: Sequence[StateChange] = ()) -> F
     last = finding.end_line or finding.line
     shown = range(max(1, finding.line - _CONTEXT), min(len(lines), last + _CONTEXT) + 1)
     code = [f"{'>' if finding.line <= n <= last else ' '}{n:>5} {lines[n - 1]}" for n in shown if finding.line > 0]
-    return replace(row_view(finding), facts=tuple(facts), code=tuple(code), diff=_suggestion_diff(finding, lines))
-
-
-def _suggestion_diff(finding: Finding, lines: Sequence[str]) -> tuple[str, ...]:
-    if not finding.suggestion or not 1 <= finding.line <= len(lines):
-        return ()
-    present, new = lines[finding.line - 1 : finding.end_line or finding.line], finding.suggestion.split("\n")
-    diff = list(unified_diff(present, new, lineterm="", n=len(lines)))
-    head = f"@@ -{finding.line},{len(present)} +{finding.line},{len(new)} @@"
-    return (f"--- {finding.path}", f"+++ {finding.path}", head, *diff[3:]) if diff else ()
+    present, new = lines[finding.line - 1 : last] if finding.line > 0 else (), finding.suggestion.split("\n")
+    diff = list(unified_diff(present, new, lineterm="", n=len(lines))) if finding.suggestion and present else []
+    if diff:
+        head = f"@@ -{finding.line},{len(present)} +{finding.line},{len(new)} @@"
+        diff[:3] = [f"--- {finding.path}", f"+++ {finding.path}", head]
+    return replace(row_view(finding), facts=tuple(facts), code=tuple(code), diff=tuple(diff))
 
 
 def filter_findings(findings: Sequence[Finding], words: Sequence[str]) -> list[Finding]:

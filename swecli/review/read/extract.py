@@ -108,8 +108,11 @@ def extract(reply: ModelReply, loop: int = 0, paths: Collection[str] = (), shown
             out.lost.append(line)
         out.add(call.parameters, "call", is_whole=not problem)
     rest, end = "", 0  # the text without the values that held findings; brackets in prose look like values too
-    values = [v for v in find_json_values(text) if not _is_quotation(text[v.start : v.end], shown)]
+    values = find_json_values(text)
     for value in values:
+        quoted = strip_whitespace(text[value.start : value.end])
+        if len(quoted) >= _MIN_QUOTATION and quoted in shown:
+            continue
         count = out.add(value.value, "cut" if value.cut else "json", is_whole=not value.repaired)
         keys = {str(key) for key in value.value} if isinstance(value.value, dict) else set()
         if value.cut and (count or _LOOKS_LIKE.search(str(value.value)) or keys & set(_LISTS)):
@@ -135,11 +138,6 @@ def _decode_lists(value: Any) -> tuple[Any, bool]:
             is_cut = is_cut or any(one.cut for one in found) or any(cut for _, cut in inner)
             decoded[key] = inner[0][0] if len(inner) == 1 else [one for one, _ in inner]
     return ({**value, **decoded} if decoded else value), is_cut
-
-
-def _is_quotation(text: str, shown: str) -> bool:
-    stripped = strip_whitespace(text)
-    return len(stripped) >= _MIN_QUOTATION and stripped in shown
 
 
 # Findings in words: records, elements, tables, bullets

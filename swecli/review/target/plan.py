@@ -218,13 +218,10 @@ def _pack(sized: Iterable[tuple[_Item, int]], max_size: int) -> Iterator[list[_I
 
 def _sort_by_risk(hunks: Sequence[_Hunk]) -> list[_Hunk]:
     """Sort source before config, tests and docs; within these by folder, files with more planned lines first."""
-    sizes = Counter(hunk.path for hunk in hunks for _ in hunk.lines)
-
-    def order(hunk: _Hunk) -> tuple[int, str, int, str]:
-        risk = next((3 - n for n, kind in enumerate(("docs", "tests", "config")) if matches_kind(hunk.path, kind)), 0)
-        return risk, hunk.path.rpartition("/")[0], -sizes[hunk.path], hunk.path
-
-    return sorted(hunks, key=order)
+    sizes, kinds = Counter(hunk.path for hunk in hunks for _ in hunk.lines), ("config", "tests", "docs")
+    # a name that matches several kinds counts as the last
+    risks = {hunk.path: max((matches_kind(hunk.path, kind) * n for n, kind in enumerate(kinds, 1))) for hunk in hunks}
+    return sorted(hunks, key=lambda h: (risks[h.path], h.path.rpartition("/")[0], -sizes[h.path], h.path))
 
 
 def estimate_review(

@@ -226,6 +226,7 @@ async def test_interrupted_it_ends_with_what_it_has_also_of_half_an_answer() -> 
 
 @pytest.mark.slow
 async def test_the_window_moves_after_loop_five_and_requests_stay_legal() -> None:
+    Path("README.md").write_text("".join(f"line {n}\n" for n in range(30)))
     runtime = make_runtime(twenty)
     events = await collect(await begin(runtime, "."))
     windows = [e for e in events if isinstance(e, LoopWindowApplied)]
