@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from swecli.agent.turn import TurnState
+from swecli.context.budget import RequestLimits
 from swecli.context.fit import Ladder
+from swecli.context.tokens import TokenCounter
 from swecli.models.events import ContextMeasured, ContextReduced, Event
 from swecli.models.finding import Finding, ReviewEnd
 from swecli.models.message import ApiMessage, ModelReply
@@ -106,15 +108,16 @@ class Progress:
             self.messages, text = before, f"{last['content']}\n\n{text}"
         self.messages = [*self.messages, {"role": "user", "content": text}]
 
-    def fit_messages(self, ladder: Ladder) -> tuple[list[ApiMessage], int, list[Event]]:
+    def fit_messages(self, limits: RequestLimits, counter: TokenCounter) -> tuple[list[ApiMessage], int, list[Event]]:
         """Return the messages to send, their size in tokens and the events about it. The running part's message is
         restored if the window removed it. Raises ContextFull."""
         opened = restore_opening(self.messages, self.text)
+        ladder = Ladder(limits, counter)
         sent, reduced = ladder.fit(opened)
         if reduced:  # what was removed does not come back
             self.messages = [message for message in sent if opened is self.messages or message != opened[1]]
         size = ladder.measure(sent)
-        measured = ContextMeasured(size.tokens, size.limit, ladder.counter.estimated)
+        measured = ContextMeasured(size.tokens, size.limit, counter.estimated)
         return sent, size.tokens, [*(ContextReduced(r.how, r.before, r.after, r.detail) for r in reduced), measured]
 
     def advance(self, reply: ModelReply, read: Extraction, part: Part) -> str | None:

@@ -11,7 +11,6 @@ from dataclasses import replace
 from swecli.agent.calls import CallRunner, Toolkit
 from swecli.agent.turn import ModelStep, TurnRecord
 from swecli.context.budget import ModelLimits, RequestLimits
-from swecli.context.fit import Ladder
 from swecli.context.system_message import cache_marks
 from swecli.context.truncate import loop_window
 from swecli.models.errors import BadInput, ContextOverflow, StoreError, SwecliError
@@ -173,7 +172,7 @@ class Review:
             known, window = self._known, model.profile.window
             output = known.answer_tokens(model.name, model.profile.reserve(max_tokens))
             limits = RequestLimits(window, output, allowed=known.limits.get(shape), tools_tokens=shape[1])
-            sent, tokens, events = at.fit_messages(Ladder(limits, counter))
+            sent, tokens, events = at.fit_messages(limits, counter)
             for event in events:
                 yield event
             request = ModelRequest(model.name, sent, specs, output, "review", marks=cache_marks(sent))
