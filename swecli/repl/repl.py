@@ -6,12 +6,14 @@ import asyncio
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from prompt_toolkit.input import Input
 from prompt_toolkit.output import Output
 
+from swecli import __version__
 from swecli.models.errors import SwecliError
 from swecli.repl.background import CLOSE_TIMEOUT, Background, ImportThrottle
 from swecli.repl.dispatch import Dispatcher
@@ -19,6 +21,7 @@ from swecli.repl.footer import Footer
 from swecli.repl.input.dumb_prompt import DumbPrompt
 from swecli.repl.input.prompt import PromptLine
 from swecli.repl.program import LineQueue, Program
+from swecli.repl.render.formatting import one_line, short_path
 from swecli.repl.startup import Build, Startup
 
 if TYPE_CHECKING:
@@ -57,7 +60,7 @@ class REPL(Program):
         loop.set_exception_handler(lambda _, what: self.report(what.get("exception") or what["message"]))
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self.quit, 128 + number)
-        self.prompt.write(self._startup.banner(self.prompt.color, self.prompt.size[0]))
+        self.prompt.write(_banner(self.start, self.prompt.color, self.prompt.size[0]))
         working = loop.create_task(self._dispatcher.run())
         try:
             await self.prompt.run()
@@ -174,6 +177,46 @@ class REPL(Program):
     def report(self, error: BaseException | str) -> None:
         problem = self._startup.to_user_error(error)
         if not self._startup.is_loaded:  # the screen, which wraps lines, is not loaded yet
-            self.prompt.write(self._startup.format_error(problem, self.prompt.color))
+            self.prompt.write(_format_error(problem, self.prompt.color))
         else:
             self.renderer.screen.error(problem.message, problem.hint)
+
+
+_HELP = ("/help for commands", "Shift+Tab to switch mode")
+
+
+def _banner(start: Start, color: bool, width: int = 80) -> str:
+    """Render version, model, folder, help and notices."""
+    dim, end = ("\x1b[2m", "\x1b[0m") if color else ("", "")
+    facts = [f"swecli {__version__}", _describe_model(start.choice.name, start.choice.why), short_path(start.cwd)]
+    lines = _wrap_parts([one_line(fact) for fact in facts], width)
+    if color:
+        lines[0] = lines[0].replace("swecli", "\x1b[1mswecli\x1b[0m", 1)
+    lines += [f"{dim}{line}{end}" for line in _wrap_parts(_HELP, width)]
+    lines += [f"! {one_line(notice, 1_000)}" for notice in start.notices]
+    return "\n".join(lines) + "\n\n"
+
+
+def _format_error(error: SwecliError, color: bool) -> str:
+    """Format an error with its hint as one line, before the screen is loaded."""
+    mark = "\x1b[31m✗\x1b[0m" if color else "✗"
+    return f"{mark} {' · '.join(one_line(part, 1_000) for part in (error.message, error.hint) if part)}\n"
+
+
+def _describe_model(name: str, why: str) -> str:
+    """Return a model's name with the reason why it was chosen."""
+    if name.partition("/")[0] == "demo":
+        return f"demo model (offline tour{f'; {why}' if why else ''})"
+    return f"{name} ({why})" if why else name
+
+
+def _wrap_parts(parts: Sequence[str], width: int) -> list[str]:
+    """Join parts into lines of at most `width` columns, without breaking a part."""
+    lines = [parts[0]]
+    for part in parts[1:]:
+        longer = f"{lines[-1]} · {part}"
+        if len(longer) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(part)
+    return lines

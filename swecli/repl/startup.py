@@ -1,4 +1,4 @@
-"""Start-up: the banner, and the slow components that are loaded after the first prompt."""
+"""Load the slow components after the first prompt: commands, renderer, store, model and what a first request needs."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from swecli import __version__
 from swecli.models.errors import SwecliError
 from swecli.repl.background import run_in_thread
 from swecli.repl.commands.base import CommandContext
 from swecli.repl.program import Program
-from swecli.repl.render.formatting import one_line, short_path
 
 if TYPE_CHECKING:
     from swecli.agent.agent import Agent
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 Build = Callable[["Start", "Ask"], "Runtime"]
-_HELP = ("/help for commands", "Shift+Tab to switch mode")
 
 
 class Startup:
@@ -44,17 +41,6 @@ class Startup:
         self._table: asyncio.Future[CommandTable] | None = None
         self._runtime: Runtime | None = None
         self._warm: tuple[str, asyncio.Future[None]] | None = None  # by the model's name
-
-    def banner(self, color: bool, width: int = 80) -> str:
-        """Render version, model, folder, help and notices."""
-        start, (dim, end) = self._start, ("\x1b[2m", "\x1b[0m") if color else ("", "")
-        facts = [f"swecli {__version__}", _describe_model(start.choice.name, start.choice.why), short_path(start.cwd)]
-        lines = _wrap_parts([one_line(fact) for fact in facts], width)
-        if color:
-            lines[0] = lines[0].replace("swecli", "\x1b[1mswecli\x1b[0m", 1)
-        lines += [f"{dim}{line}{end}" for line in _wrap_parts(_HELP, width)]
-        lines += [f"! {one_line(notice, 1_000)}" for notice in start.notices]
-        return "\n".join(lines) + "\n\n"
 
     async def commands(self) -> Sequence[tuple[str, Sequence[str], str]]:
         """Return name, aliases and help of the commands, once they are loaded."""
@@ -95,11 +81,6 @@ class Startup:
         _log.error("fault: %s", error, exc_info=error if isinstance(error, BaseException) else None)
         what = error if isinstance(error, str) else f"{type(error).__name__}: {error}".strip(": ")
         return SwecliError(f"Internal error: {what}", f"Details are in {self._start.paths.log}.")
-
-    def format_error(self, error: SwecliError, color: bool) -> str:
-        """Format an error with its hint as one line, before the screen is loaded."""
-        mark = "\x1b[31m✗\x1b[0m" if color else "✗"
-        return f"{mark} {' · '.join(one_line(part, 1_000) for part in (error.message, error.hint) if part)}\n"
 
     async def _ask(self, request: AskRequest) -> Decision:
         """Ask the user for approval of a call, which runs after loading."""
@@ -143,22 +124,3 @@ def _build(start: Start, ask: Ask) -> Runtime:
     from swecli.app import build_runtime  # noqa: PLC0415
 
     return build_runtime(start, ask)
-
-
-def _describe_model(name: str, why: str) -> str:
-    """Return a model's name with the reason why it was chosen."""
-    if name.partition("/")[0] == "demo":
-        return f"demo model (offline tour{f'; {why}' if why else ''})"
-    return f"{name} ({why})" if why else name
-
-
-def _wrap_parts(parts: Sequence[str], width: int) -> list[str]:
-    """Join parts into lines of at most `width` columns, without breaking a part."""
-    lines = [parts[0]]
-    for part in parts[1:]:
-        longer = f"{lines[-1]} · {part}"
-        if len(longer) <= width:
-            lines[-1] = longer
-        else:
-            lines.append(part)
-    return lines

@@ -15,13 +15,13 @@ from swecli.models.errors import BadInput, SwecliError
 from swecli.models.message import ModelChoice
 from swecli.repl.dispatch import _wait_with_timer
 from swecli.repl.render.formatting import short_path
-from swecli.repl.startup import Startup, _describe_model, _wrap_parts
+from swecli.repl.repl import _banner, _describe_model, _format_error, _wrap_parts
 from tests.support.runtime import make_start
 
 
 def test_the_demo_states_that_it_is_one_and_why() -> None:
     start = replace(make_start(Path.home()), choice=ModelChoice("demo", "no key found"), notices=("something odd",))
-    lines = Startup(start).banner(color=False, width=100).splitlines()
+    lines = _banner(start, color=False, width=100).splitlines()
     assert lines[0] == "swecli 0.1.0 · demo model (offline tour; no key found) · ~"
     assert lines[1] == "/help for commands · Shift+Tab to switch mode"
     assert lines[2] == "! something odd"
@@ -34,8 +34,8 @@ def test_a_real_model_is_named_with_its_reason() -> None:
 
 def test_without_colour_there_is_no_escape_and_a_folder_name_cannot_bring_one() -> None:
     start = make_start(Path("/tmp/evil\x1b[31m"))
-    assert "\x1b" not in Startup(start).banner(color=False)
-    assert "\x1b[31m" not in Startup(start).banner(color=True)
+    assert "\x1b" not in _banner(start, color=False)
+    assert "\x1b[31m" not in _banner(start, color=True)
 
 
 @given(st.lists(st.text("ab ", min_size=1, max_size=30), min_size=1), st.integers(30, 100))
@@ -52,12 +52,8 @@ def test_a_home_is_a_tilde() -> None:
 
 
 def test_a_failure_is_one_line_with_its_hint() -> None:
-    startup = Startup(make_start())
-    assert (
-        startup.format_error(BadInput("It broke\nin two.", "Mend it."), color=False)
-        == "✗ It broke in two. · Mend it.\n"
-    )
-    assert startup.format_error(SwecliError("It broke."), color=False) == "✗ It broke.\n"
+    assert _format_error(BadInput("It broke\nin two.", "Mend it."), color=False) == "✗ It broke in two. · Mend it.\n"
+    assert _format_error(SwecliError("It broke."), color=False) == "✗ It broke.\n"
 
 
 class Shown(list[list[str]]):
