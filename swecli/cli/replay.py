@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -39,7 +38,6 @@ from swecli.redact import redact_value
 
 _HEAD = ("policy", "requests", "input tokens", "cached", "cost", "mean visible", "peak tokens")
 _TURN_HEAD = ("turn", "policy", "requests", "input tokens", "cached", "cost", "visible", "peak tokens")
-_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 _POLICIES = (*POLICIES, OURS)
 _Change = tuple[tuple[str, ...], tuple[str, ...]]
 
@@ -53,7 +51,7 @@ def add_replay(parser: Parser) -> None:
     add("--window", type=_window, default=WindowSpec(5, 3), metavar="N+S", help="size and slack (default: 5+3)")
     add("--model", metavar="PROVIDER/NAME", help="model for prices and window (default: the session's)")
     add("--context-window", type=positive_int, metavar="TOKENS", help="the model's window, if the table is wrong")
-    add("--ttl", type=_seconds, default=TTL, metavar="TIME", help="how long a cache is kept: 90s, 5m, 1h (default: 5m)")
+    add("--ttl", type=positive_int, default=TTL, metavar="SECONDS", help="how long a cache is kept (default: 300)")
     add("--turns", action="store_true", help="also print each turn")
     add("--plot", action="store_true", help="plot tokens by turn")
     add("--svg", type=Path, metavar="FILE", help="write the plot as SVG")
@@ -67,13 +65,6 @@ def _window(text: str) -> WindowSpec:
     if spec.mode != "fixed":
         raise argparse.ArgumentTypeError(f"{text!r} is not a window size (give N or N+S, for example 5+3)")
     return spec
-
-
-def _seconds(text: str) -> float:
-    found = re.fullmatch(r"([0-9]{1,7})([smh]?)", text, re.ASCII)
-    if found is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a time (give seconds, or for example 5m or 1h)")
-    return float(found[1]) * _UNITS[found[2]]
 
 
 def _replay_policies(args: argparse.Namespace) -> ActionResult:

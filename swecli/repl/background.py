@@ -114,17 +114,12 @@ def run_in_thread(work: Callable[[], _Result], name: str) -> asyncio.Future[_Res
     through `asyncio.shield` to keep it when the waiter is cancelled; the thread itself cannot be stopped."""
     done: Future[_Result] = Future()
     done.set_running_or_notify_cancel()
-    loop = asyncio.get_running_loop()
 
     def run() -> None:
         try:
-            result = work()
+            done.set_result(work())
         except BaseException as error:  # noqa: BLE001 - raised where the future is awaited
-            if not loop.is_closed():  # else the program has ended, and nobody waits
-                done.set_exception(error)
-        else:
-            if not loop.is_closed():
-                done.set_result(result)
+            done.set_exception(error)
 
     threading.Thread(target=run, name=name, daemon=True).start()
     future = asyncio.wrap_future(done)

@@ -14,7 +14,7 @@ from swecli.models.ids import parse_turn
 from swecli.models.message import Usage
 from swecli.models.window import WindowSpec
 from swecli.playbook.action import ActionResult
-from swecli.repl.render.formatting import format_bar, format_dollars, format_tokens, percent
+from swecli.repl.render.formatting import format_dollars, format_tokens, percent
 
 if TYPE_CHECKING:
     from swecli.app import Runtime
@@ -26,12 +26,12 @@ def _show(runtime: Runtime, text: str = "detail") -> ActionResult:
     parts = list(found.parts) if text else found.grouped()
     if found.residual:
         parts.append(("provider counts", found.residual))
-    rows = tuple((name, f"{count:,}", format_bar(count, found.limit or found.total)) for name, count in parts)
+    rows = tuple((name, f"{count:,}", _format_bar(count, found.limit or found.total)) for name, count in parts)
     total = f"{'about ' if found.estimated else ''}{format_tokens(found.total)}"
     lines = [f"{total} tokens (window unknown: up to 500,000 characters are sent)"]
     if found.limit is not None:
         share = percent(found.total, found.limit)
-        lines = [f"{format_bar(found.total, found.limit)} {total} of {format_tokens(found.limit)} tokens ({share}%)"]
+        lines = [f"{_format_bar(found.total, found.limit)} {total} of {format_tokens(found.limit)} tokens ({share}%)"]
     if text:
         lines.append(
             f"  {format_tokens(found.cached)} were sent before (cached), "
@@ -45,6 +45,12 @@ def _show(runtime: Runtime, text: str = "detail") -> ActionResult:
             lines.append(f"  above {above} it is reduced: old results, then a summary, then truncation")
     value = asdict(found) | {"parts": [{"name": name, "tokens": count} for name, count in found.parts]}
     return ActionResult(value, (*lines, *_next_reduction(runtime)), ("part", "tokens", "share"), rows)
+
+
+def _format_bar(part: int, whole: int, width: int = 24) -> str:
+    """Format a bar of `width` characters, filled by the share of `part`; a share above 0 fills at least one."""
+    filled = 0 if whole <= 0 or part <= 0 else min(width, max(1, round(width * part / whole)))
+    return "█" * filled + "·" * (width - filled)
 
 
 def _next_reduction(runtime: Runtime) -> tuple[str, ...]:

@@ -173,7 +173,8 @@ class PromptLine:
     async def choose(
         self, title: str, options: Sequence[Option], details: Sequence[Sequence[str]] = (), *, guarded: bool = False
     ) -> int | None:
-        """Return the index of the chosen option, or None for no answer: see `Asker`. The draft is restored."""
+        """Return the index of the chosen option, or None for no answer. With `details`, lines about each option, the
+        user searches the options by typing; the draft is restored. `guarded`: see `Question`."""
         if not details:
             answer = await self._ask(Question(title, options, guarded=guarded))
         else:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from textwrap import wrap
-from typing import Protocol
 
 from prompt_toolkit.application import get_app
 from prompt_toolkit.buffer import Buffer
@@ -32,24 +31,6 @@ class Option:
     label: str
     mark: str = ""
     letter: str = ""
-
-
-class Asker(Protocol):
-    """Asks the user questions."""
-
-    async def choose(
-        self, title: str, options: Sequence[Option], details: Sequence[Sequence[str]] = (), *, guarded: bool = False
-    ) -> int | None:
-        """Return the index of the chosen option, or None for no answer.
-
-        With `details`, lines about each option, the user searches the options by typing. `guarded`: see `Question`.
-        """
-
-    async def ask_text(self, label: str) -> str | None:
-        """Return a line that the user types, or None for no answer."""
-
-    async def run_program(self, argv: Sequence[str]) -> None:
-        """Run another program in the terminal until it exits. Raises OSError if it cannot be started."""
 
 
 class Question:

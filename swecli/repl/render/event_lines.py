@@ -14,7 +14,7 @@ from swecli.models.events import Event, Notice, TurnFinished, WindowApplied
 from swecli.models.finding import Finding, pluralize
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.review_events import FindingsAccumulated, ReviewEvent, ReviewFinished, ReviewStarted
-from swecli.repl.render.formatting import format_cost, format_duration, one_line, sanitize
+from swecli.repl.render.formatting import format_dollars, format_duration, one_line, sanitize
 from swecli.repl.render.markdown import add_prefix, indent
 from swecli.repl.render.tools import render_diff
 from swecli.review.publish.view import FindingView, format_event, row_view
@@ -44,11 +44,18 @@ def render_turn_end(event: TurnFinished) -> RenderableType:
     parts = [format_duration(event.duration_ms)]
     if event.usage.total:
         parts.append(f"{event.usage.prompt:,} in / {event.usage.output + event.usage.reasoning:,} out")
-    parts.append(format_cost(event.cost))
+    parts.append(_format_cost(event.cost))
     text = Text()
     if event.reason in _TURN_STOPS:
         text.append(_TURN_STOPS[event.reason], "warn").append(" · ", "quiet")
     return text.append(" · ".join(parts), "quiet")
+
+
+def _format_cost(cost: float | None) -> str:
+    """Format US dollars, with words for no cost and for an unknown one."""
+    if cost is None:
+        return "cost unknown"
+    return format_dollars(cost) if cost else "no cost"
 
 
 def render_remark(event: Event) -> RenderableType | None:
@@ -74,7 +81,7 @@ def _render_playbook_update(event: PlaybookUpdated) -> RenderableType | None:
         return None
     label = "learned" if event.added or event.removed else "playbook"
     more = f" · {len(lines) - 1} more: /playbook list --log" if len(lines) > 1 else ""
-    return add_prefix(Text(f"{label}: {lines[0]}{more} · {format_cost(event.cost)}"), "✎ ")
+    return add_prefix(Text(f"{label}: {lines[0]}{more} · {_format_cost(event.cost)}"), "✎ ")
 
 
 def _render_window(event: WindowApplied) -> RenderableType | None:

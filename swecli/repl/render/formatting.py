@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 from pathlib import Path
-
-_AGE_UNITS = ((60, 1, "s"), (3600, 60, "min"), (86_400, 3600, "h"))  # below these seconds, seconds a unit, unit
 
 
 def format_dollars(cost: float | None) -> str:
@@ -14,13 +11,6 @@ def format_dollars(cost: float | None) -> str:
     if cost is None:
         return "unknown"
     return f"${cost:.4f}" if 0 < cost < 0.01 else f"${cost:.2f}"
-
-
-def format_cost(cost: float | None) -> str:
-    """Format US dollars, with words for no cost and for an unknown one."""
-    if cost is None:
-        return "cost unknown"
-    return format_dollars(cost) if cost else "no cost"
 
 
 def format_tokens(count: int) -> str:
@@ -35,22 +25,6 @@ def format_tokens(count: int) -> str:
 def percent(part: int, whole: int | None) -> int | None:
     """Return `part` as a percentage of `whole`, rounded up; None if `whole` is 0 or unknown."""
     return -(-100 * part // whole) if whole else None
-
-
-def format_bar(part: int, whole: int, width: int = 24) -> str:
-    """Format a bar of `width` characters, filled by the share of `part`; a share above 0 fills at least one."""
-    filled = 0 if whole <= 0 or part <= 0 else min(width, max(1, round(width * part / whole)))
-    return "█" * filled + "·" * (width - filled)
-
-
-def format_age(then: datetime, now: datetime | None = None) -> str:
-    """Format the time since `then`: `5 min ago`, `3 h ago`, the date after two days. A naive time is UTC."""
-    when = then if then.tzinfo else then.replace(tzinfo=UTC)
-    seconds = max(0.0, ((now or datetime.now(UTC)) - when).total_seconds())
-    for limit, unit, name in _AGE_UNITS:
-        if seconds < limit:
-            return f"{int(seconds // unit)} {name} ago"
-    return "1 day ago" if seconds < 2 * 86_400 else when.date().isoformat()
 
 
 def format_duration(milliseconds: float) -> str:

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.repl.render.formatting import format_age, format_bar, format_dollars, format_tokens, percent
+from swecli.repl.actions.context import _format_bar
+from swecli.repl.commands.builtin.sessions import _format_age
+from swecli.repl.render.formatting import format_dollars, format_tokens, percent
 
 
 @pytest.mark.parametrize(
@@ -33,7 +35,7 @@ def test_tokens_take_at_most_five_characters(count: int) -> None:
 
 @given(st.integers(0, 10**9), st.integers(0, 10**9))
 def test_a_bar_has_its_width_and_shows_something_for_something(part: int, whole: int) -> None:
-    drawn = format_bar(part, whole, 10)
+    drawn = _format_bar(part, whole, 10)
     assert len(drawn) == 10
     assert (drawn.count("█") > 0) == (part > 0 and whole > 0)
 
@@ -46,11 +48,11 @@ def test_a_share_of_the_unknown_is_unknown() -> None:
 
 def test_ages_go_from_seconds_to_a_date() -> None:
     now = datetime(2026, 3, 10, 12, tzinfo=UTC)
-    said = [format_age(now - timedelta(seconds=s), now) for s in (5, 65, 7200, 90_000, 300_000)]
+    said = [_format_age(now - timedelta(seconds=s), now) for s in (5, 65, 7200, 90_000, 300_000)]
     assert said == ["5 s ago", "1 min ago", "2 h ago", "1 day ago", "2026-03-07"]
 
 
 def test_a_time_to_come_or_without_zone_is_no_trouble() -> None:
     now = datetime(2026, 3, 10, 12, tzinfo=UTC)
-    assert format_age(now + timedelta(hours=1), now) == "0 s ago"
-    assert format_age(datetime(2026, 3, 10, 11, 59), now) == "1 min ago"
+    assert _format_age(now + timedelta(hours=1), now) == "0 s ago"
+    assert _format_age(datetime(2026, 3, 10, 11, 59), now) == "1 min ago"

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from swecli.models.finding import pluralize
 from swecli.models.session import title_by_rule
 from swecli.redact import redact_value
 from swecli.repl.commands.base import CommandContext, Values, command
-from swecli.repl.render.formatting import format_age, format_dollars, short_path
+from swecli.repl.render.formatting import format_dollars, short_path
 
 if TYPE_CHECKING:
     from swecli.app import Runtime
@@ -64,9 +65,22 @@ async def fork(ctx: CommandContext, args: str) -> None:
     ctx.screen.note(f"the original is kept: {_session_name(before)} · /resume {before.id}")
 
 
+_AGE_UNITS = ((60, 1, "s"), (3600, 60, "min"), (86_400, 3600, "h"))  # below these seconds, seconds a unit, unit
+
+
+def _format_age(then: datetime, now: datetime | None = None) -> str:
+    """Format the time since `then`: `5 min ago`, `3 h ago`, the date after two days. A naive time is UTC."""
+    when = then if then.tzinfo else then.replace(tzinfo=UTC)
+    seconds = max(0.0, ((now or datetime.now(UTC)) - when).total_seconds())
+    for limit, unit, name in _AGE_UNITS:
+        if seconds < limit:
+            return f"{int(seconds // unit)} {name} ago"
+    return "1 day ago" if seconds < 2 * 86_400 else when.date().isoformat()
+
+
 def show_session(screen: Screen, session: Session) -> None:
     """Print the session's name, its last query and its last answer."""
-    turns, last = pluralize(session.interactions, "turn"), format_age(session.updated_at)
+    turns, last = pluralize(session.interactions, "turn"), _format_age(session.updated_at)
     screen.note(f"session {_session_name(session)} · {turns} · last used {last}")
     groups = session.group_by_interaction()
     if not groups:
@@ -88,7 +102,7 @@ def _session_name(session: Session) -> str:
 
 def _format_session(info: SessionInfo) -> str:
     words = info.title or title_by_rule(info.first_query) or info.id
-    return f"{words[:60]} · {pluralize(info.interactions, 'turn')} · {format_age(info.updated_at)}"
+    return f"{words[:60]} · {pluralize(info.interactions, 'turn')} · {_format_age(info.updated_at)}"
 
 
 def _describe_session(info: SessionInfo, ending: Mapping[str, str]) -> list[str]:
@@ -129,7 +143,7 @@ async def search(ctx: CommandContext, args: str) -> None:
         ctx.screen.note(f"no matches for {args!r}")
         return
     rows = [
-        (f"{hit.title or hit.session_id[:13]} T{hit.interaction}", format_age(hit.created_at), hit.role, hit.snippet)
+        (f"{hit.title or hit.session_id[:13]} T{hit.interaction}", _format_age(hit.created_at), hit.role, hit.snippet)
         for hit in hits
     ]
     ctx.screen.table(("session", "when", "role", "text"), rows)
