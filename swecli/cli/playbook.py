@@ -106,7 +106,6 @@ def session_of(sessions: SessionManager, ref: str | None) -> Session:
 
 
 def _add_reflection_flags(parser: argparse.ArgumentParser) -> None:
-    """Add the flags of commands that reflect."""
     add = parser.add_argument
     add("--rules-only", action="store_true", help="ask no model")
     add("-m", "--model", metavar="PROVIDER/NAME", help="model for reflection (default: from the settings)")
@@ -147,7 +146,6 @@ def _choose_reflector(settings: Settings, named: str | None) -> ChatModel | None
 
 
 def _format_lines(event: LearningEvent) -> list[str]:
-    """Format an event of a reflection."""
     if isinstance(event, PlaybookUpdated):
         return [*event.lines, *(f"not applied: {line}" for line in event.refused)]
     return [f"reflecting failed: {event.reason}"]

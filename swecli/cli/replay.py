@@ -43,7 +43,6 @@ _Change = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def add_replay(parser: Parser) -> None:
-    """Add the action `swecli context replay`."""
     about = "compare what each policy would have sent and cost; nothing is sent"
     add = parser.action("replay", _replay_policies, about).add_argument
     add("session", nargs="?", metavar="SESSION", help="id, prefix of one, or title (default: the last one here)")
@@ -140,7 +139,6 @@ def _describe_prices(assumed: Assumptions) -> str:
 
 
 def _compare_costs(costs: dict[str, float]) -> list[str]:
-    """Compare our cost with the others."""
     own, others = costs.get(OURS), [(name, cost) for name, cost in costs.items() if name != OURS and cost]
     if own is None or not others:
         return []

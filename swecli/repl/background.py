@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -31,11 +30,9 @@ class Background:
 
     @property
     def busy(self) -> bool:
-        """Return whether a task is running."""
         return bool(self._tasks)
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Start a task."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._task_done)
@@ -125,23 +122,3 @@ def run_in_thread(work: Callable[[], _Result], name: str) -> asyncio.Future[_Res
     future = asyncio.wrap_future(done)
     future.add_done_callback(lambda done: done.cancelled() or done.exception())  # retrieved, even if nobody waits
     return future
-
-
-_PAUSE, _TYPING_WINDOW = 0.002, 0.3  # seconds
-
-
-class ImportThrottle:
-    """A meta-path finder that throttles imports in other threads while the user types, so that keys stay responsive: a
-    pause before each module, and before the tokenizer, whose table is built in one step, until typing stops. `last_key`
-    is a time of `time.monotonic`."""
-
-    def __init__(self, program: Program) -> None:
-        self._program = program
-        self.last_key = float("-inf")
-
-    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
-        """Pause while the user types; never find a module."""
-        wait = threading.current_thread() is not threading.main_thread()
-        while wait and not self._program.working and time.monotonic() - self.last_key < _TYPING_WINDOW:
-            time.sleep(_PAUSE)
-            wait = fullname == "tiktoken"

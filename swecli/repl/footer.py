@@ -45,7 +45,6 @@ class Footer:
         self.refresh()
 
     def cycle_mode(self) -> None:
-        """Switch to the next permission mode."""
         self.mode = MODES[(MODES.index(self.mode) + 1) % len(MODES)]
         if self._runtime is not None:
             self._runtime.set_mode(self.mode)

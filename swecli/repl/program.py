@@ -12,8 +12,8 @@ if TYPE_CHECKING:  # the prompt is drawn before these are loaded
     from swecli.agent.agent import Agent
     from swecli.models.events import Event
     from swecli.repl.footer import Footer
+    from swecli.repl.render.formatting import Theme
     from swecli.repl.render.renderer import Renderer
-    from swecli.repl.render.terminal_features import Theme
     from swecli.store.session_manager import SessionManager
 
 
@@ -68,7 +68,6 @@ class LineQueue:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Return the queued lines, oldest first."""
         return tuple(self._lines)
 
     def put(self, line: str) -> None:
@@ -89,7 +88,6 @@ class LineQueue:
         return line
 
     def clear(self) -> None:
-        """Remove all lines."""
         self._lines.clear()
         self.release()
 
@@ -98,7 +96,6 @@ class LineQueue:
         self.held, self._fresh = bool(self._lines), 0
 
     def release(self) -> None:
-        """Release held lines."""
         self.held, self._fresh = False, 0
         self._changed.set()
 
@@ -130,9 +127,6 @@ class Program(Protocol):
 
     def start_loading(self) -> asyncio.Future[None]:
         """Load the slow components, once. The future is done when lines can run."""
-
-    def key_pressed(self) -> None:
-        """Throttle loading while keys arrive."""
 
     def submit(self, typed: str) -> None:
         """Accept a line that was sent, with its pastes still collapsed."""

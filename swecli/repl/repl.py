@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -15,14 +14,14 @@ from prompt_toolkit.output import Output
 
 from swecli import __version__
 from swecli.models.errors import SwecliError
-from swecli.repl.background import CLOSE_TIMEOUT, Background, ImportThrottle
+from swecli.repl.background import CLOSE_TIMEOUT, Background
 from swecli.repl.dispatch import Dispatcher
 from swecli.repl.footer import Footer
 from swecli.repl.input.dumb_prompt import DumbPrompt
 from swecli.repl.input.prompt import PromptLine
 from swecli.repl.program import LineQueue, Program
 from swecli.repl.render.formatting import one_line, short_path
-from swecli.repl.startup import Build, Startup
+from swecli.repl.startup import Build, ImportThrottle, Startup
 
 if TYPE_CHECKING:
     from swecli.config.settings import Start
@@ -42,7 +41,7 @@ class REPL(Program):
         self._job_watcher: asyncio.Task[None] | None = None
         settings = start.settings
         self.footer = Footer(start.choice.name, settings.mode, str(settings.window), busy="starting")
-        self._background, self._throttle = Background(self), ImportThrottle(self)
+        self._background = Background(self)
         self._startup = Startup(start, build)
         self.queue = LineQueue((["/sessions"] if start.pick else []) + ([start.prompt] if start.prompt else []))
         self.prompt: PromptLine | DumbPrompt
@@ -56,7 +55,8 @@ class REPL(Program):
     async def run(self) -> int:
         """Read and run lines until the user quits. Returns the exit code."""
         loop = asyncio.get_running_loop()
-        sys.meta_path.insert(0, self._throttle)
+        throttle = ImportThrottle(self, self.prompt)
+        sys.meta_path.insert(0, throttle)
         loop.set_exception_handler(lambda _, what: self.report(what.get("exception") or what["message"]))
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self.quit, 128 + number)
@@ -71,7 +71,7 @@ class REPL(Program):
             if not self._code:  # else the terminal was closed, which ended the program
                 raise
         finally:
-            sys.meta_path.remove(self._throttle)
+            sys.meta_path.remove(throttle)
             working.cancel()
             await asyncio.wait([working])
             await self._close()
@@ -103,7 +103,6 @@ class REPL(Program):
             await self._startup.assemble(self, self._background, self.prompt)
         except Exception as error:  # noqa: BLE001 - reported in one line, with an exit code
             problem = self._startup.to_user_error(error)
-            self.prompt.history.append_string(self.prompt.draft)
             self.prompt.end(problem)
             raise problem from error
         runtime, self.renderer = self._startup.context.runtime, self._startup.context.renderer
@@ -137,9 +136,6 @@ class REPL(Program):
     @property
     def working(self) -> bool:
         return self._dispatcher.busy
-
-    def key_pressed(self) -> None:
-        self._throttle.last_key = time.monotonic()
 
     def submit(self, typed: str) -> None:
         self._dispatcher.submit(typed)

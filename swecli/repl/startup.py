@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -124,3 +126,21 @@ def _build(start: Start, ask: Ask) -> Runtime:
     from swecli.app import build_runtime  # noqa: PLC0415
 
     return build_runtime(start, ask)
+
+
+_PAUSE, _TYPING_WINDOW = 0.002, 0.3  # seconds
+
+
+class ImportThrottle:
+    """A meta-path finder that throttles imports in other threads while the user types, so that keys stay responsive: a
+    pause before each module, and before the tokenizer, whose table is built in one step, until typing stops."""
+
+    def __init__(self, program: Program, prompt: PromptLine | DumbPrompt) -> None:
+        self._program, self._prompt = program, prompt
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        """Pause while the user types; never find a module."""
+        wait = threading.current_thread() is not threading.main_thread()
+        while wait and not self._program.working and time.monotonic() - self._prompt.last_key < _TYPING_WINDOW:
+            time.sleep(_PAUSE)
+            wait = fullname == "tiktoken"

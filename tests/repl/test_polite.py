@@ -8,7 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from swecli.repl.background import ImportThrottle, run_in_thread
+from swecli.repl.background import run_in_thread
+from swecli.repl.startup import ImportThrottle
 from tests.support.screenless import play
 
 
@@ -21,10 +22,11 @@ async def test_a_run_leaves_the_import_system_as_it_was() -> None:
 async def test_imports_pause_only_while_somebody_types_and_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     program, pauses = SimpleNamespace(working=False), list[float]()
     monkeypatch.setattr(time, "sleep", pauses.append)
-    finder = ImportThrottle(program)  # type: ignore[arg-type]
+    prompt = SimpleNamespace(last_key=float("-inf"))
+    finder = ImportThrottle(program, prompt)  # type: ignore[arg-type]
     await run_in_thread(lambda: finder.find_spec("x", None), "worker")
     assert pauses == []
-    finder.last_key = time.monotonic() + 60
+    prompt.last_key = time.monotonic() + 60
     finder.find_spec("x", None)
     assert pauses == [], "the loop's own imports never wait"
     await run_in_thread(lambda: finder.find_spec("x", None), "worker")
@@ -38,13 +40,14 @@ async def test_the_tokeniser_whose_table_is_made_in_one_go_waits_until_the_keys_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     program, pauses = SimpleNamespace(working=False), list[float]()
-    finder = ImportThrottle(program)  # type: ignore[arg-type]
+    prompt = SimpleNamespace(last_key=float("-inf"))
+    finder = ImportThrottle(program, prompt)  # type: ignore[arg-type]
 
     def pause(seconds: float) -> None:
         pauses.append(seconds)
         program.working = len(pauses) == 9  # Enter: somebody waits for it now
 
     monkeypatch.setattr(time, "sleep", pause)
-    finder.last_key = time.monotonic() + 60
+    prompt.last_key = time.monotonic() + 60
     await run_in_thread(lambda: finder.find_spec("tiktoken", None), "worker")
     assert len(pauses) == 9

@@ -58,7 +58,6 @@ def _next_reduction(runtime: Runtime) -> tuple[str, ...]:
 
 
 def _plan(runtime: Runtime, text: str = "") -> ActionResult:
-    """Show what the next reduction removes, and when."""
     found = runtime.context_control.plan()
     after = f", {format_tokens(found.before)} → {format_tokens(found.after)} tokens" if found.after is not None else ""
     removes = [f"  would remove {', '.join(found.removes)} · /pin keeps a turn"] if found.removes else []
@@ -68,7 +67,6 @@ def _plan(runtime: Runtime, text: str = "") -> ActionResult:
 
 
 def _why(runtime: Runtime, text: str) -> ActionResult:
-    """Show where a text is in the session, and the command that restores it."""
     found = runtime.context_control.why(text)
     lines = []
     for one in found:
@@ -84,7 +82,6 @@ def _why(runtime: Runtime, text: str) -> ActionResult:
 
 
 def _log(runtime: Runtime, text: str = "") -> ActionResult:
-    """List all reductions, newest first."""
     found = runtime.sessions.context.log(runtime.context_control.session)
     fields = ("id", "how", "interaction", "step", "before", "after", "detail", "undone")
     rows = tuple(
@@ -102,7 +99,6 @@ def _log(runtime: Runtime, text: str = "") -> ActionResult:
 
 
 def _undo(runtime: Runtime, text: str = "") -> ActionResult:
-    """Undo the newest reduction."""
     taken = runtime.context_control.undo()
     line = f"undid {taken.id} ({taken.how}): the next request contains what it removed"
     return ActionResult({"undone": taken.id, "how": taken.how}, (line,))

@@ -40,7 +40,6 @@ class LineCompleter(Completer):
         self._paths: asyncio.Future[list[str]] | None = None
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        """Return nothing: see `get_completions_async`."""
         return ()
 
     async def get_completions_async(
@@ -184,7 +183,6 @@ class LineHistory(FileHistory):
         return error
 
     def load_history_strings(self) -> Iterable[str]:
-        """Return the entries, newest first."""
         try:
             return super().load_history_strings()
         except OSError as error:
@@ -192,7 +190,6 @@ class LineHistory(FileHistory):
             return []
 
     def store_string(self, string: str) -> None:
-        """Append one entry to the file."""
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._path.touch(mode=0o600)

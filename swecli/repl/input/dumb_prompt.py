@@ -17,8 +17,7 @@ from prompt_toolkit.output.plain_text import PlainTextOutput
 from swecli.repl.input.buffer import LineHistory
 from swecli.repl.input.question import Option
 from swecli.repl.program import Program
-from swecli.repl.render.formatting import one_line, sanitize
-from swecli.repl.render.terminal_features import Theme
+from swecli.repl.render.formatting import Theme, one_line, sanitize
 
 if TYPE_CHECKING:
     from swecli.config.settings import Start
@@ -29,7 +28,7 @@ _MARK = "> "
 class DumbPrompt:
     """Has the methods of `PromptLine`; the terminal driver itself edits the line."""
 
-    color, link_root, size, draft = False, None, (80, 24), ""
+    color, link_root, size, last_key = False, None, (80, 24), float("-inf")
 
     def __init__(self, program: Program, start: Start) -> None:
         self.history, self.theme = LineHistory(start.paths.history), Theme("none", {})
@@ -72,7 +71,6 @@ class DumbPrompt:
             self._program.quit()
 
     def end(self, error: Exception | None = None) -> None:
-        """Stop reading; `run` raises the error, if any."""
         self._error = self._error or error
         if self._reader is not None:
             self._reader.cancel()
@@ -82,12 +80,10 @@ class DumbPrompt:
         self.write(f"not sent: {sanitize(text)}\n")
 
     def write(self, text: str) -> None:
-        """Print text."""
         self._output.write_raw(text)
         self._output.flush()
 
     def close_output(self) -> None:
-        """Print an empty line after the output of a line."""
         self.write("\n")
 
     def _ignore(self, *_: object) -> None:
@@ -113,12 +109,10 @@ class DumbPrompt:
         return None
 
     async def ask_text(self, label: str) -> str | None:
-        """Ask the user for one line; None if it is empty."""
         self.write(f"{sanitize(label)} ")
         return (await self._typed.get()).strip() or None
 
     async def run_program(self, argv: Sequence[str]) -> None:
-        """Run another program in the terminal until it exits. Raises OSError if it cannot be started."""
         loop, stdin = asyncio.get_running_loop(), sys.stdin.fileno()
         loop.remove_reader(stdin)  # the other program reads what is typed
         try:

@@ -39,8 +39,14 @@ from swecli.repl.input.terminal import (
     make_rows,
 )
 from swecli.repl.program import LineQueue, Program
-from swecli.repl.render.formatting import sanitize
-from swecli.repl.render.terminal_features import OUTPUT_END, Theme, format_notification, mark_prompt, notification_kind
+from swecli.repl.render.formatting import (
+    OUTPUT_END,
+    Theme,
+    format_notification,
+    mark_prompt,
+    notification_kind,
+    sanitize,
+)
 
 if TYPE_CHECKING:
     from swecli.config.settings import Start
@@ -69,10 +75,9 @@ class PromptLine:
         self.color = settings.color and "NO_COLOR" not in environ
         self._has_marks = self.color and bool(notification_kind(environ))
         self.link_root = start.cwd if self._has_marks else None
-        self._last_key = float("-inf")
+        self.last_key = float("-inf")  # seconds of the loop, which are those of `time.monotonic`
         self.question: Question | None = None
         self._question_lock = asyncio.Lock()
-        self._open_timer: asyncio.TimerHandle | None = None
         self.buffer = Buffer(
             completer=self._completer,
             history=self.history,
@@ -115,7 +120,9 @@ class PromptLine:
             self.app.print_pending()
 
     def end(self, error: Exception | None = None) -> None:
-        """Stop reading; `run` raises the error, if any."""
+        """Stop reading; `run` raises the error, if any, and the draft is kept in the history."""
+        if error is not None:
+            self.history.append_string(self.buffer.text)
         if self.app.is_running and not self.app.is_done:
             self.app.exit(exception=error or EOFError())
 
@@ -124,11 +131,6 @@ class PromptLine:
         """Return the terminal's columns and rows."""
         rows, columns = self.app.output.get_size()
         return columns, rows
-
-    @property
-    def draft(self) -> str:
-        """Return the text in the line."""
-        return self.buffer.text
 
     def set_draft(self, text: str) -> None:
         """Insert text at the beginning of the line."""
@@ -150,7 +152,6 @@ class PromptLine:
         self.write(f"{OUTPUT_END if self._has_marks else ''}\n")
 
     def notify(self, message: str) -> None:
-        """Notify the user as configured."""
         self._write_sequence(format_notification(self._start.settings.notify, self._start.environ, message))
 
     def _write_sequence(self, sequence: str) -> None:
@@ -162,7 +163,6 @@ class PromptLine:
         self.app.show_live([to_formatted_text(ANSI(line)) for line in lines])
 
     def redraw(self) -> None:
-        """Schedule a redraw."""
         self.app.invalidate()
 
     async def run_program(self, argv: Sequence[str]) -> None:
@@ -194,7 +194,7 @@ class PromptLine:
         async with self._question_lock:
             self.question = question
             self.redraw()
-            loop, notify_at = asyncio.get_running_loop(), self._last_key + self._start.settings.notify_after
+            loop, notify_at = asyncio.get_running_loop(), self.last_key + self._start.settings.notify_after
             timer = loop.call_at(max(loop.time(), notify_at), self.notify, "needs your answer")
             if not question.guarded:  # a command that the user has just typed
                 timer.cancel()
@@ -217,13 +217,11 @@ class PromptLine:
         self._program.start_loading()
         if self.color and (query := self.theme.pop_query()):
             self._write_sequence(query)
-        opens_at = self.question.mark_drawn() if self.question is not None else None
-        if opens_at is not None and (self._open_timer is None or self._open_timer.when() <= opens_at):
-            self._open_timer = asyncio.get_running_loop().call_at(opens_at + 0.01, self.redraw)
+        if self.question is not None and (opens_at := self.question.mark_drawn()) is not None:
+            asyncio.get_running_loop().call_at(opens_at + 0.01, self.redraw)
 
     def _key_pressed(self, _: object) -> None:
-        self._last_key = asyncio.get_running_loop().time()
-        self._program.key_pressed()
+        self.last_key = asyncio.get_running_loop().time()
         if self.question is not None:
             self.question.key_pressed()
 

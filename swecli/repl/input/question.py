@@ -112,7 +112,6 @@ class Question:
             self.cursor = self.cursor % count if abs(step) == 1 else min(max(0, self.cursor), count - 1)
 
     def _make_keys(self) -> KeyBindings:
-        """Return the bindings that answer the question."""
         keys, is_open = KeyBindings(), Condition(lambda: self.is_open and bool(self.options)) & ~has_completions
         for key, step in _MOVES.items():
             keys.add(key, filter=is_open)(lambda event, step=step: self.move(step))
@@ -159,7 +158,6 @@ class Question:
             self.answer(self.pending)
 
     def render(self, columns: int, rows: int) -> list[_Line]:
-        """Render in at most `rows` lines."""
         style = "" if self.is_open else "class:quiet"
         gap: list[_Line] = [("", "")] if rows > len(self.options) + 3 else []
         title: list[_Line] = [("class:title", line) for part in self.title.splitlines() for line in wrap(part, columns)]

@@ -16,7 +16,7 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import ConditionalContainer, Dimension, FormattedTextControl, Window
 from prompt_toolkit.output.vt100 import Vt100_Output
 
-from swecli.repl.render.terminal_features import Theme
+from swecli.repl.render.formatting import Theme
 
 _PASTE_START, _PASTE_END = "\x1b[200~", "\x1b[201~"
 _CHUNK_BYTES = 1 << 16
@@ -31,7 +31,6 @@ class BufferedOutput(Vt100_Output):
     _is_buffering = False
 
     def write_raw(self, data: str) -> None:
-        """Write text that may contain escape codes."""
         super().write_raw(self.theme.recolor(data))
 
     @property
@@ -50,7 +49,6 @@ class BufferedOutput(Vt100_Output):
             self.flush()
 
     def flush(self) -> None:
-        """Flush unless buffering."""
         if not self._is_buffering:
             super().flush()
 
@@ -138,7 +136,6 @@ class InlineApplication(Application[None]):
             self.print_pending()
 
     def print_pending(self) -> None:
-        """Print the pending text now."""
         text, output = "".join(self._pending), self.output
         self._pending.clear()
         if self._print_timer is not None:
@@ -157,7 +154,6 @@ class InlineApplication(Application[None]):
             self.renderer.render(self, self.layout)
 
     def _on_resize(self) -> None:
-        """Redraw, debounced."""
         if self._resize_timer is not None:
             self._resize_timer.cancel()
         self._resize_timer = asyncio.get_running_loop().call_later(_RESIZE_DEBOUNCE, self._draw_resized)

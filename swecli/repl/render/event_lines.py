@@ -197,7 +197,6 @@ class Activity:
         self.label, self.started_at = label, self.clock()
 
     def add_call(self, call_id: str, summary: str) -> None:
-        """Add a running call."""
         self.running[call_id] = _RunningCall(summary, self.clock())
 
     def append_output(self, call_id: str, text: str) -> None:

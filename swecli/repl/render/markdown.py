@@ -47,7 +47,6 @@ def add_prefix(content: RenderableType, first: str, style: str = "", rest: str |
 
 
 def indent(content: RenderableType, columns: int) -> PrefixedBlock:
-    """Return `content` indented by `columns`."""
     return add_prefix(content, " " * columns)
 
 
@@ -62,7 +61,6 @@ def _make_parser() -> MarkdownIt:
 
 
 def render_markdown(text: str, color: bool) -> RenderableType:
-    """Render a complete text."""
     return Group(*_render_blocks(_make_parser().parse(sanitize(text)), color))
 
 

@@ -60,7 +60,6 @@ class Renderer:
         self.draw(force=True)
 
     def show(self, event: events.Event) -> None:
-        """Render one event."""
         print_count = self.screen.print_count
         self._handle(event)
         self.draw(force=self.screen.print_count != print_count)

@@ -85,7 +85,6 @@ class Screen:
 
     @property
     def height(self) -> int:
-        """Return the terminal's rows."""
         return self._surface.size[1]
 
     def line(self, text: str = "", style: str = "") -> None:
@@ -101,7 +100,6 @@ class Screen:
         self.print(add_prefix(Text(sanitize(text), style="quiet"), "  "))
 
     def warn(self, text: str) -> None:
-        """Print a warning."""
         self.print(add_prefix(Text(sanitize(text), style="warn"), "! ", "warn"))
 
     def error(self, message: str, hint: str = "") -> None:
@@ -112,7 +110,6 @@ class Screen:
         self.print(add_prefix(text, "✗ ", "error"))
 
     def markdown(self, text: str) -> None:
-        """Print a complete Markdown text."""
         self.print(render_markdown(text, self.color))
 
     def table(self, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

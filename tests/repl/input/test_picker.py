@@ -70,7 +70,7 @@ def pick(*keys: str, draft: str = "") -> tuple[int | None, str, list[str]]:
             await asyncio.wait([asked])
             typist.prompt.end()
             await running
-            return (asked.result() if done else -1), typist.prompt.draft, typist.sent
+            return (asked.result() if done else -1), typist.prompt.buffer.text, typist.sent
 
     return run_virtually(run())
 

@@ -57,8 +57,6 @@ class ScriptedContext:
 
     def start_loading(self) -> None: ...
 
-    def key_pressed(self) -> None: ...
-
     def submit(self, typed: str) -> None:
         self.sent.append(typed)
 
@@ -147,7 +145,7 @@ def typed(play: Callable[[Typist], Awaitable[None]]) -> Typist:
 def test_every_deliberate_answer_is_one(keys: tuple[str, ...], place: int) -> None:
     async def play(typist: Typist) -> None:
         assert await typist.answer(*keys) == place
-        assert typist.prompt.draft == "", "an answer leaves nothing in the line"
+        assert typist.prompt.buffer.text == "", "an answer leaves nothing in the line"
 
     assert typed(play).sent == []
 
@@ -177,7 +175,7 @@ def test_a_line_typed_when_the_question_comes_is_sent_and_answers_nothing(line: 
 def test_what_follows_a_digit_makes_it_text() -> None:
     async def play(typist: Typist) -> None:
         assert await typist.answer(*"1. fix the tests", gap=0.25) is None
-        assert typist.prompt.draft == "1. fix the tests"
+        assert typist.prompt.buffer.text == "1. fix the tests"
 
     typed(play)
 
@@ -193,10 +191,10 @@ def test_while_a_draft_stands_digits_are_text_and_arrows_or_alt_answer() -> None
     async def play(typist: Typist) -> None:
         await typist.type(*"half a line")
         assert await typist.answer("1") is None
-        assert typist.prompt.draft == "half a line1"
+        assert typist.prompt.buffer.text == "half a line1"
         assert await typist.answer(DOWN, ENTER) == 0
         assert await typist.answer("\x1b3") == 2
-        assert typist.prompt.draft == "half a line1", "the draft outlives the answers"
+        assert typist.prompt.buffer.text == "half a line1", "the draft outlives the answers"
 
     assert typed(play).sent == []
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from prompt_toolkit.input import PipeInput, create_pipe_input
 
-from swecli.repl.render.terminal_features import format_notification, notification_kind
+from swecli.repl.render.formatting import format_notification, notification_kind
 from swecli.repl.repl import REPL
 from tests.repl.input.test_question import OPTIONS, Drawn, Typist
 from tests.support.runtime import make_start
