@@ -40,7 +40,7 @@ class Agent:
         self.tools, self.permissions, self.ctx = kit.tools, kit.permissions, kit.ctx
         self.sessions, self.settings = builder.sessions, builder.settings
         self.condense_model: ChatModel | None = None
-        self.counter = TokenCounter(model.profile.encoding)
+        self.counter = TokenCounter(model.profile.encoding, exact=False)
         self.observed = ModelLimits()
         self.notes: list[str] = []  # for the next query, such as the output of a shared shell line
         self.thinking = ""  # reasoning effort that the user set in this run
@@ -63,7 +63,12 @@ class Agent:
         if prompt != self.builder.system_prompt:
             self.builder = replace(self.builder, system_prompt=prompt)
             self.begin_epoch("the model has other tools")
-        self.counter, self.observed = TokenCounter(model.profile.encoding), ModelLimits()
+        self.counter, self.observed = TokenCounter(model.profile.encoding, exact=False), ModelLimits()
+
+    def count_exactly(self) -> None:
+        """Count tokens exactly from now on, if there is a table; not while a turn runs, which compares its counts."""
+        if not self._running and self.counter.estimated and self.counter.load():
+            self.observed = self.observed.forget_counts()
 
     def begin_epoch(self, reason: str) -> None:
         """Begin a new epoch, with a new system message, with the next turn."""
@@ -82,8 +87,8 @@ class Agent:
         return self.builder.prepare(Query(query, texts, session, self._reopen), self.model, self.counter)
 
     def warm(self) -> None:
-        """Do the slow parts of a first request in advance, in a thread: load the token table and the tools' schemas,
-        and begin a turn in a database in memory, which compiles the statements for every database."""
+        """Do the slow parts of a first request in advance, in a thread: load the tools' schemas, and begin a turn in a
+        database in memory, which compiles the statements for every database."""
         self.counter.count_tools(self.specs())
         scratch = self.sessions.open(":memory:")
         scratch.start(str(self.ctx.root), self.model.name)

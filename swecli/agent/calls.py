@@ -173,7 +173,7 @@ class CallRunner:
         if line := unchanged_notice(call, text, self._sent):
             text, is_shorter = line, True
         call.result = f"{text}\n\n{note}" if note else text
-        call.tokens = self._counter.count(call.result) if self._counter.label else None
+        call.tokens = self._counter.count(call.result)
         self._sessions.record_call(call, result if is_shorter else None)
 
     def changed_outputs(self) -> dict[str, tuple[str, str | None]]:

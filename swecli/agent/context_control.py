@@ -97,6 +97,7 @@ class ContextControl:
     def pin(self, interaction: int | None = None) -> int:
         """Pin an interaction (None: the newest). Returns its tokens. Raises BadInput if no request has room for it."""
         session, agent = self.session, self._agent
+        agent.count_exactly()
         number = session.interactions if interaction is None else interaction
         before = session.context.pins
         self._sessions.context.pin(session, number)
@@ -123,6 +124,7 @@ class ContextControl:
     def plan(self) -> _ReductionPlan:
         """Return the next reduction exactly as it would happen now."""
         session, agent = self.session, self._agent
+        agent.count_exactly()
         prepared = agent.prepare("").request
         epoch, fitter = session.context.epoch, agent.make_fitter()
         tokens = fitter.ladder.measure(prepared.keyed).tokens
@@ -154,6 +156,7 @@ class ContextControl:
     def preview(self, spec: WindowSpec | None = None) -> _WindowPreview:
         """Compare the next request with the one under another window (None: no change). Nothing is stored."""
         agent, session = self._agent, self._sessions.current_session
+        agent.count_exactly()
         if spec is not None and session is not None:
             self._sessions.load_back_to(spec.first_kept(session.interactions, session.window_start))
             session = replace(session, window=spec)
@@ -182,6 +185,7 @@ class ContextControl:
 
     async def compact(self, wish: str = "") -> AsyncGenerator[Event, None]:
         """Summarise the whole request now. Raises BadInput if there is nothing to summarise."""
+        self._agent.count_exactly()
         session, fitter = self.session, self._agent.make_fitter()
         query = next((m.content for m in reversed(session.messages) if m.role is Role.USER), "")
         past = past_request(session)
@@ -198,8 +202,10 @@ class ContextControl:
             if (event := record.store(row)) is not None:
                 yield event
 
-    def meter(self, query: str = "") -> _Meter:
-        """Measure the next request for a query. Nothing is stored."""
+    def meter(self, query: str = "", *, exact: bool = True) -> _Meter:
+        """Measure the next request for a query. Nothing is stored. If not `exact`, tokens may be estimated."""
+        if exact:
+            self._agent.count_exactly()
         agent, fitter = self._agent, self._agent.make_fitter()
         prepared, limits = agent.prepare(query).request, fitter.limits
         parts = [("tools", agent.counter.count_tools(agent.specs()))]

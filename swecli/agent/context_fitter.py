@@ -56,8 +56,7 @@ class _Fitting:
 
 @dataclass(slots=True)
 class ContextFitter:
-    """Fits the requests of a session's turns; `condense_model` writes summaries. `observed` holds the limits of the
-    models and outlives a turn; `thinking` is the requested reasoning effort."""
+    """Fits the requests of a session's turns; `condense_model` writes summaries, `observed` outlives a turn."""
 
     model: ChatModel
     specs: list[ToolSpec]
@@ -69,7 +68,9 @@ class ContextFitter:
     thinking: str = ""
 
     async def fit(self, messages: list[ApiMessage], at: StepPlace) -> FittedRequest:
-        """Make a request that fits of a turn's keyed messages."""
+        """Make a request that fits of a turn's keyed messages. Tokens are counted exactly unless it fits easily."""
+        if self.counter.estimated and not self.limits.fit_easily(messages, self.specs) and self.counter.load():
+            self.observed = self.observed.forget_counts()
         fitting, failure = self._start(validate.normalize_keyed(messages), at), None
         size, known = fitting.size, self.observed
         self.observed = replace(known, due=max(0, known.due - max(0, size.tokens - known.left)))
@@ -135,6 +136,10 @@ class ContextFitter:
             return ""
         window = profile.window if profile.origins.get("window") == "probe" else None
         check = self.observed.record_usage(self.model.name, usage, sent.counted, self._tools_tokens(), window)
+        if (check.tokens_read or check.notice) and self.counter.estimated and self.counter.load():
+            self.observed = self.observed.forget_counts()  # an estimate is no proof
+            counted = self.counter.count_messages(sent.request.messages) + self._tools_tokens()
+            return self.check_usage(usage, replace(sent, counted=counted))
         self.observed = check.observed
         if check.tokens_read:
             few = f"{check.tokens_read:,} of about {sent.counted:,} tokens"

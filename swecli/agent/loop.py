@@ -145,7 +145,8 @@ class Loop:
         """Store the usage of a request, with our own token count if the provider counted too."""
         reply, model, counter = step.reply, self.model, self.record.counter
         usage = reply.usage or Usage(input=fitted.counted, output=counter.count(reply.text))
-        extra = {"counted": fitted.counted, "encoding": counter.encoding} if self._is_counted(reply) else {}
+        is_exact = self._is_counted(reply) and not counter.estimated
+        extra = {"counted": fitted.counted, "encoding": counter.encoding} if is_exact else {}
         place = (state.interaction, state.steps)
         self.record.store(RequestRecord(model.name, "turn", *place, usage, reply.cost, step.duration_ms, extra))
         state.spend(usage, reply.cost)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swecli.config.settings import Settings
-from swecli.context.budget import request_limit
+from swecli.context.budget import RequestLimits, request_limit
 from swecli.context.epochs import (
     Opening,
     OpeningConditions,
@@ -81,8 +81,20 @@ class RequestBuilder:
     clock: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
 
     def prepare(self, query: Query, model: ChatModel, counter: TokenCounter) -> Turn:
-        """Prepare the turn for a query. Nothing is stored; two calls in a row return equal turns. Raises BadInput for a
-        picture that cannot be sent, or not to this model."""
+        """Prepare the turn for a query. Nothing is stored; two calls in a row return equal turns. If the result
+        depends on exact token counts, the counter loads its table. Raises BadInput for a picture that cannot be sent,
+        or not to this model."""
+        turn = self._prepare(query, model, counter)
+        if not counter.estimated:
+            return turn
+        chosen, profile = turn.selection, model.profile
+        limits = RequestLimits(profile.window, profile.reserve(self.settings.max_tokens))
+        is_tight = chosen.more or chosen.missed or chosen.tokens * 4 > chosen.budget * 3
+        if not is_tight and limits.fit_easily(turn.messages):
+            return turn
+        return self._prepare(query, model, counter) if counter.load() else turn
+
+    def _prepare(self, query: Query, model: ChatModel, counter: TokenCounter) -> Turn:
         session = query.session or self.sessions.current_session or Session(id="", working_directory=str(self.root))
         self.sessions.playbook.refresh(session)  # another process may have changed it
         counter.cache_stored(session.messages)

@@ -132,25 +132,27 @@ async def _run_headless(start: Start, prompt: Prompt, output_format: str, *, is_
     # late: --help needs none of these
     from contextlib import AsyncExitStack  # noqa: PLC0415
 
+    from swecli.context.tokens import TokenCounter  # noqa: PLC0415
     from swecli.headless.first_request import first_request  # noqa: PLC0415
-    from swecli.headless.runner import from_lines, just  # noqa: PLC0415
     from swecli.llm.registry import make_model  # noqa: PLC0415
 
     model = make_model(start.choice.name, start.settings, start.environ)
+    counter = TokenCounter(model.profile.encoding, exact=False)
     async with AsyncExitStack() as stack:
-        begun = None if is_stream else await stack.enter_async_context(first_request(start, prompt, model))
+        ahead = None if is_stream else await stack.enter_async_context(first_request(start, prompt, model, counter))
         # late: the first request is already on its way while the store and the tools are imported
         from swecli.app import build_runtime  # noqa: PLC0415
         from swecli.headless.formats import make_writer  # noqa: PLC0415
-        from swecli.headless.runner import refuse, run_prompts  # noqa: PLC0415
+        from swecli.headless.runner import from_lines, just, refuse, run_prompts  # noqa: PLC0415
 
-        runtime = build_runtime(start, refuse, model, begun=begun)
+        runtime = build_runtime(start, refuse, model, begun=ahead and ahead[1:])
+    runtime.agent.counter = counter
     writer = make_writer(output_format, sys.stdout, sys.stderr)
     try:
         for line in runtime.opening_lines():
             writer.note(f"swecli: {line}")
         prompts = from_lines(0, start.prompt, check=_refuse_command) if is_stream else just(prompt)
-        return await run_prompts(runtime, prompts, writer)
+        return await run_prompts(runtime, prompts, writer, ahead and ahead[0])
     finally:
         runtime.close()
 

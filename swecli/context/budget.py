@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil
 
 from swecli.context.tokens import TokenCounter
 from swecli.models.errors import ContextOverflow
-from swecli.models.message import ApiMessage, Usage
+from swecli.models.message import ApiMessage, ToolSpec, Usage
 
 TOKEN_BUFFER_PERCENTAGE = 0.1
 MIN_CONDENSE_THRESHOLD = 50
 MAX_CONDENSE_THRESHOLD = 100
 DEFAULT_MAX_TOKENS = 8192
 _INHERIT = -1
+_BYTES_PER_TOKEN = 3
 _LEAN_WINDOW = 16_384  # tokens: up to this window a model gets few tools and a short system prompt
 SMALL_WINDOW = 32_768
 
@@ -101,6 +103,13 @@ class RequestLimits:
         if not window or self.threshold >= MAX_CONDENSE_THRESHOLD:
             return None
         return max(window * self.threshold // 100, self.hold)
+
+    def fit_easily(self, messages: Sequence[ApiMessage], specs: Iterable[ToolSpec] = ()) -> bool:
+        """Return whether a request takes at most half of these limits even if each three bytes of its JSON, in ASCII,
+        are a token. Then nothing depends on an exact count."""
+        least = min(filter(None, (self.limit, self.start)), default=None)
+        size = 0 if least is None else len(json.dumps([messages, [spec.to_api() for spec in specs]]))
+        return least is None or size / _BYTES_PER_TOKEN * max(1.0, self.scale) <= least / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +210,10 @@ class ModelLimits:
     def answer_tokens(self, model: str, reserve: int) -> int:
         """Return the maximum answer to request, in tokens: at most a quarter of the window the provider named."""
         return min(reserve, self.windows.get(model, 4 * reserve) // 4)
+
+    def forget_counts(self) -> ModelLimits:
+        """Forget what was compared with our own counts, which are exact only from now on."""
+        return replace(self, scales={}, same={})
 
     def restore_scale(self, model: str, prompt: int, ours: int) -> ModelLimits:
         """Restore the scale from the counts of the last request stored by an earlier run."""

@@ -23,7 +23,7 @@ from swecli.models.window import DEFAULT_SLACK, WindowSpec
 if TYPE_CHECKING:  # counting tokens must not load the store
     from swecli.store.records import FoundInteraction
 
-HALF = "it takes half of what is allowed"
+_HALF = "it takes half of what is allowed"
 CONDENSE = "condense"
 _LARGE_WORK, _LARGE_SIZE = ("refactor", "implement", "design"), 7
 _FEW_WORDS, _SMALL_SIZE = 5, 3
@@ -264,5 +264,5 @@ class OpeningConditions:
                 for first in (0, target)
             )
             if tokens * 2 > self.allowed and tokens >= kept * 2:  # the provider bills what stays in full again
-                return Opening(target, HALF)
+                return Opening(target, _HALF)
         return None

@@ -43,12 +43,13 @@ class TokenCounter:
     """Counts tokens of texts and messages for one encoding, with a cache by the texts' hash.
 
     The table (0.3 s) is loaded lazily, only from the folder `TIKTOKEN_CACHE_DIR` and never from the network. Without
-    it, or if `exact` is False, a token is estimated as four characters."""
+    it, or until `load` is called if `exact` is False, a token is estimated as four characters."""
 
     def __init__(self, encoding: str = "o200k_base", *, exact: bool = True) -> None:
         self.encoding = encoding
+        self.exact = exact
         self._encode: _Encode | None = None
-        self._tried = not exact
+        self._tried = False
         self._cache: dict[tuple[int, int], int] = {}
 
     @property
@@ -57,7 +58,10 @@ class TokenCounter:
         return self._encode is None
 
     def load(self) -> bool:
-        """Load the table. Returns whether counts are exact."""
+        """Count exactly from now on, if the table can be loaded. Returns whether it is."""
+        if not self.exact:
+            self.exact = True
+            self._cache.clear()
         if not self._tried:
             self._encode, self._tried = _load(self.encoding), True
         return self._encode is not None
@@ -117,7 +121,9 @@ class TokenCounter:
         return sum(PER_MESSAGE + self.count(_as_json(spec)) for spec in plain)
 
     def _measure(self, text: str) -> int:
-        if not self.load() or self._encode is None:
+        if self.exact:
+            self.load()
+        if self._encode is None:
             return _estimate(text)
         if not text.isascii():
             text = text.encode("utf-8", "replace").decode()  # lone surrogates would take the tokeniser's slow path

@@ -156,10 +156,13 @@ async def refuse(request: AskRequest) -> Decision:
     return Decision(False, reason=HEADLESS_REASON, by="headless")
 
 
-async def run_prompts(runtime: Runtime, prompts: AsyncIterator[Prompt], writer: Writer) -> int:
-    """Run and write a turn for each prompt, also after one that failed. Returns the exit code of the last turn that did
-    not end well, else 0; 128 plus the signal's number if SIGINT, SIGTERM or SIGHUP ended the run."""
-    code, stopped = await until_signal(_run_turns(runtime, prompts, writer))
+async def run_prompts(
+    runtime: Runtime, prompts: AsyncIterator[Prompt], writer: Writer, prefetched: Turn | None = None
+) -> int:
+    """Run and write a turn for each prompt, also after one that failed; `prefetched` is the first one. Returns the exit
+    code of the last turn that did not end well, else 0; 128 plus the signal's number if SIGINT, SIGTERM or SIGHUP ended
+    the run."""
+    code, stopped = await until_signal(_run_turns(runtime, prompts, writer, prefetched))
     if code is None:
         writer.close(stopped)
     return stopped or code or 0
@@ -185,7 +188,7 @@ async def until_signal(work: Coroutine[Any, Any, _Result]) -> tuple[_Result | No
         return None, 128 + (caught[0] if caught else signal.SIGINT)
 
 
-async def _run_turns(runtime: Runtime, prompts: AsyncIterator[Prompt], writer: Writer) -> int:
+async def _run_turns(runtime: Runtime, prompts: AsyncIterator[Prompt], writer: Writer, prefetched: Turn | None) -> int:
     code = 0
     writer.begin()
     is_first = True
@@ -196,7 +199,8 @@ async def _run_turns(runtime: Runtime, prompts: AsyncIterator[Prompt], writer: W
             if is_first:
                 await _learn(runtime, writer, before=True)
                 is_first = False
-            ended = await _run_turn(runtime, runtime.agent.prepare(prompt.text, prompt.enclosed), writer)
+            turn, prefetched = prefetched or runtime.agent.prepare(prompt.text, prompt.enclosed), None
+            ended = await _run_turn(runtime, turn, writer)
             writer.close(ended)
             writer.begin()  # an error while the next prompt is awaited does not belong to this turn
             code = ended or code

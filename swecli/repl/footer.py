@@ -58,7 +58,7 @@ class Footer:
     def measure(self) -> None:
         """After the first request, update the context share to that of the next request, as `/context` shows it."""
         if self._runtime is not None and self.context is not None:
-            found = self._runtime.context_control.meter()
+            found = self._runtime.context_control.meter(exact=False)
             self.context = percent(found.total, found.limit)
 
     def refresh(self) -> None:

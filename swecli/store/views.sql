@@ -56,7 +56,7 @@ SELECT
   content AS content, -- as typed or answered
   sent AS sent, -- what the model got in its place, NULL for the same
   reasoning AS reasoning, -- the model's, where it gave any
-  tokens AS tokens, -- of what was sent, NULL where not counted
+  tokens AS tokens, -- of what was sent, estimated in most turns; NULL where not counted
   status AS status, -- `complete`, `partial` (interrupted) or `steer` (put into a running turn)
   created_at AS created_at
 FROM message;

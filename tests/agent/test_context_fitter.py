@@ -18,6 +18,7 @@ from swecli.config.settings import Settings
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
 from swecli.context.validate import SYSTEM_KEY, apply_edits, interaction_of, key_of, normalize_keyed, strip_keys
+from swecli.llm.price_table import tokenizer_folder
 from swecli.models.context import KEY, Epoch, Reduction
 from swecli.models.errors import ContextFull, ContextOverflow
 from swecli.models.events import Event, Notice
@@ -219,6 +220,26 @@ def test_a_provider_that_cuts_silently_is_found_out_and_one_that_cannot_count_is
     with pytest.raises(ContextOverflow) as raised:
         climb.fitter.check_usage(Usage(input=2_050), larger)
     assert raised.value.limit == sent.counted * 2, "as much as was read in full"
+
+
+def test_tokens_are_counted_only_near_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tokenizer_folder()))
+    for window, estimated in ((100_000, True), (8_000, False)):
+        climb = Climb(long_turn(10), online(["x"], context_window=window))
+        climb.fitter.counter = TokenCounter(exact=False)
+        climb.fit()
+        assert climb.last.size.estimated is estimated
+
+
+def test_an_estimate_does_not_prove_that_a_provider_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tokenizer_folder()))
+    climb = Climb([{"role": "user", "content": "x = 1;" + " " * 60_000}], online(["x"], context_window=1_000_000))
+    climb.fitter.counter = TokenCounter(exact=False)
+    climb.fit()
+    exact = TokenCounter().count_messages(climb.last.request.messages)
+    assert climb.last.counted > 8 * exact
+    assert climb.fitter.check_usage(Usage(input=1_100), climb.last) == ""
+    assert climb.fitter.observed.scales == {"scripted/test": 1_100 / exact}
 
 
 def test_a_summary_that_was_refused_leaves_no_row_when_truncation_follows() -> None:

@@ -43,6 +43,7 @@ async def recorded(tmp_path: Path, **settings: Any) -> tuple[SessionManager, lis
 
     model = ScriptedModel(answer, name="scripted/a", context_window=WINDOW, max_output=OUTPUT)
     runtime = make_runtime(model, Careful(), cwd=tmp_path, learn=False, **settings)
+    runtime.agent.count_exactly()  # as a replay does
     for query, planned in TURNS:
         if not any(isinstance(one, Exception) for one in planned):
             replies[:] = planned

@@ -51,6 +51,13 @@ def test_counts_are_exact_where_the_table_is(counter: TokenCounter) -> None:
     assert not counter.estimated
 
 
+def test_counts_are_estimated_until_the_table_is_asked_for(tables: Path) -> None:
+    counter = TokenCounter(exact=False)
+    assert (counter.count("hello world"), counter.estimated, counter.label) == (3, True, "")
+    assert counter.load()
+    assert (counter.count("hello world"), counter.estimated, counter.label) == (2, False, "o200k_base")
+
+
 @pytest.mark.parametrize("encoding", ["o200k_base", "cl100k_base"])
 @pytest.mark.slow
 def test_every_bundled_encoding_is_used(tables: Path, encoding: str) -> None:

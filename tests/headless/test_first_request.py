@@ -187,6 +187,18 @@ def test_only_what_the_request_needs_is_loaded_before_it(place: Place) -> None:
         assert len([name for name in loaded if name.startswith("swecli")]) <= MOST_OWN
 
 
+def test_a_run_that_fits_easily_does_not_load_the_token_table(place: Place) -> None:
+    place.run("once")
+    code = (
+        "import sys; from swecli.cli.main import run_safely; run_safely(sys.argv[1:]); print('tiktoken' in sys.modules)"
+    )
+    command = [sys.executable, "-c", code, "-p", "hello", *MODEL]
+    done = subprocess.run(command, env=environment(place.environ), stdin=subprocess.DEVNULL, capture_output=True)
+    assert done.stdout == b"Hello.\nFalse\n", done.stderr
+    place.run("sum this up", stdin="漢" * 300_000)
+    assert {row["encoding"] for row in place.everything()["message"]} == {"", "o200k_base"}
+
+
 def test_a_session_goes_on_by_the_same_request_early(place: Place) -> None:
     place.server.script = reading
     place.run("what is in the notes?", "--window", "1")

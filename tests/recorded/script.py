@@ -248,6 +248,7 @@ async def play(name: str, root: Path) -> Recorder:
     runtime, model = begin(models[0]), models[0]
     for number, (query, replies) in enumerate(TURNS, 1):
         script.replies = list(replies)
+        runtime.agent.count_exactly()  # what is estimated says less about what is sent
         events = await run_turn(runtime, query)
         recorder.turn(f"T{number:02}", model.requests, events)
         model.requests.clear()

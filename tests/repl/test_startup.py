@@ -8,6 +8,7 @@ import pytest
 
 from swecli.app import Runtime, build_runtime
 from swecli.config.settings import Start
+from swecli.llm.price_table import tokenizer_folder
 from swecli.models.errors import DamagedDatabase
 from swecli.models.message import Ask
 from swecli.repl.startup import Build, Startup
@@ -62,9 +63,12 @@ async def test_a_failure_is_raised_and_offers_no_values() -> None:
     assert await it.values("model") == ()
 
 
-async def test_an_offline_model_needs_its_token_table_and_no_library() -> None:
+async def test_the_token_table_is_loaded_for_who_asks_for_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tokenizer_folder()))
     it = loading()
     runtime = await it.load()
     await it.warm(runtime.agent)
-    assert not runtime.agent.counter.estimated or runtime.agent.counter.load() is False
+    runtime.new_session()
+    assert runtime.context_control.meter(exact=False).estimated
+    assert not runtime.context_control.meter().estimated
     runtime.close()

@@ -155,6 +155,7 @@ _NEW_EPOCH = "a new epoch begins with this request: only the tools and the syste
 def _prompt(runtime: Runtime, text: str = "") -> ActionResult:
     """Show the exact next request, part by part, with `text` as its query."""
     agent = runtime.agent
+    agent.count_exactly()
     turn, specs = agent.prepare(text), agent.specs()
     lines = [f"--- tools · {agent.counter.count_tools(specs):,} tokens", ", ".join(spec.name for spec in specs)]
     for segment in turn.request.segments:

@@ -113,6 +113,7 @@ def _load_plan(agent: Agent, store: ReviewStore, spec: Sequence[str], options: R
     try:
         if target.commit:
             checkout_files(here, target.commit, sources.root, environ)
+        agent.count_exactly()
         max_tokens = agent.settings.review_part_tokens
         max_tokens = min(max_tokens, int(profile.window * _PART_SHARE)) if profile.window else max_tokens
         plan = build_plan(target, sources, agent.counter, max_tokens)
@@ -126,6 +127,7 @@ def _load_plan(agent: Agent, store: ReviewStore, spec: Sequence[str], options: R
 
 def _make_verifier(agent: Agent, store: ReviewStore, sources: Sources) -> Verifier:
     """Return a verifier with the model of `review_verify_model`, by default the session's. Raises SwecliError."""
+    agent.count_exactly()
     settings, name = agent.settings, agent.settings.review_verify_model
     model = make_model(name, settings, agent.ctx.environ or {}) if name else agent.model
     return Verifier(model, store, sources, agent.counter, settings.max_tokens)
