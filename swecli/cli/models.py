@@ -44,7 +44,7 @@ def _run(args: argparse.Namespace) -> ActionResult:
 
 def _show(args: argparse.Namespace) -> ActionResult:
     profile = make_model(args.name, configuration_of(args).settings, os.environ).profile
-    fields = ("window", "max_output", "tools", "system_role", "limit_name", "thinking", "think_back", "cache")
+    fields = ("window", "max_output", "tools", "system_role", "limit_name", "thinking", "think_back", "images", "cache")
     values = {field: getattr(profile, field) for field in fields} | {"off": sorted(profile.off)}
     rows = [(field, value, profile.origins.get(field, "default")) for field, value in values.items()]
     rows.append(("reserve", profile.reserve(configuration_of(args).settings.max_tokens), "computed"))

@@ -20,7 +20,7 @@ CUT_TRIES, EMPTY_TRIES = 3, 2
 _LONGEST = 300
 _TRANSIENT_STATUSES = (408, 409, 425)
 _OVERFLOW = re.compile(
-    r"context[_ ](length|window|size|limit)|(prompt|input) (is )?too long|too many tokens|request_too_large|超长|"
+    r"context[_ ]?(length|window|size|limit)|(prompt|input) (is )?too long|too many tokens|request_too_large|超长|"
     r"maximum (number of tokens|(model|prompt|input) length)|range of input length|reduce the length|"
     r"exceed\w* (the |model('s)? |max(imum)? |allowed |configured )*(input|token|length|limit of \d)|"
     r"max_(model|seq)_len|n_ctx|max_new_tokens`? must be",
@@ -68,8 +68,8 @@ def error_for_status(status: int, words: str, wait: float | None, endpoint: Endp
     if status == 402 or _NO_MONEY.search(words):
         hint = f"Add credit there, {other}"
         return ProviderError(f"{at} reports that the account has no credit left ({status}){tail}", hint, status=status)
-    if status in (401, 403):
-        verb = "refused the key in" if status == 401 else "does not allow this with the key in"
+    if status in (401, 403) or (status == 400 and re.search("api[_ ]key", words, re.IGNORECASE)):
+        verb = "does not allow this with the key in" if status == 403 else "refused the key in"
         hint = f"Put a valid key into {endpoint.key_name}, {other}"
         return AuthFailed(f"{at} {verb} {endpoint.key_name} ({status}){tail}", hint, status=status)
     if status == 404:
@@ -109,8 +109,11 @@ def error_for_response(status: int, headers: Mapping[str, str], text: str, endpo
 def error_for_event(event: Mapping[str, Any], endpoint: Endpoint) -> ProviderError | None:
     """Return the error for a stream event that is or contains an error object, else None."""
     error = event.get("error") or ((event.get("object") == "error" or str(event.get("type")) in _STATUSES) and event)
-    if not error:
-        return None
+    return error_in_answer(error, endpoint) if error else None
+
+
+def error_in_answer(error: Any, endpoint: Endpoint) -> ProviderError:
+    """Return the error for an error object or message inside an answer of good status."""
     inner = error if isinstance(error, dict) else {"message": str(error)}
     words = one_line(_with_details(inner, _message(inner) or json.dumps(inner)))
     named = [_STATUSES.get(str(inner.get(key)), str(inner.get(key))) for key in ("type", "code", "status")]
@@ -212,8 +215,9 @@ def _message(error: Mapping[str, Any]) -> Any:
 
 def _with_details(error: Mapping[str, Any], message: Any) -> str:
     """Return the message, extended by the error's code, context size and upstream message if it lacks them."""
-    code, size, metadata = error.get("code"), str(error.get("n_ctx") or ""), error.get("metadata")
-    raw = metadata.get("raw") if isinstance(metadata, dict) else None  # the upstream error of a router
+    code, size = error.get("code"), str(error.get("n_ctx") or "")
+    holders = (("metadata", "raw"), ("value", "error_message"))  # the upstream error of a router
+    raw = next((one[key] for name, key in holders if isinstance(one := error.get(name), dict) and key in one), None)
     words: str = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
     code, behind = (code if isinstance(code, str) else ""), (parse_error_body(raw)[0] if isinstance(raw, str) else "")
     beside = {"" if code.isdigit() else code: code, size: f"context size {size}", behind: behind}

@@ -137,7 +137,8 @@ class NativeModel(ABC):
         except ProviderError:
             raise
         except Exception as error:  # noqa: BLE001  # any transport failure becomes one line for the user
-            raise self.to_provider_error(error, answering=answer.response_started) from error
+            failed = self.to_provider_error(error, answering=answer.response_started)
+            raise self._refusal_error(request, body, failed, failed.message) from error
 
     async def exchange(self, request: ModelRequest, body: dict[str, Any], answer: Answer) -> None:
         """Send the body and read the response into `answer`. Raises ProviderError and transport errors."""
@@ -146,7 +147,8 @@ class NativeModel(ABC):
         async with open_post(url, _to_bytes(body), self.headers(), answer.request_sent) as response:
             if not response.is_success:
                 refusal = (await read_error_body(response)).decode("utf-8", "replace")
-                raise self._refusal_error(request, body, response, refusal)
+                failed = errors.error_for_response(int(response.status_code), response.headers, refusal, at)
+                raise self._refusal_error(request, body, failed, *errors.parse_error_body(refusal))
             answer.response_started = True
             answer.data_arrived.set()
             events, found = EventReader(), 0
@@ -190,8 +192,8 @@ class NativeModel(ABC):
         if answer.finish_reason is None and answer.finished and answer.has_content:
             answer.finish_reason = "no reason"
         if answer.finish_reason in _BROKEN_OFF:
-            if failed := errors.error_for_event({"error": errors.describe_error(answer.unknown)}, self.endpoint):
-                raise failed
+            if error := errors.describe_error(answer.unknown):
+                raise errors.error_in_answer(error, self.endpoint)
             if answer.has_content:
                 raise Unavailable(f"{at} cut its answer off.", "Try again.", tries=errors.CUT_TRIES)
             raise Unavailable(f"{at} sent no answer.", "Try again.", tries=errors.EMPTY_TRIES)
@@ -238,13 +240,17 @@ class NativeModel(ABC):
             messages[0] = messages[0] | {"content": f"{messages[0]['content']}\n\n{_NO_TOOLS}"}
         return replace(request, messages=messages, tools=[])
 
-    def _refusal_error(self, request: ModelRequest, body: dict[str, Any], response: Any, text: str) -> ProviderError:
-        """Return the error for a non-success status, and apply what it reveals about the model to the profile."""
-        at, status = self.endpoint, int(response.status_code)
-        error = self.with_renewed_key(errors.error_for_response(status, response.headers, text, at))
+    def _refusal_error(
+        self, request: ModelRequest, body: dict[str, Any], error: ProviderError, words: str, param: str = ""
+    ) -> ProviderError:
+        """Return an UnsupportedFeature if what the words or the named field reveal about the model, or a newly printed
+        key after the first 401, allow the request to be repeated; else `error`."""
+        at, status = self.endpoint, error.status
+        if status == 401 and at.key_command and not self._key_renewed:
+            self.endpoint, self._key_renewed = replace(at, key=None), True
+            return UnsupportedFeature("", error.message, status=status)
         if status not in (400, 404, 422, 500):  # OpenRouter answers 404, llama.cpp 500 if its chat template fails
             return error
-        words, param = errors.parse_error_body(text)
         fact = fact_from_refusal(at.model, body, self.profile.limit_name, param, words, at.extra_body)
         if fact is None or fact[0] in [field for field, _, _ in self._unconfirmed]:
             return error  # learned already: switching it again would not end
@@ -258,13 +264,6 @@ class NativeModel(ABC):
         self.profile = self.profile.layered(change, "learned")
         self._unconfirmed.append((field, value, words))
         return UnsupportedFeature(notice, error.message, status=status)
-
-    def with_renewed_key(self, error: ProviderError) -> ProviderError:
-        """Return `error`, or for the first 401 one that makes the request run again with a newly printed key."""
-        if error.status != 401 or not self.endpoint.key_command or self._key_renewed:
-            return error
-        self.endpoint, self._key_renewed = replace(self.endpoint, key=None), True
-        return UnsupportedFeature("", error.message, status=401)
 
 
 def without_fields(value: Any, names: Collection[str]) -> Any:

@@ -185,7 +185,7 @@ def fact_from_refusal(
         return param == field or param.startswith(f"{field}.") or named is not None
 
     if (
-        limit_name in body
+        isinstance(body.get(limit_name), int)
         and (about("max_tokens") or about("max_completion_tokens"))
         and not re.search("context[_ ](length|size|limit)|context window|max_model_len", lower)
     ):

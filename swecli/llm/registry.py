@@ -101,6 +101,9 @@ def _make_service_model(name: str, settings: Settings, environ: Mapping[str, str
         name = f"{entry.api}/{name}"
     head, slash, _ = name.partition("/")
     if not slash:
+        if name in SERVICES:
+            model = SERVICES[name].default_model or f"{name}/NAME"
+            raise ModelNotFound(f"{name} is a provider.", f"Name one of its models: {model}. See swecli models {name}.")
         owner = provider_of(name)
         if owner is None:
             models = model_table()
@@ -129,7 +132,7 @@ def model_at(
         # late: only the wire in use is imported
         from swecli.llm.providers.litellm import LiteLLMModel  # noqa: PLC0415
 
-        return LiteLLMModel(endpoint, replace(profile, think_back="never"))  # litellm converts reasoning itself
+        return LiteLLMModel(endpoint, replace(profile, think_back="never"), facts)  # litellm converts reasoning itself
     if endpoint.api == "anthropic":
         # late: as above
         from swecli.llm.providers.anthropic import Anthropic  # noqa: PLC0415

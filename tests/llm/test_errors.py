@@ -22,7 +22,7 @@ from swecli.llm.errors import (
     parse_error_body,
     retry_after,
 )
-from swecli.models.errors import ContextOverflow, ProviderError, Unavailable
+from swecli.models.errors import AuthFailed, ContextOverflow, ProviderError, Unavailable
 
 ENDPOINT = resolve("openai/gpt-4.1", {"OPENAI_API_KEY": "k"})
 
@@ -104,6 +104,21 @@ def test_a_request_above_the_limit_of_a_minute_is_not_sent_again() -> None:
     error = error_for_status(429, said, 1.0, ENDPOINT)
     assert (type(error), error.retryable, error.status) == (ProviderError, False, 429)
     assert "never accepts a request of this size (429): Request too large" in error.message
+
+
+@pytest.mark.parametrize("said", ["API key not valid. Please pass a valid API key.", "Incorrect API key provided: k"])
+def test_a_key_that_is_refused_as_a_bad_request_is_named(said: str) -> None:
+    error = error_for_status(400, said, None, ENDPOINT)
+    assert isinstance(error, AuthFailed)
+    assert "refused the key in OPENAI_API_KEY (400)" in error.message
+
+
+def test_an_overflow_that_a_gateway_wraps_twice_is_understood() -> None:
+    inner = json.dumps({"error": {"message": "This model's maximum context length is 40960 tokens."}})
+    wrapped = {"code": "error", "message": "Stream error occurred", "value": {"error_message": inner}}
+    error = error_for_event({"error": wrapped}, ENDPOINT)
+    assert isinstance(error, ContextOverflow)
+    assert error.limit == 40_960
 
 
 def test_what_the_service_behind_a_router_reported_is_named_and_understood() -> None:

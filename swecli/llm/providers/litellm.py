@@ -25,7 +25,7 @@ from swecli.models.message import ApiMessage, ModelRequest
 _LOGGERS = ("LiteLLM", "LiteLLM Proxy", "LiteLLM Router", "litellm", "openai", "httpx", "httpcore")
 # our own timeouts end a wait earlier; parameters that are not allowed for a service are dropped
 _ONE_TRY = {"max_retries": 0, "num_retries": 0, "timeout": 900.0, "allowed_openai_params": ["max_retries", "tools"]}
-_PREFIX = re.compile(r"^(?:litellm\.)?\w*(?:Error|Exception): ")  # the name of litellm's class
+_PREFIX = re.compile(r"^(?:(?:litellm\.)?\w*(?:Error|Exception)(?:: | - ))+")  # the names of litellm's classes
 # their call ids contain a signature that must be sent back unchanged, and each chunk has a finish reason
 _GOOGLE = ("gemini", "vertex_ai", "vertex_ai_beta")
 
@@ -78,6 +78,9 @@ class LiteLLMModel(OpenAIChat):
         stream = await litellm.acompletion(
             **{**_ONE_TRY, "api_key": at.key, "api_base": at.base, "extra_headers": headers, **body}
         )
+        if "stream" not in body:
+            answer.read_complete(stream.model_dump())
+            return
         async with contextlib.aclosing(stream):
             google = await _google_ending(stream) if at.provider in _GOOGLE else None
             answer.response_started = True
@@ -88,8 +91,8 @@ class LiteLLMModel(OpenAIChat):
         # litellm adds a finish reason to every stream; this is the received one
         word = getattr(stream, "received_finish_reason", None)
         if word is None and google:
-            word = getattr(stream, "intermittent_finish_reason", None)
-        answer.finish_reason = None if word is None else str(word)
+            word = getattr(stream, "intermittent_finish_reason", None) or google[-1]
+        answer.finish_reason = None if word is None else str(word).lower()
 
     def to_provider_error(self, error: Exception, *, answering: bool) -> ProviderError:
         at, chain = self.endpoint, list(errors.exception_chain(error))
@@ -99,8 +102,7 @@ class LiteLLMModel(OpenAIChat):
         if "ContextWindowExceededError" in names:
             return errors.context_overflow(words, at, status)
         if status is not None:
-            failed = errors.error_for_status(status, words, errors.retry_after(headers, text), at)
-            return self.with_renewed_key(failed)
+            return errors.error_for_status(status, words, errors.retry_after(headers, text), at)
         transports = [link for link in chain if type(link).__module__.partition(".")[0] in ("httpx", "httpcore", "ssl")]
         if transports or any(isinstance(link, OSError) for link in chain):
             failed = errors.error_for_transport((transports or chain)[0], at, answering=answering)
@@ -110,11 +112,9 @@ class LiteLLMModel(OpenAIChat):
         if "AuthenticationError" in names:
             hint = f"Set the variables this provider needs, usually {at.key_name}."
             return AuthFailed(f"{at.name} cannot be used: {words}", hint)
-        if answering or "JSONDecodeError" in names:
-            reason = words or "no reason given"
-            words = f"{at.address} ended its answer with an error: {reason}"
-            return Unavailable(words, "Try again.", tries=errors.CUT_TRIES)
         words = words or type(chain[0]).__name__
+        if answering or "JSONDecodeError" in names:
+            return errors.error_in_answer(words, at)
         return ProviderError(f"{at.name} could not be used: {words}", "Check the name and its settings.")
 
     def _thinking(self, wish: str) -> dict[str, Any]:
@@ -139,6 +139,7 @@ async def _google_ending(stream: Any) -> list[Any]:
 
     def spying(chunk: dict[str, Any]) -> Any:
         found.extend(c["finishReason"] for c in chunk.get("candidates") or () if c.get("finishReason"))
+        found.extend(["content_filter"] if (chunk.get("promptFeedback") or {}).get("blockReason") else ())
         return parse(chunk)
 
     pieces.chunk_parser = spying
@@ -155,5 +156,5 @@ def _answer_of(chain: list[BaseException]) -> tuple[int | None, Mapping[str, str
     below = [link for link in chain if type(link).__module__ != "litellm.exceptions"]
     found = [link for link in below if type(link).__module__.startswith("litellm.llms.")]
     statuses = [status for link in found if isinstance(status := getattr(link, "status_code", None), int)]
-    text = next((str(link) for link in below if str(link)), str(chain[0]))
+    text = next((str(link) for link in [*below, *reversed(chain)] if str(link)), "")
     return next((status for status in statuses if status >= 400 and status != 500), None), {}, _PREFIX.sub("", text)

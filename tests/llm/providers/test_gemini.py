@@ -13,7 +13,7 @@ import pytest
 
 from swecli.llm.base import ChatModel
 from swecli.llm.endpoints import resolve
-from swecli.models.errors import RateLimited, Unavailable
+from swecli.models.errors import ProviderError, RateLimited, Unavailable, UnsupportedFeature
 from swecli.models.message import Usage
 from tests.support.model_requests import HELLO, READ, ask, request, wired
 
@@ -95,6 +95,23 @@ async def test_a_stream_whose_last_piece_never_came_is_cut_off() -> None:
 async def test_an_answer_that_hit_its_length_states_it() -> None:
     with gemini(part(text="Hel"), end("MAX_TOKENS")) as (model, _):
         assert (await ask(model, request())).stop == "length"
+
+
+async def test_a_prompt_that_is_blocked_is_reported_as_withheld() -> None:
+    blocked = {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}, "usageMetadata": COUNTS}
+    with gemini(blocked) as (model, _), pytest.raises(ProviderError, match="withheld the answer"):
+        await ask(model, request())
+
+
+async def test_what_the_fallback_is_refused_is_left_out_in_the_next_request() -> None:
+    words = "Function calling is not enabled for models/gemma-3"
+    refusal = {"error": {"code": 400, "message": words, "status": "INVALID_ARGUMENT"}}
+    with gemini(refusal, status=400) as (model, received):
+        with pytest.raises(UnsupportedFeature, match="does not support tools"):
+            await ask(model, request(tools=[READ]))
+        with pytest.raises(ProviderError, match="not enabled"):
+            await ask(model, request(tools=[READ]))
+    assert ["tools" in body for body in received] == [True, False]
 
 
 async def test_a_signature_goes_back_as_it_came() -> None:
