@@ -10,6 +10,7 @@ from typing import Any
 from swecli.agent.agent import Agent
 from swecli.agent.turn import StepPlace, TurnRecord
 from swecli.context.epochs import CONDENSE, SummaryCut
+from swecli.context.fit import Ladder
 from swecli.context.prepare import past_request
 from swecli.context.validate import interaction_of, key_of
 from swecli.models.context import Reduction
@@ -102,10 +103,10 @@ class ContextControl:
         before = session.context.pins
         self._sessions.context.pin(session, number)
         named = (f"pinned {number}", f"interaction {number}")
-        prepared, ladder = agent.prepare("").request, agent.make_fitter().ladder
+        prepared, limits = agent.prepare("").request, agent.make_fitter().limits
         tokens = sum(part.tokens for part in prepared.segments if part.name in named)
-        room = int(ladder.room(prepared.keyed))
-        if ladder.limits.limit and tokens > room:
+        room = int(Ladder(limits, agent.counter).room(prepared.keyed))
+        if limits.limit and tokens > room:
             if number not in before:
                 self._sessions.context.unpin(session, number)
             line = f"T{number} has {tokens:,} tokens; {room:,} fit besides tools and system prompt."
@@ -127,11 +128,11 @@ class ContextControl:
         agent.count_exactly()
         prepared = agent.prepare("").request
         epoch, fitter = session.context.epoch, agent.make_fitter()
-        tokens = fitter.ladder.measure(prepared.keyed).tokens
+        tokens = fitter.measure(prepared.keyed).tokens
         if epoch is None or prepared.opened is not None:
             names = _unpinned(session, epoch.first if epoch else 1, prepared.window[0])
             when = f"with the next turn: {prepared.opened.detail if prepared.opened else ''}"
-            return _ReductionPlan("window", when, names, fitter.ladder.measure(past_request(session)).tokens, tokens)
+            return _ReductionPlan("window", when, names, fitter.measure(past_request(session)).tokens, tokens)
         keyed, when = prepared.keyed, "with the next request: it has reached its threshold"
         found = fitter.next_rung(keyed, StepPlace(interaction_of(keyed[-1]), 1, ""))
         if isinstance(found, SummaryCut):
@@ -161,7 +162,7 @@ class ContextControl:
             self._sessions.load_back_to(spec.first_kept(session.interactions, session.window_start))
             session = replace(session, window=spec)
         requests, fitter = (agent.prepare("").request, agent.prepare("", session=session).request), agent.make_fitter()
-        before, after = (fitter.ladder.measure(request.keyed).tokens for request in requests)
+        before, after = (fitter.measure(request.keyed).tokens for request in requests)
         now, then = ({interaction_of(message) for message in request.keyed[1:-1]} for request in requests)
         leaves, returns = (tuple(f"T{n}" for n in sorted(numbers)) for numbers in (now - then, then - now))
         return _WindowPreview(before, after, leaves, returns, *requests[1].window)
@@ -212,7 +213,7 @@ class ContextControl:
         parts += [(segment.name, segment.tokens) for segment in prepared.segments]
         own = prepared.tokens + parts[0][1]
         parts.append(("frames", own - sum(tokens for _, tokens in parts)))
-        total = fitter.ladder.measure(prepared.keyed).tokens
+        total = fitter.measure(prepared.keyed).tokens
         context = fitter.session.context
         return _Meter(
             parts=tuple(part for part in parts if part[1]),
@@ -222,7 +223,7 @@ class ContextControl:
             reserve=limits.reserve or 0,
             threshold=min(filter(None, (limits.start, limits.limit)), default=None),
             # the query itself was never sent
-            cached=0 if prepared.opened is not None else fitter.ladder.measure(prepared.keyed[:-1]).tokens,
+            cached=0 if prepared.opened is not None else fitter.measure(prepared.keyed[:-1]).tokens,
             counted=context.asked_counted,
             provider=context.asked_prompt,
             estimated=agent.counter.estimated,

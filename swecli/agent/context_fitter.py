@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from swecli.agent.request_builder import RequestBuilder
 from swecli.agent.turn import Effect, FittedRequest, ModelStep, StepPlace
 from swecli.context import budget, epochs, validate
-from swecli.context.budget import ModelLimits, RequestLimits, RequestSize
+from swecli.context.budget import ModelLimits, RequestLimits, RequestSize, measure
 from swecli.context.fit import CLEAR, LEFT, LEFT_DEEP, SHRINK, TRUNCATE, Ladder, RungResult
 from swecli.context.system_message import cache_marks, load_prompt
 from swecli.context.tokens import TokenCounter, estimate_token_count
@@ -38,7 +38,7 @@ class _Fitting:
 
     @property
     def size(self) -> RequestSize:
-        return self.target.measure(self.messages)
+        return measure(self.messages, self.target.limits, self.target.counter)
 
     def add(self, row: Reduction) -> None:
         self.session.context.add(row)
@@ -92,7 +92,7 @@ class ContextFitter:
                     self.specs, self.observed = few, replace(known, small=known.small | {self.model.name})
                     return await self.fit(messages, at)
                 failure = error
-        final = fitting.ladder.measure(fitting.messages)
+        final = self.measure(fitting.messages)
         self._learn(fitting, final)
         sent = validate.strip_keys(fitting.messages)
         reserve, marks = self.limits.reserve, cache_marks(sent)
@@ -110,10 +110,9 @@ class ContextFitter:
             fitting.effects.append(f"the conversation was not condensed: {fitting.failure}")
         return tuple(fitting.effects)
 
-    @property
-    def ladder(self) -> Ladder:
-        """The ladder for the next request."""
-        return Ladder(self.limits, self.counter)
+    def measure(self, messages: list[ApiMessage]) -> RequestSize:
+        """Measure a request of this session."""
+        return measure(messages, self.limits, self.counter)
 
     def next_rung(self, messages: list[ApiMessage], at: StepPlace) -> RungResult | epochs.SummaryCut | None:
         """Return the first reduction of the next request, or None if it needs none."""
@@ -156,8 +155,8 @@ class ContextFitter:
         return model.name, self._tools_tokens(), self.builder.settings.max_tokens
 
     def _start(self, messages: list[ApiMessage], at: StepPlace) -> _Fitting:
-        ladder, deep = self.ladder, self.observed.is_reduced_too_often(at.interaction, at.step)
-        size, target = ladder.measure(messages), ladder
+        deep, ladder = self.observed.is_reduced_too_often(at.interaction, at.step), Ladder(self.limits, self.counter)
+        size, target = self.measure(messages), ladder
         if size.over and (deep or not size.fits):
             target = ladder.lower(messages, LEFT_DEEP if deep else LEFT)
         session = replace(self.session, context=replace(self.session.context))
@@ -217,7 +216,7 @@ class ContextFitter:
             if failure:
                 return TruncateResponse(messages=[], error=failure)
             epoch, edits, after = cut.apply(fitting.session, summary, self.builder.head(at.query, self.counter))
-            new = fitting.target.measure(after)
+            new = measure(after, fitting.target.limits, self.counter)
             detail = f"{cut.turns} summarised by {self.condense_model.name}"
             row = Reduction(epochs.CONDENSE, at.interaction, at.step, size.tokens, new.tokens, detail, epoch, edits)
             summarised.append((row, after))
@@ -278,7 +277,7 @@ class ContextFitter:
             after = truncated.messages if truncated else messages
             shrunk = fitting.ladder.reduce(after, SHRINK)
             after = shrunk.messages if shrunk else after
-            if epoch is rebuilt and not (truncated and fitting.ladder.measure(after).fits):
+            if epoch is rebuilt and not (truncated and self.measure(after).fits):
                 continue  # the new head itself may be too long
             fitting.ladder.require_fit(after)
             fitting.messages = messages

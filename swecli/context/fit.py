@@ -67,10 +67,6 @@ class Ladder:
     limits: RequestLimits
     counter: TokenCounter
 
-    def measure(self, messages: list[ApiMessage]) -> RequestSize:
-        """Measure a request."""
-        return measure(messages, self.limits, self.counter)
-
     def reduce(self, messages: list[ApiMessage], rung: str) -> RungResult | None:
         """Apply one rung as far as needed; return None if nothing is needed or gained. The input is not changed.
 
@@ -80,10 +76,10 @@ class Ladder:
         def is_needed(size: RequestSize) -> bool:
             return size.over if rung == CLEAR else not size.fits
 
-        before = size = self.measure(messages)
+        before = size = measure(messages, self.limits, self.counter)
         current, detail, batch = messages, "", self.room(messages) * _BATCH
         for smaller, line in _versions(messages, rung, self.limits) if is_needed(size) else ():
-            after = self.measure(smaller)
+            after = measure(smaller, self.limits, self.counter)
             if not _is_worthwhile(size, after, batch):
                 continue
             current, size, detail = smaller, after, line
@@ -109,7 +105,7 @@ class Ladder:
 
     def require_fit(self, messages: list[ApiMessage]) -> None:
         """Raise ContextFull, with the sizes of all parts, if the request is too long."""
-        size = self.measure(messages)
+        size = measure(messages, self.limits, self.counter)
         if size.fits:
             return
         parts, pinned = {"tools": self.limits.tools_tokens}, 0

@@ -86,7 +86,8 @@ class LessonBuilder:
             return TurnLessons(digest.interaction)
         verdicts, figures = self._outcome_verdicts(digest, observed)
         curator = self._curator("user", digest)
-        curator.curate([] if turn.remembered else _parse_remember(digest.query))
+        if not turn.remembered and (adds := _parse_remember(digest.query)):
+            curator.curate(adds)
         choice, kind = turns.choice(self.session.id, digest.interaction) or {}, observed.kind if observed else _TURN
         known: dict[str, Any] = {"topic": kind, "withheld": choice.get("withheld") or None}
         if observed is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from swecli.agent.turn import TurnState
-from swecli.context.budget import RequestLimits
+from swecli.context.budget import RequestLimits, measure
 from swecli.context.fit import Ladder
 from swecli.context.tokens import TokenCounter
 from swecli.models.events import ContextMeasured, ContextReduced, Event
@@ -112,11 +112,10 @@ class Progress:
         """Return the messages to send, their size in tokens and the events about it. The running part's message is
         restored if the window removed it. Raises ContextFull."""
         opened = restore_opening(self.messages, self.text)
-        ladder = Ladder(limits, counter)
-        sent, reduced = ladder.fit(opened)
+        sent, reduced = Ladder(limits, counter).fit(opened)
         if reduced:  # what was removed does not come back
             self.messages = [message for message in sent if opened is self.messages or message != opened[1]]
-        size = ladder.measure(sent)
+        size = measure(sent, limits, counter)
         measured = ContextMeasured(size.tokens, size.limit, counter.estimated)
         return sent, size.tokens, [*(ContextReduced(r.how, r.before, r.after, r.detail) for r in reduced), measured]
 
