@@ -9,7 +9,7 @@ from swecli.agent.agent import Agent
 from swecli.agent.calls import Toolkit
 from swecli.agent.context_control import ContextControl
 from swecli.agent.request_builder import RequestBuilder
-from swecli.config.paths import is_trusted, project_root, trust
+from swecli.config.paths import project_root
 from swecli.config.settings import Settings, Start
 from swecli.context.project import Project, load_project
 from swecli.context.system_message import load_prompt, system_prompt
@@ -44,7 +44,7 @@ class Runtime:
     @property
     def trusted(self) -> bool:
         """Return whether the project of the working directory is trusted."""
-        return is_trusted(self.start.paths, project_root(self.cwd))
+        return self.start.paths.is_trusted(project_root(self.cwd))
 
     @property
     def session(self) -> Session:
@@ -115,7 +115,7 @@ class Runtime:
 
     def trust_folder(self) -> None:
         """Trust the project of the working directory, and use its files from the next request on."""
-        trust(self.start.paths, project_root(self.cwd))
+        self.start.paths.trust(project_root(self.cwd))
         self.agent.begin_epoch("the project's instructions are trusted now")
         self.notices += load_project(self.start, trusted=True, window=self.agent.model.profile.window).notices
 
@@ -140,7 +140,7 @@ def build_runtime(
     ctx, root = toolkit.ctx, toolkit.ctx.root
 
     def project() -> Project:
-        trusted, window = is_trusted(start.paths, project_root(root)), agent.model.profile.window
+        trusted, window = start.paths.is_trusted(project_root(root)), agent.model.profile.window
         found = load_project(start, trusted=trusted, window=window)
         ctx.skills = found.skills
         return found

@@ -19,7 +19,7 @@ from scripts.benchmarks.place import ROOT, swecli
 from scripts.benchmarks.recording import ANSWERS
 from scripts.benchmarks.rows import MeasuringError
 from scripts.benchmarks.truth import Case, Truth, load_cases
-from swecli.config.paths import find_paths
+from swecli.config.paths import Paths
 from swecli.models.finding import pluralize
 
 AUTHOR = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
@@ -109,7 +109,7 @@ def _review(case: Case, model: str, answers: Path | None) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="swecli-bench-") as folder:
         root, home = Path(folder) / "project", Path(folder) / "home"
         home.mkdir()
-        if (config := find_paths(os.environ).config_file).exists():  # its models and keys are used, its history is not
+        if (config := Paths.find(os.environ).config_file).exists():  # its models and keys are used, its history is not
             shutil.copy(config, home / "config.toml")
         _commit(root, before, "main")
         _commit(root, after, "topic")

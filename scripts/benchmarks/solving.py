@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from swecli.app import Runtime, build_runtime
-from swecli.config.paths import find_paths
+from swecli.config.paths import Paths
 from swecli.config.settings import Settings, Start
 from swecli.llm.base import ChatModel
 from swecli.llm.registry import make_model
@@ -118,7 +118,7 @@ def _ends_well(command: str, task: Mapping[str, Any], work: Path) -> bool:
 
 def _runtime(task: Mapping[str, Any], arm: str, models: tuple[str, str], folder: Path, work: Path) -> Runtime:
     environ = {**os.environ, "SWECLI_HOME": str(folder / "home")}
-    paths = find_paths(environ)
+    paths = Paths.find(environ)
     paths.ensure()
     settings = replace(Settings(), mode="auto", learn=arm != "off", reflect_with_model=arm in ("model", "whole"))
     settings = replace(settings, reflect_model=models[1], reflect="always")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from swecli.app import Runtime, build_runtime
-from swecli.config.paths import find_paths
+from swecli.config.paths import Paths
 from swecli.config.settings import Settings, Start
 from swecli.models.message import AskRequest, Decision, ModelChoice, ModelRequest
 from swecli.models.playbook import Delta, Evidence, Op
@@ -108,7 +108,7 @@ class _Script:
 def _runtime(folder: Path, project: Path) -> tuple[Runtime, _Script]:
     python = Path(sys.executable).parent
     environ = {**os.environ, "SWECLI_HOME": str(folder / "home"), "PATH": f"{python}:{os.environ['PATH']}"}
-    paths, script = find_paths(environ), _Script()
+    paths, script = Paths.find(environ), _Script()
     paths.ensure()
     settings = replace(Settings(), mode="auto", reflect="always")
     start = Start(settings, paths, project, environ, ModelChoice("scripted/model", "for this session"), None)

@@ -24,7 +24,7 @@ from swecli.models.session import Session
 from swecli.playbook.learning.lessons import PlaybookMemory
 from swecli.playbook.learning.reflector_model import ReflectorModel
 from swecli.playbook.learning.service import LearningEvent, LearningService
-from swecli.playbook.scoring.score import Reflector, expected, passes
+from swecli.playbook.scoring.score import Reflector, passes
 from swecli.playbook.selection import SelectionRequest, select
 from swecli.playbook.similarity import clean
 from swecli.playbook.transfer import ImportedBullet, plan_import
@@ -104,7 +104,7 @@ class Product:
     def worth(self, key: str) -> float:
         """What the product expects of a strategy, -1 to 1."""
         bullet = self.bullet(key)
-        return expected(bullet.current_belief) if bullet else 0.0
+        return bullet.worth if bullet else 0.0
 
     def kept(self, key: str) -> bool:
         """Whether the product would still show a strategy."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from swecli.cli.flags import Parser
 from swecli.cli.subcommands import configuration_of
-from swecli.config.paths import find_paths
+from swecli.config.paths import Paths
 from swecli.discovery import installed_entry_points
 from swecli.llm.base import ChatModel
 from swecli.llm.endpoints import KEYED, LOCAL, Service
@@ -97,7 +97,7 @@ async def _ask_once(model: ChatModel, notices: list[str]) -> tuple[ModelReply, f
 
 
 def _forget(args: argparse.Namespace) -> ActionResult:
-    facts = LearnedFacts(find_paths(os.environ).state / "models.json")
+    facts = LearnedFacts(Paths.find(os.environ).state / "models.json")
     entry = configuration_of(args).settings.entry(args.name)
     name = entry.model or entry.name if entry else args.name
     if not any(facts.forget(word) for word in (name, name.partition("/")[2]) if word):

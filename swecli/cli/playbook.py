@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from swecli.cli.flags import Parser
 from swecli.cli.subcommands import configuration_of, open_sessions, positive_int, print_line
-from swecli.config.paths import find_paths, is_trusted, project_root
+from swecli.config.paths import Paths, project_root
 from swecli.config.settings import Settings
 from swecli.context.project import load_instructions
 from swecli.context.system_message import load_prompt
@@ -133,7 +133,7 @@ def instructions_in(directory: str) -> str:
     folder = Path(directory)
     if not directory or not folder.is_dir():
         return ""
-    trusted = is_trusted(find_paths(os.environ), project_root(folder))
+    trusted = Paths.find(os.environ).is_trusted(project_root(folder))
     return load_instructions(folder, trusted=trusted).text
 
 

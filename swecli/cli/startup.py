@@ -13,7 +13,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
-from swecli.config.paths import Paths, find_paths, is_trusted, project_root
+from swecli.config.paths import Paths, project_root
 from swecli.config.settings import PROJECT_FILE, Start, load_settings
 from swecli.llm.price_table import prepare_environment
 from swecli.llm.registry import choose_model
@@ -38,9 +38,9 @@ _SETTING_FLAGS = (
 def read_configuration(config: str | None, flags: Mapping[str, Any]) -> Start:
     """Load the settings for the working directory, with `flags` as the last layer, but choose no model. Raises
     ConfigError, BadInput."""
-    paths, cwd = find_paths(os.environ), working_directory()
+    paths, cwd = Paths.find(os.environ), working_directory()
     root = project_root(cwd)
-    project, trusted = root / PROJECT_FILE, is_trusted(paths, root)
+    project, trusted = root / PROJECT_FILE, paths.is_trusted(root)
     settings, notices = load_settings(
         user_file=Path(config) if config else paths.config_file,
         project_file=project if trusted else None,
@@ -138,7 +138,7 @@ def internal_error(error: Exception) -> SwecliError:
     """Log an unexpected error with its traceback, and return the error to show."""
     problem = f"Internal error: {type(error).__name__}: {error}."
     try:
-        log = find_paths(os.environ).log
+        log = Paths.find(os.environ).log
     except SwecliError:
         return SwecliError(problem)
     log_to(log)

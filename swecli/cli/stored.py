@@ -13,7 +13,7 @@ from pathlib import Path
 from swecli.cli.flags import Parser
 from swecli.cli.subcommands import configuration_of, open_sessions, positive_int
 from swecli.config.edit import render_template
-from swecli.config.paths import find_paths
+from swecli.config.paths import Paths
 from swecli.config.settings import load_settings
 from swecli.headless.plain import complaint
 from swecli.models.errors import BadInput, SwecliError, UsageError
@@ -142,7 +142,7 @@ def config(parser: Parser) -> None:
 
 def _settings_file(args: argparse.Namespace) -> Path:
     """Return the path of the user's settings file, without reading it, so that an invalid one can be repaired."""
-    return Path(args.config).absolute() if args.config else find_paths(os.environ).config_file
+    return Path(args.config).absolute() if args.config else Paths.find(os.environ).config_file
 
 
 def _config_path(args: argparse.Namespace) -> ActionResult:

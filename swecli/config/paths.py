@@ -23,6 +23,23 @@ class Paths:
     state: Path
     cache: Path
 
+    @classmethod
+    def find(cls, environ: Mapping[str, str]) -> Paths:
+        """Return the directories for this environment. Raises ConfigError if SWECLI_HOME is not a usable folder."""
+        if home := environ.get("SWECLI_HOME"):
+            try:
+                home.encode("utf-8")  # the database URL must be text
+                base = Path(home).expanduser().absolute()
+            except (RuntimeError, UnicodeEncodeError, FileNotFoundError) as error:
+                problem = f"SWECLI_HOME is {home!r}, which is not a usable folder."
+                raise ConfigError(problem, "Set it to a folder you can write to.") from error
+            return cls(base, base, base, base)
+        # late: 10 ms, not needed with SWECLI_HOME
+        from platformdirs import PlatformDirs  # noqa: PLC0415
+
+        dirs = PlatformDirs("swecli", appauthor=False)
+        return cls(dirs.user_config_path, dirs.user_data_path, dirs.user_state_path, dirs.user_cache_path)
+
     @property
     def config_file(self) -> Path:
         return self.config / "config.toml"
@@ -54,46 +71,27 @@ class Paths:
         for path in (self.config, self.data, self.state, self.cache):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
 
-
-def find_paths(environ: Mapping[str, str]) -> Paths:
-    """Return the directories for this environment. Raises ConfigError if SWECLI_HOME is not a usable folder."""
-    if home := environ.get("SWECLI_HOME"):
+    def is_trusted(self, folder: Path) -> bool:
+        """Return True if the user trusts this folder or a parent of it."""
         try:
-            home.encode("utf-8")  # the database URL must be text
-            base = Path(home).expanduser().absolute()
-        except (RuntimeError, UnicodeEncodeError, FileNotFoundError) as error:
-            problem = f"SWECLI_HOME is {home!r}, which is not a usable folder."
-            raise ConfigError(problem, "Set it to a folder you can write to.") from error
-        return Paths(base, base, base, base)
-    # late: 10 ms, not needed with SWECLI_HOME
-    from platformdirs import PlatformDirs  # noqa: PLC0415
+            text = self.trusted.read_text(encoding="utf-8", errors="surrogateescape")
+        except OSError:
+            return False
+        # not splitlines: it also splits at characters that a file name may contain
+        trusted = {Path(line) for line in text.split("\n") if line.strip()}
+        resolved = folder.resolve()
+        return any(parent in trusted for parent in (resolved, *resolved.parents))
 
-    dirs = PlatformDirs("swecli", appauthor=False)
-    return Paths(dirs.user_config_path, dirs.user_data_path, dirs.user_state_path, dirs.user_cache_path)
-
-
-def is_trusted(paths: Paths, folder: Path) -> bool:
-    """Return True if the user trusts this folder or a parent of it."""
-    try:
-        text = paths.trusted.read_text(encoding="utf-8", errors="surrogateescape")
-    except OSError:
-        return False
-    # not splitlines: it also splits at characters that a file name may contain
-    trusted = {Path(line) for line in text.split("\n") if line.strip()}
-    resolved = folder.resolve()
-    return any(parent in trusted for parent in (resolved, *resolved.parents))
-
-
-def trust(paths: Paths, folder: Path) -> None:
-    """Add a folder to the trusted ones. Raises OSError, and BadInput if its name contains a line break."""
-    if is_trusted(paths, folder):
-        return
-    line = str(folder.resolve())
-    if "\n" in line:
-        raise BadInput(f"{line!r} has a line break in its name and cannot be trusted.", "Rename it first.")
-    paths.ensure()
-    with os.fdopen(os.open(paths.trusted, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "ab") as file:
-        file.write(f"{line}\n".encode("utf-8", "surrogateescape"))
+    def trust(self, folder: Path) -> None:
+        """Add a folder to the trusted ones. Raises OSError, and BadInput if its name contains a line break."""
+        if self.is_trusted(folder):
+            return
+        line = str(folder.resolve())
+        if "\n" in line:
+            raise BadInput(f"{line!r} has a line break in its name and cannot be trusted.", "Rename it first.")
+        self.ensure()
+        with os.fdopen(os.open(self.trusted, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "ab") as file:
+            file.write(f"{line}\n".encode("utf-8", "surrogateescape"))
 
 
 def project_root(folder: Path) -> Path:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from swecli.config.model_entry import ModelEntry
-from swecli.config.paths import find_paths
+from swecli.config.paths import Paths
 from swecli.config.settings import Settings
 from swecli.discovery import find_declared, index_by_name, installed_entry_points
 from swecli.llm import providers
@@ -119,7 +119,7 @@ def _make_service_model(name: str, settings: Settings, environ: Mapping[str, str
     endpoint = resolve(name, environ, entry, keyless=keyless)
     row = find_row(endpoint.provider, endpoint.model)
     endpoint = replace(endpoint, name=called if entry else name, max_tokens=settings.max_tokens)
-    return model_at(endpoint, row, LearnedFacts(find_paths(environ).state / "models.json"), entry)
+    return model_at(endpoint, row, LearnedFacts(Paths.find(environ).state / "models.json"), entry)
 
 
 def model_at(

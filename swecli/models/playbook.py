@@ -23,6 +23,7 @@ MAX_WORDS = 60
 MAX_WHEN = 40  # words of `Bullet.when`
 MAX_CHARACTERS = 600  # of a bullet's content
 MARKS = ("mark good", "mark bad")  # reasons of the deltas of /good and /bad
+_HARMS = 0.6  # probability of harm from which a bullet is held back and listed for review
 FORGET = 0.01  # share of the prior mixed in with each turn, because facts may change
 _MODEL: Belief = (0.20, 0.40, 0.40)
 PRIORS: dict[Trust, Belief] = {
@@ -107,6 +108,16 @@ class Bullet:
     def current_belief(self) -> Belief:
         """The probabilities that the bullet is harmful, inert, helpful."""
         return self.belief or PRIORS[self.trust]
+
+    @property
+    def worth(self) -> float:
+        """The expected value, -1 (harmful) to 1 (helpful)."""
+        return self.current_belief[2] - self.current_belief[0]
+
+    @property
+    def seems_harmful(self) -> bool:
+        """Whether the user should be asked to remove it."""
+        return self.current_belief[0] > _HARMS
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields as JSON values."""

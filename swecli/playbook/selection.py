@@ -13,7 +13,7 @@ from typing import Any
 from swecli.config.settings import Settings
 from swecli.models.playbook import Bullet, quote_content, render_bullets
 from swecli.models.session import Session
-from swecli.playbook.scoring.score import Reflector, expected, passes
+from swecli.playbook.scoring.score import Reflector, passes
 from swecli.playbook.similarity import BulletIndex
 
 RECALLED = 400  # token budget of the `recall` tool
@@ -73,7 +73,7 @@ class _Candidate:
     @property
     def value(self) -> float:
         """The expected value, 0 to 1."""
-        return (1 + expected(self.bullet.current_belief)) / 2
+        return (1 + self.bullet.worth) / 2
 
     @property
     def score(self) -> float:

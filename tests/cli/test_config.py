@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from swecli.config.paths import find_paths
+from swecli.config.paths import Paths
 from tests.support.shell import Run
 
 
 @pytest.fixture
 def file() -> Path:
-    paths = find_paths(os.environ)
+    paths = Paths.find(os.environ)
     paths.ensure()
     return paths.config_file
 
@@ -74,7 +74,7 @@ def test_a_setting_is_changed_and_the_rest_of_the_file_stays(run: Run, file: Pat
 
 def test_a_file_that_is_not_there_is_made_private(run: Run) -> None:
     run("config", "set", "mode", "plan")
-    file = find_paths(os.environ).config_file
+    file = Paths.find(os.environ).config_file
     assert file.stat().st_mode & 0o777 == 0o600
     assert file.parent.stat().st_mode & 0o777 == 0o700
 
@@ -116,7 +116,7 @@ def test_a_broken_file_is_not_changed_by_set_but_can_be_edited(
 def test_edit_begins_with_a_file_that_names_everything(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VISUAL", "true")
     assert run("config", "edit").code == 0
-    assert "# max_turns = 50" in find_paths(os.environ).config_file.read_text()
+    assert "# max_turns = 50" in Paths.find(os.environ).config_file.read_text()
 
 
 def test_edit_states_what_is_wrong_with_what_was_written(run: Run, monkeypatch: pytest.MonkeyPatch, file: Path) -> None:

@@ -6,13 +6,13 @@ import os
 import sqlite3
 from pathlib import Path
 
-from swecli.config.paths import find_paths
+from swecli.config.paths import Paths
 from swecli.store.sqlite.database import open_database
 from tests.support.shell import Run
 
 
 def test_the_path_is_reported_without_making_anything(run: Run) -> None:
-    database = find_paths(os.environ).database
+    database = Paths.find(os.environ).database
     assert run("db", "path").out == f"{database}\n"
     assert run("db", "path", "--json").json == {"path": str(database), "exists": False}
     assert run("db", "path", "--db", "x.db").out == f"{Path.cwd() / 'x.db'}\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.config.paths import find_paths
+from swecli.config.paths import Paths
 from swecli.store.sqlite.database import open_database
 from tests.support.shell import Run
 
@@ -17,7 +17,7 @@ def test_a_good_machine_is_all_ok_and_nothing_is_made_but_folders(run: Run) -> N
     assert done.code == 0, done.out
     assert [line[:3] for line in done.out.splitlines()] == ["ok "] * 9
     assert "none yet" in done.out
-    assert not find_paths(os.environ).database.exists()
+    assert not Paths.find(os.environ).database.exists()
 
 
 def rows(run: Run, *argv: str) -> tuple[int, dict[str, tuple[bool, str]]]:

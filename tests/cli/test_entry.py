@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from swecli.cli.main import fail, run_safely
-from swecli.config.paths import find_paths
+from swecli.config.paths import Paths
 from swecli.models.errors import BadInput, RateLimited, UsageError
 from swecli.store.sqlite.database import open_database
 from tests.support.shell import HELLO, Run, script
@@ -159,16 +159,16 @@ def test_a_bad_variable_is_named(run: Run, monkeypatch: pytest.MonkeyPatch, name
     ],
 )
 def test_a_bad_settings_file_is_named(run: Run, text: str) -> None:
-    find_paths(os.environ).ensure()
-    find_paths(os.environ).config_file.write_text(text)
+    Paths.find(os.environ).ensure()
+    Paths.find(os.environ).config_file.write_text(text)
     done = run("-p", "x", "-m", HELLO)
     assert done.code == 42
     assert "config.toml" in done.complaint
 
 
 def test_a_rule_that_cannot_be_read_is_named_and_the_run_goes_on(run: Run) -> None:
-    find_paths(os.environ).ensure()
-    find_paths(os.environ).config_file.write_text('deny = ["rm *"]')
+    Paths.find(os.environ).ensure()
+    Paths.find(os.environ).config_file.write_text('deny = ["rm *"]')
     done = run("-p", "x", "-m", "demo")
     assert done.code == 0
     assert "config.toml: invalid deny rule 'rm *' is IGNORED" in done.complaint

@@ -17,7 +17,7 @@ from swecli.cli.startup import (
     read_configuration,
     working_directory,
 )
-from swecli.config.paths import find_paths, trust
+from swecli.config.paths import Paths
 from swecli.config.settings import Start
 from swecli.models.errors import BadInput, ConfigError, StoreError
 
@@ -27,7 +27,7 @@ def started(*argv: str) -> Start:
 
 
 def settings_file(text: str) -> Path:
-    paths = find_paths(os.environ)
+    paths = Paths.find(os.environ)
     paths.ensure()
     paths.config_file.write_text(text)
     return paths.config_file
@@ -67,7 +67,7 @@ def test_project_settings_count_from_the_root_of_a_trusted_repository_only(monke
     before = read_configuration(None, {})
     assert before.settings.mode == "ask"
     assert before.notices == (".swecli/config.toml is not used: this folder is not trusted (run /trust to use it)",)
-    trust(before.paths, Path.cwd().parent)
+    before.paths.trust(Path.cwd().parent)
     after = read_configuration(None, {})
     assert (after.settings.mode, after.settings.allow) == ("plan", ())
     assert "allow is ignored" in after.notices[0]
@@ -103,22 +103,22 @@ def test_a_home_that_cannot_be_made_is_reported(monkeypatch: pytest.MonkeyPatch)
     Path("file").write_text("")
     monkeypatch.setenv("SWECLI_HOME", "file/home")
     with pytest.raises(StoreError, match=r"cannot be created: Not a directory\.  Set SWECLI_HOME"):
-        make_folders(find_paths(os.environ))
+        make_folders(Paths.find(os.environ))
 
 
 def test_a_prompt_that_is_no_text_is_refused_before_anything() -> None:
     with pytest.raises(BadInput, match="not UTF-8"):
         started("-p", "\udcff")
-    assert not find_paths(os.environ).config.exists()
+    assert not Paths.find(os.environ).config.exists()
 
 
 def test_a_fault_is_logged_without_secrets_and_reported_in_a_line() -> None:
-    find_paths(os.environ).ensure()
+    Paths.find(os.environ).ensure()
     try:
         raise ValueError("password = hunter22x")
     except ValueError as error:
         told = internal_error(error)
-    log = find_paths(os.environ).log
+    log = Paths.find(os.environ).log
     assert str(log) in told.hint
     assert told.exit_code == 1
     assert "Traceback" in log.read_text()

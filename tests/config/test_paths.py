@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from swecli.config.paths import find_paths
+from swecli.config.paths import Paths
 from swecli.models.errors import ConfigError
 
 
 def test_swecli_home_holds_everything(tmp_path: Path) -> None:
-    paths = find_paths({"SWECLI_HOME": str(tmp_path / "here")})
+    paths = Paths.find({"SWECLI_HOME": str(tmp_path / "here")})
     assert {paths.config, paths.data, paths.state, paths.cache} == {tmp_path / "here"}
     assert [p.name for p in (paths.config_file, paths.database, paths.history, paths.log, paths.trusted)] == [
         "config.toml",
@@ -24,7 +24,7 @@ def test_swecli_home_holds_everything(tmp_path: Path) -> None:
 
 
 def test_asking_makes_nothing_and_ensure_makes_private_folders(tmp_path: Path) -> None:
-    paths = find_paths({"SWECLI_HOME": str(tmp_path / "a" / "b")})
+    paths = Paths.find({"SWECLI_HOME": str(tmp_path / "a" / "b")})
     assert not (tmp_path / "a").exists()
     paths.ensure()
     paths.ensure()
@@ -32,20 +32,20 @@ def test_asking_makes_nothing_and_ensure_makes_private_folders(tmp_path: Path) -
 
 
 def test_the_home_sign_and_relative_names_are_understood() -> None:
-    assert find_paths({"SWECLI_HOME": "~/x"}).config == Path(os.environ["HOME"]) / "x"
-    assert find_paths({"SWECLI_HOME": "x"}).config == Path.cwd() / "x"
+    assert Paths.find({"SWECLI_HOME": "~/x"}).config == Path(os.environ["HOME"]) / "x"
+    assert Paths.find({"SWECLI_HOME": "x"}).config == Path.cwd() / "x"
 
 
 @pytest.mark.parametrize("home", ["~nobody-of-that-name/x", "/tmp/\udcff"])
 def test_a_home_that_is_no_folder_is_reported(home: str) -> None:
     with pytest.raises(ConfigError, match="Set it to a folder you can write to"):
-        find_paths({"SWECLI_HOME": home})
+        Paths.find({"SWECLI_HOME": home})
 
 
 def test_without_it_the_platform_decides(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("CONFIG", "DATA", "STATE", "CACHE"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name))
-    paths = find_paths({})
+    paths = Paths.find({})
     assert paths.config_file == tmp_path / "CONFIG" / "swecli" / "config.toml"
     assert paths.database == tmp_path / "DATA" / "swecli" / "swecli.db"
     assert paths.log == tmp_path / "STATE" / "swecli" / "swecli.log"
@@ -54,4 +54,4 @@ def test_without_it_the_platform_decides(monkeypatch: pytest.MonkeyPatch, tmp_pa
 def test_a_folder_that_cannot_be_made_raises_oserror() -> None:
     Path("file").write_text("")
     with pytest.raises(OSError, match="Not a directory"):
-        find_paths({"SWECLI_HOME": "file/x"}).ensure()
+        Paths.find({"SWECLI_HOME": "file/x"}).ensure()

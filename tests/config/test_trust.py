@@ -7,28 +7,28 @@ from pathlib import Path
 
 import pytest
 
-from swecli.config.paths import Paths, find_paths, is_trusted, project_root, trust
+from swecli.config.paths import Paths, project_root
 from swecli.models.errors import BadInput
 
 
 @pytest.fixture
 def paths() -> Paths:
-    return find_paths(os.environ)
+    return Paths.find(os.environ)
 
 
 def test_nothing_is_trusted_at_first(paths: Paths) -> None:
-    assert not is_trusted(paths, Path.cwd())
+    assert not paths.is_trusted(Path.cwd())
 
 
 def test_a_yes_is_remembered_for_the_folder_and_what_is_in_it(paths: Paths, tmp_path: Path) -> None:
     folder = tmp_path / "a"
     (folder / "b").mkdir(parents=True)
-    trust(paths, folder)
-    trust(paths, folder)
-    assert is_trusted(paths, folder)
-    assert is_trusted(paths, folder / "b")
-    assert not is_trusted(paths, tmp_path)
-    assert not is_trusted(paths, tmp_path / "ab")
+    paths.trust(folder)
+    paths.trust(folder)
+    assert paths.is_trusted(folder)
+    assert paths.is_trusted(folder / "b")
+    assert not paths.is_trusted(tmp_path)
+    assert not paths.is_trusted(tmp_path / "ab")
     assert paths.trusted.read_text() == f"{folder}\n"
     assert paths.trusted.stat().st_mode & 0o777 == 0o600
 
@@ -36,30 +36,30 @@ def test_a_yes_is_remembered_for_the_folder_and_what_is_in_it(paths: Paths, tmp_
 def test_a_link_is_trusted_as_what_it_leads_to(paths: Paths, tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    trust(paths, tmp_path / "link")
-    assert is_trusted(paths, tmp_path / "real")
+    paths.trust(tmp_path / "link")
+    assert paths.is_trusted(tmp_path / "real")
 
 
 @pytest.mark.parametrize("name", ["übung", "a b", " a ", "x\u2028y", "x\x0by", os.fsdecode(b"\xff")])
 def test_odd_names_are_names(paths: Paths, tmp_path: Path, name: str) -> None:
     folder = tmp_path / name
     folder.mkdir()
-    trust(paths, folder)
-    assert is_trusted(paths, folder)
-    assert not is_trusted(paths, tmp_path / "y")
+    paths.trust(folder)
+    assert paths.is_trusted(folder)
+    assert not paths.is_trusted(tmp_path / "y")
 
 
 def test_a_line_end_in_a_name_cannot_smuggle_another_folder_in(paths: Paths, tmp_path: Path) -> None:
     folder = tmp_path / f"x\n{tmp_path}"
     folder.mkdir(parents=True)
     with pytest.raises(BadInput, match="cannot be trusted"):
-        trust(paths, folder)
-    assert not is_trusted(paths, tmp_path)
+        paths.trust(folder)
+    assert not paths.is_trusted(tmp_path)
 
 
 def test_a_list_that_cannot_be_read_trusts_nothing(paths: Paths) -> None:
     paths.trusted.mkdir(parents=True)
-    assert not is_trusted(paths, Path.cwd())
+    assert not paths.is_trusted(Path.cwd())
 
 
 def test_the_project_is_the_repository_around_a_folder(tmp_path: Path) -> None:

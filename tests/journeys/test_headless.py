@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from swecli.config.paths import find_paths
+from swecli.config.paths import Paths
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
 from tests.support.shell import COMMAND, HELLO, SCRIPTS, begin, ended, environment, script, swecli
@@ -32,7 +32,7 @@ WRITING = {
 
 def stored(session: str) -> Any:
     """A session as it stands in the store."""
-    database = open_database(find_paths(os.environ).database)
+    database = open_database(Paths.find(os.environ).database)
     try:
         return SessionManager(database).export(session)
     finally:
@@ -41,7 +41,7 @@ def stored(session: str) -> Any:
 
 def something_is_stored() -> bool:
     """Whether the process has stored its first message."""
-    path = find_paths(os.environ).database
+    path = Paths.find(os.environ).database
     if not path.exists():
         return False
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.config.paths import find_paths
+from swecli.config.paths import Paths
 from tests.support.project import make_project
 from tests.support.strict_provider import Call, Reply, StrictProvider, Wire
 from tests.support.strict_provider.server import ANTHROPIC_MODEL, OPENAI_MODEL
@@ -54,7 +54,7 @@ def reach(process: subprocess.Popen[str], reached: Callable[[], bool]) -> None:
 
 def stored(question: str) -> bool:
     """Whether the database of these processes answers a question with something."""
-    path = find_paths(os.environ).database
+    path = Paths.find(os.environ).database
     if not path.exists():
         return False
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:

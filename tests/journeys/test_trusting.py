@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from swecli.app import Runtime
-from swecli.config.paths import trust
 from swecli.models.learning_events import PlaybookUpdated
 from swecli.models.message import ModelRequest
 from swecli.models.playbook import Bullet
@@ -91,7 +90,7 @@ async def test_what_the_projects_instructions_say_already_is_not_learned_again(p
         "# shop\n\n- Build with the release profile, never with debug symbols.\n\nthe profile is named release\n"
     )
     if trusted:
-        trust(make_start(project).paths, project)
+        make_start(project).paths.trust(project)
     content = "Build with the release profile, without debug symbols"
     bullets, refused = await learned(
         runtime_in(project, proposing(content, quote="the profile is named release"), "cat AGENTS.md; ls --nope"),

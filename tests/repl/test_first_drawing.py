@@ -18,7 +18,7 @@ def test_what_is_loaded_at_the_first_drawing_is_light() -> None:
 import asyncio, sys
 import os
 from pathlib import Path
-from swecli.config.paths import find_paths
+from swecli.config.paths import Paths
 from swecli.config.settings import Settings
 from swecli.config.settings import Start
 from swecli.llm.registry import choose_model
@@ -28,7 +28,7 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 with create_pipe_input() as pipe:
     choice = ModelChoice("demo", choose_model(Settings(model="demo"), {}).why)
-    start = Start(Settings(), find_paths(os.environ), Path.cwd(), dict(os.environ), choice)
+    start = Start(Settings(), Paths.find(os.environ), Path.cwd(), dict(os.environ), choice)
     repl = REPL(start, pipe, DummyOutput())
     seen = []
     repl.prompt.app.after_render += lambda _: seen or (seen.extend(sys.modules), pipe.send_text("\\x04"))

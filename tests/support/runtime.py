@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from swecli.app import Runtime, build_runtime
-from swecli.config.paths import find_paths
+from swecli.config.paths import Paths
 from swecli.config.settings import Settings, Start
 from swecli.llm.base import ChatModel
 from swecli.models.events import Event
@@ -34,7 +34,7 @@ YES, NO = Decision(True), Decision(False, reason="not now")
 
 
 def make_start(cwd: Path | None = None, *, resume: str | None = None, **settings: Any) -> Start:
-    paths = find_paths(os.environ)
+    paths = Paths.find(os.environ)
     paths.ensure()
     return Start(
         settings=replace(Settings(), **settings),

@@ -20,7 +20,6 @@ from swecli.playbook.action import (
     usage_error,
 )
 from swecli.playbook.actions.show import list_all, parse_count, show, why
-from swecli.playbook.scoring.score import is_probably_harmful
 from swecli.playbook.similarity import most_similar
 from swecli.playbook.transfer import import_file
 from swecli.playbook.workspace import check_new_anchors, find_anchors
@@ -103,7 +102,7 @@ def _edit(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     fields |= _user_content(content) if content else {}
     fields |= {"scope": scope} if scope else {}
     fields |= {"state": "disabled"} if _OFF in flags else {}
-    if _ON in flags and bullet.state == "active" and not is_probably_harmful(bullet):
+    if _ON in flags and bullet.state == "active" and not bullet.seems_harmful:
         raise BadInput(f"{bullet.id} is active already.")
     evidence = _user_evidence(ctx, text or " ".join([*flags, scope, when]).strip())
     ops = [Op("RESTORE", bullet.id, evidence=evidence)] if _ON in flags else []
@@ -178,13 +177,13 @@ def _needs_review(bullet: Bullet) -> bool:
     """Return True for a quarantined, stale or probably harmful strategy."""
     if bullet.state in ("disabled", "deleted"):
         return False
-    return bullet.state == "quarantined" or bool(bullet.stale) or is_probably_harmful(bullet)
+    return bullet.state == "quarantined" or bool(bullet.stale) or bullet.seems_harmful
 
 
 def _review_reason(bullet: Bullet, evidence: Sequence[Evidence]) -> str:
     if bullet.stale:
         return f"stale: {bullet.stale}"
-    if is_probably_harmful(bullet):
+    if bullet.seems_harmful:
         return f"it is probably harmful ({bullet.current_belief[0]:.0%})"
     doubts = [item.quote for item in evidence if item.source in (DOUBT, "score")]
     return doubts[-1] if doubts else f"it comes from {bullet.trust}"

@@ -10,7 +10,7 @@ from typing import Any
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.playbook import AppliedDelta, Bullet, shorten
 from swecli.playbook.action import ActionContext, ActionResult, pop_option, resolve_file, split_flags, summarize
-from swecli.playbook.scoring.score import Reflector, expected, measure_effect, passes
+from swecli.playbook.scoring.score import Reflector, measure_effect, passes
 from swecli.playbook.transfer import to_markdown
 
 _LOGGED = 20
@@ -92,7 +92,7 @@ def _format_worth(bullet: Bullet) -> str:
     """Format the expected value (-1 to +1) with its counts; "new" without any evidence."""
     if not bullet.helpful + bullet.harmful + bullet.neutral:
         return "new"
-    return f"{expected(bullet.current_belief):+.1f} ({bullet.helpful}+ {bullet.harmful}-)"
+    return f"{bullet.worth:+.1f} ({bullet.helpful}+ {bullet.harmful}-)"
 
 
 def _bullet_json(bullet: Bullet) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from swecli.models.playbook import FORGET, OUTSIDE, Belief, Bullet, Tag, Verdict
+from swecli.models.playbook import FORGET, OUTSIDE, Bullet, Tag, Verdict
 
 if TYPE_CHECKING:  # a first request is made before there are records
     from swecli.store.records import StoredTurn
@@ -25,14 +25,8 @@ _BENEFIT = 0.4  # standard deviations added to the expected value before a bulle
 _NO_BENEFIT = -0.1  # the same for unvouched bullets if no reflector has insight
 _IGNORANT, _ENOUGH_TAGS = 0.05, 200  # insight below this, after so many tags, is none
 _FIRST_INSIGHT, _FIRST_WEIGHT, _MAX_WEIGHT = 0.25, 40, 400
-_HARMS = 0.6  # probability of harm from which a bullet is held back and listed for review
 _CLASSES = (-1, 0, 1)
 TAGS: tuple[Tag, ...] = ("harmful", "neutral", "helpful")  # in the order of _CLASSES
-
-
-def expected(odds: Belief) -> float:
-    """Return the expected value, -1 (harmful) to 1 (helpful)."""
-    return odds[2] - odds[0]
 
 
 def passes(bullet: Bullet, *, ignorant: bool = False) -> bool:
@@ -40,17 +34,12 @@ def passes(bullet: Bullet, *, ignorant: bool = False) -> bool:
     when their evidence fades. `ignorant`: no reflector has insight."""
     if bullet.state == "pinned" or bullet.trust == "user":
         return True
-    odds = bullet.current_belief
-    if is_probably_harmful(bullet):
+    if bullet.seems_harmful:
         return False
     benefit = _NO_BENEFIT if ignorant and bullet.trust in ("reasoning", *OUTSIDE) else _BENEFIT
-    deviation = math.sqrt(max(0.0, odds[2] + odds[0] - expected(odds) ** 2))
-    return expected(odds) + benefit * deviation >= 0
-
-
-def is_probably_harmful(bullet: Bullet) -> bool:
-    """Return True if the user should be asked to remove it."""
-    return bullet.current_belief[0] > _HARMS
+    harmful, _, helpful = bullet.current_belief
+    deviation = math.sqrt(max(0.0, helpful + harmful - bullet.worth**2))
+    return bullet.worth + benefit * deviation >= 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +79,7 @@ def outcome_verdicts(
 ) -> tuple[tuple[Verdict, ...], float]:
     """Return the verdicts of an outcome of `weight` 0 to 1 on the shown bullets, without those of role 0, and the new
     `base` odds (a logit) of that kind of turn. `why` is the source and the quote of the verdicts."""
-    worth = {item.bullet.id: _STEP * expected(item.bullet.current_belief) for item in shown}
+    worth = {item.bullet.id: _STEP * item.bullet.worth for item in shown}
     logit = base + sum(worth.values())
     verdicts = []
     for item in shown:

@@ -13,7 +13,6 @@ from swecli.playbook.scoring.score import (
     TAGS,
     Reflector,
     ShownBullet,
-    expected,
     measure_effect,
     outcome_verdicts,
     passes,
@@ -39,7 +38,7 @@ def test_a_belief_stays_one_and_an_outcome_moves_it_its_way(
     [verdict], odds_after = outcome_verdicts([ShownBullet(bullet, 1.0)], good, weight, base, ("check", "why"))
     after = update_belief(bullet.current_belief, bullet.current_belief, verdict.factors, 0.0)
     assert sum(after) == pytest.approx(1)
-    change = expected(after) - expected(bullet.current_belief)
+    change = after[2] - after[0] - bullet.worth
     assert change >= -1e-9 if good else change <= 1e-9
     assert -6 <= odds_after <= 6
 
@@ -70,9 +69,7 @@ def test_insight_is_learned_from_who_knows_and_lost_by_who_echoes_the_outcome() 
     known = tagged.bullets  # type: ignore[attr-defined]
     echo = tagged(Reflector(), truth, lambda name, good: "helpful" if good else "harmful")
     assert echo.insight < 0.1 < honest.insight
-    assert all(
-        (expected(known[n].current_belief) > 0.3) == (t == "helpful") for n, t in truth.items() if t != "neutral"
-    )
+    assert all((known[n].worth > 0.3) == (t == "helpful") for n, t in truth.items() if t != "neutral")
     assert Reflector.from_json(asdict(honest)) == honest
 
 
