@@ -18,7 +18,7 @@ from swecli.playbook.scoring.score import (
     passes,
     tag_verdicts,
 )
-from swecli.store.records import TurnRecord
+from swecli.store.records import StoredTurn
 
 ODDS = st.tuples(*[st.floats(0.01, 1)] * 3).map(lambda w: tuple(x / sum(w) for x in w))
 
@@ -90,8 +90,8 @@ def test_what_the_user_wrote_or_pinned_is_never_hidden_and_the_rest_gets_the_ben
 
 def test_a_measured_effect_is_shrunken_and_small_numbers_are_called_so() -> None:
     def effect(shown: int, good: int, withheld: int, kept_good: int) -> str:
-        records = [TurnRecord("s", n, shown=("P-1",), good=n < good) for n in range(shown)]
-        records += [TurnRecord("s", n, withheld=("P-1",), good=n < kept_good) for n in range(withheld)]
+        records = [StoredTurn("s", n, shown=("P-1",), good=n < good) for n in range(shown)]
+        records += [StoredTurn("s", n, withheld=("P-1",), good=n < kept_good) for n in range(withheld)]
         return str(measure_effect("P-1", records)["in_words"])
 
     assert effect(90, 80, 90, 45).startswith("+0.27 ± ")
