@@ -7,18 +7,19 @@ import json
 import re
 import secrets
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from textwrap import shorten
+from typing import Any
 
 from swecli.config.settings import Settings
 from swecli.llm.base import ChatModel, provider
 from swecli.llm.profile import Profile
-from swecli.models.message import ApiMessage, CallDelta, ModelChunk, ModelRequest, StopReason, Usage
-from swecli.tour.requests import Call, Step, parse_calls, parse_strategies, plan_steps, strip_attachments, turn_start
+from swecli.models.message import HEAD_OPENS, UNCHANGED, ApiMessage, CallDelta, ModelChunk, ModelRequest, Usage
 
 _PIECE = re.compile(r"\S*\s*\S*\s*")
 _MAX_CALLS = 30  # of one turn
 _MAX_QUOTED_LINES = 40
-_SUMMARY_LINES = 15
-_MAX_CHARS = 200  # of a line in a summary
+_MAX_LISTED, _MAX_CHARS = 5, 200  # commands and files in a summary, and characters of each
 
 _ABOUT = """\
 This is the tour: a stand-in that shows how swecli works, without a network. It is not a language model and \
@@ -40,6 +41,12 @@ shows it, `/playbook` lists it, `/prompt` shows it in the next request."""
 
 _NO_REVIEW = "The tour reviews nothing, so it finds nothing. Name a model for a review: -m provider/name"
 _NO_LESSONS = '{"tags": [], "add": []}'
+
+# Attachments after the user's own words: contents of @files, shared shell lines, the notes of the turn.
+_ATTACHMENTS = re.compile(r"\n\n(?:Contents of what is mentioned above:\n|The user ran `|<turn_notes>\n).*", re.DOTALL)
+# Strategies as listed in the head of the system message, and changed ones as listed in the notes of a turn.
+_STRATEGY = re.compile(r"^- (?:Strategy )?\[(P-\d+)\](?: is new:| now reads:)? (.+)$", re.MULTILINE)
+_EXIT_CODE = re.compile(r"(?:stopped: .*\()?exit code (\d+)")
 
 
 class _Tour:
@@ -63,7 +70,7 @@ def tour(name: str, settings: Settings, environ: Mapping[str, str]) -> ChatModel
     return _Tour()
 
 
-def _reply(request: ModelRequest) -> tuple[str, Call | None]:
+def _reply(request: ModelRequest) -> tuple[str, _Call | None]:
     """Return the text of the reply, and the call it makes."""
     messages = request.messages
     if request.purpose == "reflect":
@@ -72,20 +79,20 @@ def _reply(request: ModelRequest) -> tuple[str, Call | None]:
         return _condense(messages[:-1]), None
     if request.purpose == "review":
         return _NO_REVIEW, None
-    start = turn_start(messages)
-    lines = strip_attachments(messages[start]).splitlines() if start < len(messages) else []
-    steps = plan_steps([line.strip() for line in lines if line.strip()], parse_strategies(messages))
+    start = max((n for n, message in enumerate(messages) if message["role"] == "user"), default=len(messages))
+    lines = [line for message in messages[start : start + 1] for line in _strip_attachments(message).splitlines()]
+    steps = _plan_steps([line.strip() for line in lines if line.strip()], _parse_strategies(messages))
     calls = [step.call.name for step in steps or () if step.call]
     if steps is None or not {spec.name for spec in request.tools}.issuperset(calls):
         return _ABOUT, None
-    finished = parse_calls(messages, start)
+    finished = _parse_calls(messages, start)
     if len(finished) < min(len(calls), _MAX_CALLS):
         step = [step for step in steps if step.call][len(finished)]
         return step.text, step.call
     return _answer(steps, finished), None
 
 
-def _chunks(request: ModelRequest, text: str, call: Call | None) -> Iterator[ModelChunk]:
+def _chunks(request: ModelRequest, text: str, call: _Call | None) -> Iterator[ModelChunk]:
     max_chars = 4 * min(request.max_tokens or 4_096, 4_096)
     shown = text if len(text) <= max_chars else f"{text[: max_chars - 1]}…"
     arguments = json.dumps(call.arguments, ensure_ascii=False) if call else ""
@@ -94,11 +101,10 @@ def _chunks(request: ModelRequest, text: str, call: Call | None) -> Iterator[Mod
         yield ModelChunk(call=CallDelta(0, f"call_{secrets.token_hex(6)}", call.name, arguments))
     size = sum(len(json.dumps(message, default=str, ensure_ascii=False)) for message in request.messages)
     usage = Usage(input=-(-size // 4), output=-(-len(shown + arguments) // 4))
-    stop: StopReason = "length" if shown != text else "tool_calls" if call else "stop"
-    yield ModelChunk(usage=usage, cost=0.0, stop=stop)
+    yield ModelChunk(usage=usage, cost=0.0, stop="length" if shown != text else "tool_calls" if call else "stop")
 
 
-def _answer(steps: Sequence[Step], finished: Sequence[Call]) -> str:
+def _answer(steps: Sequence[_Step], finished: Sequence[_Call]) -> str:
     """Return the turn's last message: the result of each call, quoted."""
     parts, calls = [], iter(finished)
     for step in steps:
@@ -110,7 +116,7 @@ def _answer(steps: Sequence[Step], finished: Sequence[Call]) -> str:
     return "\n\n".join(parts)
 
 
-def _report(step: Step, call: Call) -> str:
+def _report(step: _Step, call: _Call) -> str:
     text = call.result or "(no result)"
     if step.intent != "test":
         return f"{step.head}:\n{_quote(text)}"
@@ -127,24 +133,168 @@ def _quote(text: str) -> str:
 
 
 def _condense(messages: Sequence[ApiMessage]) -> str:
-    """Return a summary of at most 15 lines: the first request, files, and commands with their exit codes."""
-    queries = [text for message in messages if message.get("role") == "user" and (text := strip_attachments(message))]
-    calls = parse_calls(messages)
+    """Return a summary: the first request, the last commands with their exit codes, and the last files."""
+    queries = [text for message in messages if message["role"] == "user" and (text := _strip_attachments(message))]
+    calls = _parse_calls(messages)
     paths = dict.fromkeys(str(call.arguments.get("path") or "") for call in calls)
     commands = [
-        f"- `{_short(str(call.arguments.get('command') or ''))}`: exit code {call.exit_code}"
+        f"- `{shorten(str(call.arguments.get('command') or ''), _MAX_CHARS)}`: exit code {call.exit_code}"
         for call in calls
         if call.exit_code is not None
     ]
-    files = [f"- {_short(path)}" for path in paths if path]
-    room = _SUMMARY_LINES - 6
-    files = files[-max(room // 2, room - len(commands)) :]
-    commands = commands[-(room - len(files)) :]
-    lines = ["## Request", _short(queries[0]) if queries else "None."]
-    lines += ["## Done", *(commands or ["None."]), "## Known", *(files or ["None."])]
+    files = [f"- {shorten(path, _MAX_CHARS)}" for path in paths if path]
+    lines = ["## Request", shorten(queries[0], _MAX_CHARS) if queries else "None."]
+    lines += ["## Done", *(commands[-_MAX_LISTED:] or ["None."]), "## Known", *(files[-_MAX_LISTED:] or ["None."])]
     return "\n".join(lines)
 
 
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _MAX_CHARS else f"{line[: _MAX_CHARS - 1]}…"
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A tool call, with its result as sent to the model; None before it has one."""
+
+    name: str
+    arguments: dict[str, Any]
+    result: str | None = None
+
+    @property
+    def exit_code(self) -> int | None:
+        """Return the exit code of a command; None for other calls and for a command that did not run."""
+        match = _EXIT_CODE.match(self.result or "") if self.name == "run_command" else None
+        return int(match[1]) if match else None
+
+
+def _parse_calls(messages: Sequence[ApiMessage], start: int = 0) -> list[_Call]:
+    """Return the assistant's calls from index `start` on, in order, with their results; one that refers to an earlier
+    result is replaced by it."""
+    results: dict[str, str] = {}
+    for message in messages:
+        if message["role"] == "tool":
+            text = message["content"]
+            if text.startswith(UNCHANGED):
+                text = next((result for id, result in results.items() if id in text), text)
+            results[message["tool_call_id"]] = text
+    calls = [(call["id"], call["function"]) for message in messages[start:] for call in message.get("tool_calls") or ()]
+    return [_Call(call["name"], json.loads(call["arguments"]), results.get(id)) for id, call in calls]
+
+
+def _parse_strategies(messages: Sequence[ApiMessage]) -> dict[str, str]:
+    """Return the strategies in force by id, oldest first."""
+    strategies: dict[str, str] = {}
+    for message in messages:
+        for id, text in _STRATEGY.findall(_strategy_list(message)):
+            strategies[id] = text
+            if text == "no longer applies.":
+                del strategies[id]
+    return strategies
+
+
+def _strategy_list(message: ApiMessage) -> str:
+    """Return the list that swecli itself wrote: files and instructions may contain lines that look the same."""
+    text = message["content"] or ""
+    if message["role"] == "system":
+        _, found, head = text.rpartition(HEAD_OPENS)
+        return head.partition("<playbook>\n")[2].partition("</playbook>")[0] if found else ""
+    has_notes = message["role"] == "user" and text.endswith("</turn_notes>")
+    return text.rpartition("<turn_notes>\n")[2] if has_notes else ""
+
+
+def _strip_attachments(message: ApiMessage) -> str:
+    """Return the user's own words of a message."""
+    text = message["content"] or ""
+    return _ATTACHMENTS.sub("", text).strip() or text.strip()
+
+
+_TOKEN = r"(?:\"[^\"]*\"|'[^']*'|`[^`]*`|“[^”]*”|\S+?)"
+_PATTERNS = {
+    "list": r"(?:list|ls)(?: (?:the |all )*files)?(?: (?:in|of))?"
+    r"(?: (?:this|the) (?:folder|project)| (?P<path>TOKEN))?",
+    "read": r"(?:read|show|cat)(?: lines? (?P<first>\d+)(?: ?(?:-|to) ?(?P<last>\d+))? (?:of|in))?"
+    r"(?: (?:the )?file)? (?P<path>TOKEN)(?:(?: lines? |:)(?P<from>\d+)(?: ?(?:-|to) ?(?P<to>\d+))?)?",
+    "search": r"(?:search|grep|look(?= for))(?: for)? (?P<text>TOKEN|.+?)(?: in (?P<path>TOKEN))?",
+    "replace": r"(?:replace|change) (?P<text>TOKEN) (?:with|by|to|into) (?P<new>TOKEN) in (?P<path>TOKEN)",
+    "test": r"run (?:(?:the|all|our|my|project's) )*tests?(?: (?:with|using|by) (?P<command>`[^`]+`|.+))?",
+    "remember": r"remember\b.+",
+}
+_SENTENCES = {name: re.compile(pattern.replace("TOKEN", _TOKEN), re.IGNORECASE) for name, pattern in _PATTERNS.items()}
+_MAX_LINE = 2_000  # characters; a longer line is pasted text
+_REGEX_SPECIAL = re.compile(r"[.^$*+?{}\[\]\\|()]")
+_CODE_SPAN = re.compile(r"`([^`\n]+)`")
+_TESTS = re.compile(r"\btests?\b", re.IGNORECASE)
+_DEFAULT_TEST_COMMAND = "python3 -m unittest"  # part of every Python
+_UNKNOWN = 'No test command is known for this project (name one: run the tests with "npm test")'
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A call to make, the text before it, and the heading of its result in the answer."""
+
+    intent: str
+    call: _Call | None
+    text: str = ""
+    head: str = ""
+
+
+def _plan_steps(lines: Sequence[str], strategies: Mapping[str, str]) -> list[_Step] | None:
+    """Return the steps that the user's lines ask for, in order; None if a line is none of the six sentences."""
+    steps: list[_Step] = []
+    for line in lines:
+        match = _match_sentence(line)
+        if match is None:
+            return None
+        steps += _steps_of(*match, strategies)
+    return steps or None
+
+
+def _match_sentence(line: str) -> tuple[str, Mapping[str, str]] | None:
+    """Return the intent of a line and its unquoted words by name."""
+    if len(line) > _MAX_LINE:
+        return None
+    plain = re.sub(r"^please,? +", "", line, flags=re.IGNORECASE).rstrip(" ?!")
+    plain = plain[:-1] if plain.endswith(".") and not plain.endswith((" .", "..")) else plain
+    for intent, sentence in _SENTENCES.items():
+        if match := sentence.fullmatch(plain):
+            return intent, {name: _unquote(word) for name, word in match.groupdict().items() if word is not None}
+    return None
+
+
+def _unquote(word: str) -> str:
+    return word[1:-1] if len(word) > 1 and word[0] + word[-1] in ('""', "''", "``", "“”") else word
+
+
+def _steps_of(intent: str, words: Mapping[str, str], strategies: Mapping[str, str]) -> list[_Step]:
+    path = words.get("path", "").removeprefix("@") or "."
+    match intent:
+        case "list":
+            return [_Step(intent, _Call("list_files", {"path": path}), "I list the folder.", f"In `{path}`")]
+        case "read":
+            arguments: dict[str, object] = {"path": path}
+            if first := words.get("first") or words.get("from"):
+                last = words.get("last") or words.get("to") or first
+                arguments |= {"start_line": int(first[:9]), "end_line": int(last[:9])}
+            return [_Step(intent, _Call("read_file", arguments), "I read the file.", f"`{path}` holds")]
+        case "search":
+            pattern = _REGEX_SPECIAL.sub(r"\\\g<0>", words["text"])
+            call = _Call("search_files", {"pattern": pattern, "path": path})
+            return [_Step(intent, call, "I search the files.", f"Lines with `{words['text']}`")]
+        case "replace":
+            edit = {"old_text": words["text"], "new_text": words["new"]}
+            read, change = _Call("read_file", {"path": path}), _Call("edit_file", {"path": path, "edits": [edit]})
+            proposal = "Now I propose the change. It is done only if you allow it."
+            return [
+                _Step(intent, read, "I read the file first: what is changed must have been seen."),
+                _Step(intent, change, proposal, f"The change of `{path}` was answered with"),
+            ]
+        case "test":
+            return [_test_step(words.get("command", ""), strategies)]
+    return [_Step(intent, None)]
+
+
+def _test_step(command: str, strategies: Mapping[str, str]) -> _Step:
+    """Run the given command, else the one in backticks of the newest strategy about tests, else Python's own."""
+    why, head = "You name the command", "The tests"
+    if not command:
+        command, why = _DEFAULT_TEST_COMMAND, _UNKNOWN
+        for id, text in strategies.items():
+            if (code := _CODE_SPAN.search(text)) and _TESTS.search(text):
+                command, why, head = code[1], f"Strategy [{id}] names the command", f"The tests [{id}]"
+    return _Step("test", _Call("run_command", {"command": command}), f"{why}: I run `{command}`.", head)
