@@ -41,7 +41,6 @@ class Renderer:
         self._last_call: events.ToolFinished | None = None
         self._previewed: set[str] = set()  # ids of calls whose preview was printed
         self._decided_call = ""  # id of the call whose decision was printed last
-        self._has_text = False  # the turn has printed text
         self._needs_gap = False  # an empty line comes before the next block
         self._after_remark = True  # the last print was a remark, so another one needs no empty line
         self._working = self._paused = False
@@ -53,7 +52,7 @@ class Renderer:
         self._activity = event_lines.Activity(self._clock)
         self._activity.set_label(label)
         self._previewed.clear()
-        self._has_text, self._needs_gap, self._after_remark = False, True, True
+        self._needs_gap = self._after_remark = True
         self._working, self._paused = True, False
         with suppress(RuntimeError):  # no running loop: the caller calls `draw`
             self._ticker = self._ticker or asyncio.get_running_loop().create_task(self._draw_periodically())
@@ -136,7 +135,6 @@ class Renderer:
             self._print_block(None)
             self._activity.set_label("Writing")
             self._stream = MarkdownStream(self.screen.color)
-            self._has_text = True
         for block in self._stream.feed(text):
             self.screen.print(block)
 
@@ -166,9 +164,6 @@ class Renderer:
     def _finish_turn(self, event: events.TurnFinished) -> None:
         self._finish_streams()
         self._stop_work()
-        if event.text.strip() and not self._has_text:
-            self._print_block(None)
-            self.screen.markdown(event.text.strip())
         self._print_block(event_lines.render_turn_end(event))
         self._after_remark = True  # what was learned follows without an empty line
 

@@ -172,12 +172,6 @@ def test_reasoning_folds_to_its_last_lines() -> None:
     assert "Answer." in seen
 
 
-def test_an_answer_that_was_not_streamed_is_shown_at_the_end() -> None:
-    stage = Stage()
-    stage.renderer.begin()
-    assert stage.show(TurnFinished("done", "All of it.", Usage(), 0.0, 1, 100))[0] == "All of it."
-
-
 def test_a_failed_turn_keeps_what_was_received_and_states_what_to_do() -> None:
     stage = Stage()
     stage.renderer.begin()
