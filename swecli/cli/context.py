@@ -67,11 +67,10 @@ def _open(args: argparse.Namespace) -> Runtime:
 
     configured, name = configuration_of(args), args.model or ""
     make_folders(configured.paths)
-    with existing_database(configured) as location:
-        settings = replace(configured.settings, db=str(location))
-        start = replace(configured, settings=settings, resume=args.session or "")
-        model = make_model(name or settings.model or DEMO, settings, start.environ, keyless=True)
-        runtime = build_runtime(start, refuse, model)
+    settings = replace(configured.settings, db=str(existing_database(configured)))
+    start = replace(configured, settings=settings, resume=args.session or "")
+    model = make_model(name or settings.model or DEMO, settings, start.environ, keyless=True)
+    runtime = build_runtime(start, refuse, model)
     session = runtime.sessions.current_session
     if session is not None and not name:  # measure for the session's model, if it is still known
         with suppress(SwecliError):

@@ -9,14 +9,14 @@ import os
 import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swecli.cli.flags import Parser
 from swecli.cli.startup import enter_directory, make_start, read_configuration
 from swecli.config.settings import Start
-from swecli.headless.plain import complaint, dumps, plain
+from swecli.headless.plain import complaint, dumps, one_line, plain
 from swecli.llm.price_table import prepare_environment
 from swecli.models.errors import BadInput, DamagedDatabase, SwecliError
 
@@ -58,44 +58,37 @@ def configuration_of(args: argparse.Namespace) -> Start:
     return read_configuration(args.config, {"db": args.db})
 
 
-@contextmanager
-def existing_database(configured: Start) -> Iterator[str | Path]:
-    """Yield the database's location for reading; a missing database is not created but replaced by one in memory.
+def existing_database(configured: Start) -> str | Path:
+    """Return the database's location for reading; a missing database is not created but replaced by one in memory.
     Raises BadInput if the user named a missing one, DamagedDatabase for an empty file."""
     # late: a usage error needs no database
     from swecli.store.sqlite.files import locate  # noqa: PLC0415
 
-    location, missing = configured.database, ""
-    path = locate(location)
+    path = locate(configured.database)
     if path is not None and not path.exists():
         if configured.settings.db:
             raise BadInput(f"There is no database {path}.", "Check the path; `swecli --db` creates one when you chat.")
-        location, missing = ":memory:", f"There is no database {path} yet; the first message creates it."
-    elif path is not None and not path.stat().st_size:
+        sys.stderr.write(one_line(f"There is no database {path} yet; the first message creates it.") + "\n")
+        return ":memory:"
+    if path is not None and not path.stat().st_size:
         empty = f"The database {path} is empty (0 bytes): whatever was in it is gone from there."
         raise DamagedDatabase(empty, "Start swecli to create a new one in it.")
-    try:
-        yield location
-    except BadInput as error:
-        error.hint = f"{error.hint} {missing}".strip()
-        raise
-    if missing:
-        sys.stderr.write(complaint(missing, "") + "\n")
+    return configured.database
 
 
 @contextmanager
 def open_sessions(args: argparse.Namespace, *, create: bool = False) -> Iterator[SessionManager]:
     """Open the store, which must exist unless `create`. Raises SwecliError."""
     configured = configuration_of(args)
-    with nullcontext(configured.database) if create else existing_database(configured) as location:
-        # late: a usage error and a missing database need no store
-        from swecli.store.session_manager import SessionManager  # noqa: PLC0415
+    location = configured.database if create else existing_database(configured)
+    # late: a usage error and a missing database need no store
+    from swecli.store.session_manager import SessionManager  # noqa: PLC0415
 
-        sessions = SessionManager.open(location)
-        with closing(sessions.database):
-            for notice in sessions.database.notices:
-                sys.stderr.write(complaint(notice, "") + "\n")
-            yield sessions
+    sessions = SessionManager.open(location)
+    with closing(sessions.database):
+        for notice in sessions.database.notices:
+            sys.stderr.write(complaint(notice, "") + "\n")
+        yield sessions
 
 
 @contextmanager

@@ -30,7 +30,7 @@ def test_rows_that_are_missing_are_named_also_with_json(run: Run) -> None:
 def test_without_a_database_there_are_no_rows_and_none_is_made(run: Run) -> None:
     done = run("sql", "SELECT * FROM sessions")
     assert (done.code, done.out) == (0, "No rows.\n")
-    assert "There is no database" in done.complaint
+    assert "There is no database" in done.err
 
 
 def test_a_query_that_writes_is_one_line(run: Run) -> None:
