@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from io import StringIO
 from typing import Any
 
 from prompt_toolkit.application import Application
@@ -57,35 +58,30 @@ class PasteInput(Vt100Input):
     """Reads pastes in linear time (prompt-toolkit: 30 s for 10 MB), and strips the replies to queries of `theme`."""
 
     theme = Theme("dark", {})
-    _chunks: list[str] | None = None  # of an unfinished paste
+    _paste: StringIO | None = None  # an unfinished paste
 
     def read_keys(self) -> list[KeyPress]:
         """Return the keys read since the last call, a whole paste as one."""
-        if self._chunks is None:
+        if self._paste is None:
             before, mark, data = self.theme.strip_reply(self.stdin_reader.read()).partition(_PASTE_START)
             self.vt100_parser.feed(before)
             if mark:
-                self._chunks = []
-                self._collect(data)
+                self._paste = StringIO()
+                self._collect(self._paste, data)
         else:
-            self._collect(self.stdin_reader.read(_CHUNK_BYTES))
+            self._collect(self._paste, self.stdin_reader.read(_CHUNK_BYTES))
         keys, self._buffer = self._buffer, []
         return keys
 
-    def _collect(self, data: str) -> None:
-        assert self._chunks is not None
-        overlap = len(_PASTE_END) - 1
-        tail = self._chunks[-1][-overlap:] if self._chunks else ""
-        if _PASTE_END not in tail + data:
-            if self._chunks and len(data) < overlap:
-                self._chunks[-1] += data  # so that `tail` can contain the beginning of the end mark
-            else:
-                self._chunks.append(data)
-            return
-        text, _, rest = ("".join(self._chunks) + data).partition(_PASTE_END)
-        self._chunks = None
-        self._buffer.append(KeyPress(Keys.BracketedPaste, text))
-        self.vt100_parser.feed(rest)
+    def _collect(self, paste: StringIO, data: str) -> None:
+        end = max(0, paste.tell() - len(_PASTE_END))  # the end mark may have begun in the data before
+        paste.write(data)
+        paste.seek(end)
+        if _PASTE_END in paste.read():
+            text, _, rest = paste.getvalue().partition(_PASTE_END)
+            self._paste = None
+            self._buffer.append(KeyPress(Keys.BracketedPaste, text))
+            self.vt100_parser.feed(rest)
 
 
 class InlineApplication(Application[None]):
