@@ -11,14 +11,13 @@ from typing import Any
 from swecli.cli.flags import Parser
 from swecli.cli.subcommands import configuration_of
 from swecli.config.paths import Paths
-from swecli.discovery import installed_entry_points
 from swecli.llm.base import ChatModel
 from swecli.llm.endpoints import KEYED, LOCAL, Service
 from swecli.llm.price_table import chat_models, model_table
 from swecli.llm.profile import LearnedFacts
-from swecli.llm.registry import PROVIDERS, built_in_providers, choose_model, live_models, load_entry_point, make_model
+from swecli.llm.registry import choose_model, list_services, live_models, make_model
 from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
-from swecli.models.errors import BadInput, ModelNotFound
+from swecli.models.errors import BadInput
 from swecli.models.message import ModelReply, ModelRequest, ToolSpec
 from swecli.playbook.action import ActionResult
 
@@ -112,13 +111,8 @@ def _list_usable(args: argparse.Namespace) -> ActionResult:
         state = "key not set" if own.key_env and not os.environ.get(own.key_env, "").strip() else "ready"
         key = own.key_env or ("key_command" if own.key_command else "")
         rows.append((own.name, key, state, own.base_url or own.model or ""))
-    named = [one.service for one in built_in_providers() if one.service.keys or one.service.default_model]
-    rows += [_service_row(service) for service in (*KEYED, *LOCAL, *named)]
-    for entry in installed_entry_points(PROVIDERS):
-        try:
-            rows.append(_service_row(load_entry_point(entry).service))
-        except ModelNotFound as error:
-            rows.append((entry.name, "", error.message, ""))
+    for name, service in list_services():
+        rows.append(_service_row(service) if isinstance(service, Service) else (name, "", service.message, ""))
     for name, port in live_models(os.environ):  # models of local servers
         known = make_model(name, settings, os.environ).profile
         takes = f"{_format_value(known.window)} tokens, {'tools' if known.tools else 'no tools'}"

@@ -134,8 +134,6 @@ def error_for_transport(error: BaseException, endpoint: Endpoint, *, answering: 
         why = one_line(str(getattr(faults[0], "verify_message", "") or faults[0].reason or faults[0]))
         hint = "For a private authority set SSL_CERT_FILE to its certificate."
         return ProviderError(f"The certificate or TLS version of {at} is not accepted: {why}.", hint)
-    if "ReadTimeout" in names:
-        return stalled(at, endpoint.first_byte, "sent no data")
     if "DecodingError" in names:
         return Unavailable(f"{at} packed its answer so that it cannot be read.", "Try again.", tries=EMPTY_TRIES)
     if answering or names & {"ReadError", "RemoteProtocolError"}:
@@ -148,12 +146,6 @@ def error_for_transport(error: BaseException, endpoint: Endpoint, *, answering: 
         return ProviderError(f"The certificates cannot be loaded: {one_line(str(error))}", "Check SSL_CERT_FILE.")
     hint = "Is it running, and is the address right?" if endpoint.local else "Check the network and the address."
     return Unavailable(f"{at} cannot be reached ({_reason(chain)}).", hint, tries=CUT_TRIES)
-
-
-def stalled(at: str, seconds: float, what: str) -> Unavailable:
-    """Return the error for a stalled answer; not retried, since the first request may be billed."""
-    hint = "It may have been billed. Try again, or choose another model with -m."
-    return Unavailable(f"{at} {what} for {seconds:g} s.", hint, tries=1)
 
 
 def context_overflow(words: str, endpoint: Endpoint, status: int | None) -> ContextOverflow:

@@ -125,7 +125,8 @@ class NativeModel(ABC):
                 await asyncio.sleep(0)  # a limit that has passed ends the wait also if data has arrived
                 await answer.data_arrived.wait()
         except TimeoutError:
-            raise errors.stalled(at.address, seconds, what) from None
+            hint = "It may have been billed. Try again, or choose another model with -m."
+            raise Unavailable(f"{at.address} {what} for {seconds:g} s.", hint, tries=1) from None
         answer.data_arrived.clear()
 
     async def _run_request(self, request: ModelRequest, body: dict[str, Any], answer: Answer) -> None:

@@ -16,8 +16,8 @@ from swecli.config.settings import Settings
 from swecli.discovery import find_declared, index_by_name, installed_entry_points
 from swecli.llm import providers
 from swecli.llm.base import ChatModel, Provider
-from swecli.llm.endpoints import DEMO, KEYED, LOCAL, LOOPBACK, SERVICES, Endpoint, resolve
-from swecli.llm.price_table import Row, chat_models, did_you_mean, find_row, model_table, provider_names, provider_of
+from swecli.llm.endpoints import DEMO, KEYED, LOCAL, LOOPBACK, SERVICES, Endpoint, Service, resolve
+from swecli.llm.price_table import Row, chat_models, did_you_mean, find_row, model_table, provider_names
 from swecli.llm.profile import LearnedFacts, Profile
 from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound, SwecliError
 from swecli.models.message import ModelChoice
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 _LAYERS = {"flags": "set by -m", "environment": "SWECLI_MODEL is set"}
-PROVIDERS = "swecli.providers"  # entry points
+_PROVIDERS = "swecli.providers"  # entry points
 _MAX_LISTED = 20  # models of one server
 
 
@@ -61,10 +61,10 @@ def _find_provider(name: str) -> Provider | None:
     one that cannot be loaded."""
     if name in SERVICES:  # on the path of the first request: skip the other look-ups
         return None
-    if found := next((own for own in built_in_providers() if name == own.service.name), None):
+    if found := next((own for own in _built_in_providers() if name == own.service.name), None):
         return found
-    for entry in installed_entry_points(PROVIDERS).select(name=name):
-        return load_entry_point(entry)
+    for entry in installed_entry_points(_PROVIDERS).select(name=name):
+        return _load_entry_point(entry)
     if name == DEMO:
         raise ModelNotFound(
             "The demo model is not installed with this copy of swecli.", "Run scripts/setup, or install it with pip."
@@ -73,12 +73,12 @@ def _find_provider(name: str) -> Provider | None:
 
 
 @cache
-def built_in_providers() -> tuple[Provider, ...]:
+def _built_in_providers() -> tuple[Provider, ...]:
     """Return the providers that modules of `swecli/llm/providers` declare. Raises NameClash."""
     return tuple(index_by_name([(own.service.name, own) for own in find_declared(providers, Provider)]).values())
 
 
-def load_entry_point(entry: EntryPoint) -> Provider:
+def _load_entry_point(entry: EntryPoint) -> Provider:
     """Load the provider of an entry point. Raises ModelNotFound if that fails."""
     try:
         value = entry.load()
@@ -104,8 +104,8 @@ def _make_service_model(name: str, settings: Settings, environ: Mapping[str, str
         if name in SERVICES:
             model = SERVICES[name].default_model or f"{name}/NAME"
             raise ModelNotFound(f"{name} is a provider.", f"Name one of its models: {model}. See swecli models {name}.")
-        owner = provider_of(name)
-        if owner is None:
+        owner = (find_row("", name) or {}).get("litellm_provider")
+        if not owner:
             models = model_table()
             near = did_you_mean(name, [model for one in (*LOCAL, *KEYED) for model in chat_models(models, one.name)])
             way = f'Set api = "openai" or "anthropic" in [models.{entry}]' if entry else "Write it as provider/name"
@@ -144,6 +144,17 @@ def model_at(
     return OpenAIChat(endpoint, profile, facts)
 
 
+def list_services() -> Iterator[tuple[str, Service | ModelNotFound]]:
+    """Yield the name of each service that models can be used of, and the service, or why it cannot be loaded."""
+    built_in = [own.service for own in _built_in_providers() if own.service.keys or own.service.default_model]
+    yield from ((service.name, service) for service in (*KEYED, *LOCAL, *built_in))
+    for entry in installed_entry_points(_PROVIDERS):
+        try:
+            yield entry.name, _load_entry_point(entry).service
+        except ModelNotFound as error:
+            yield entry.name, error
+
+
 def live_models(environ: Mapping[str, str]) -> Iterator[tuple[str, int]]:
     """Yield the name and port of each model that local servers list, at their usual or configured ports."""
     for service in LOCAL:
@@ -163,7 +174,7 @@ def choose_model(settings: Settings, environ: Mapping[str, str]) -> ModelChoice:
     # importing all providers would delay the first prompt: `acme.py` is only loaded if ACME_API_KEY is set
     files = Path(providers.__path__[0]).glob("*.py")
     if any(environ.get(f"{file.stem.upper()}_API_KEY", "").strip() for file in files):
-        services += [own.service for own in built_in_providers()]
+        services += [own.service for own in _built_in_providers()]
     ready = [(key, one) for one in services for key in one.keys if environ.get(key, "").strip()]
     for key, service in ready:
         if service.default_model:

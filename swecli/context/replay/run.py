@@ -9,7 +9,7 @@ from typing import Any, Literal
 from xml.sax.saxutils import escape
 
 from swecli.context.replay.history import History, messages_after
-from swecli.llm.price_table import cost_of, find_row, limit, provider_of
+from swecli.llm.price_table import cost_of, find_row, limit
 from swecli.models.message import ApiMessage, Usage
 from swecli.models.window import WindowSpec
 
@@ -51,9 +51,7 @@ class Prices:
 def prices_of(name: str) -> Prices:
     """Return the prices of the model `provider/name` (or `name`) from litellm's local table, or relative prices."""
     provider, slash, model = name.partition("/")
-    if not slash:
-        provider, model = provider_of(name) or "", name
-    row = find_row(provider, model)
+    row = find_row(provider, model) if slash else find_row("", name)
     sizes = (limit(row, "max_input_tokens", "max_tokens"), limit(row, "max_output_tokens", "max_tokens"))
     if cost_of(Usage(input=1, output=1), row) is None:
         return Prices(name, "relative units", _RELATIVE, *sizes)
