@@ -93,7 +93,7 @@ def error_for_status(status: int, words: str, wait: float | None, endpoint: Endp
         if wait is not None:
             return RateLimited(words, f"Try again later, {other}", status=status, retry_after=wait)
         return Unavailable(words, f"Try again later, {other}", status=status)
-    hint = "Check the model's name and settings; swecli's log has more."
+    hint = "Check the address and the model's name and settings; swecli's log has more."
     return ProviderError(f"{at} refused the request ({status}){tail}", hint, status=status)
 
 

@@ -56,6 +56,7 @@ _NO_SYSTEM = re.compile(
     r"developer instruction is not enabled|only user and assistant roles",
     re.IGNORECASE,
 )
+_NO_THINKING = re.compile("not support (thinking|reasoning)|think value")  # Ollama
 _NO_IMAGES = re.compile(
     r"((not|n't|that) support|unknown variant|at most 0).{0,40}(image|vision|multimodal)|"
     r"(image|vision).{0,40}(not|only) (support|enabled)|not a multimodal|content must be a string",
@@ -180,13 +181,14 @@ def fact_from_refusal(
     `extra_body`."""
     lower = words.lower()
 
-    def about(field: str) -> bool:
-        named = re.search(rf"(?<![\w.]){re.escape(field.lower())}(?![\w])", lower, re.ASCII)
+    def about(field: str) -> bool:  # also in camel case
+        plain = re.escape(field.lower().replace("_", ""))
+        named = re.search(rf"(?<![\w.]){plain}(?![\w])", lower.replace("_", ""), re.ASCII)
         return param == field or param.startswith(f"{field}.") or named is not None
 
     if (
         isinstance(body.get(limit_name), int)
-        and (about("max_tokens") or about("max_completion_tokens"))
+        and (about("max_tokens") or about("max_completion_tokens") or re.search("max(imum)? tokens (you|must)", lower))
         and not re.search("context[_ ](length|size|limit)|context window|max_model_len", lower)
     ):
         figures = [int(found) for found in _AT_MOST.findall(lower.replace(",", "")) if int(found) < body[limit_name]]
@@ -203,7 +205,7 @@ def fact_from_refusal(
     for left in (*_FIELDS, *own):
         nested = left in ("cache_control", *_SCHEMA_FIELDS)
         there = left in body or (nested and f'"{left}"' in json.dumps(body))
-        if there and about(left):
+        if there and (about(left) or (left == "reasoning_effort" and _NO_THINKING.search(lower))):
             return f"off.{left}", True, f"{name} does not accept {left}: left out from now on"
     if ('"image_url"' in sent or '"image"' in sent) and _NO_IMAGES.search(words):
         return "images", False, f"{name} does not support images: left out from now on"

@@ -37,10 +37,13 @@ LESSONS = [
         8192,
     ),
     ("max_tokens", "the valid range of max_tokens is [1, 8192]", "max_output", 8192),
+    ("max_tokens", "The maximum tokens you requested exceeds the model limit of 4096.", "max_output", 4096),
     ("max_tokens", "max_tokens参数非法", "limit_name", None),
     ("tools", "This model doesn't support tool use.", "tools", False),
     ("tools", "Function calling is not enabled for this model", "tools", False),
     ("messages", "user messages should alternate with assistant message(s)", "system_role", False),
+    ("reasoning_effort", "Model grok-4 does not support parameter reasoningEffort.", "off.reasoning_effort", True),
+    ("reasoning_effort", '"llama3.1" does not support thinking', "off.reasoning_effort", True),
     ("reasoning_effort", "Unknown parameter: 'reasoning_effort'.", "off.reasoning_effort", True),
     ("top_k", "top_k: extra fields not permitted", "off.top_k", True),
 ]
