@@ -12,6 +12,7 @@ from swecli.cli.playbook import session_of
 from swecli.cli.subcommands import open_runtime, open_sessions
 from swecli.headless.plain import dumps, one_line
 from swecli.playbook.action import ActionResult
+from swecli.redact import redact_value
 from swecli.repl.actions.findings import ACTIONS, open_store, perform_action
 
 
@@ -53,12 +54,12 @@ def _check(args: argparse.Namespace) -> ActionResult:
 
 def _export(args: argparse.Namespace) -> ActionResult:
     # late: --help and usage errors need no database
-    from swecli.review.publish.exports import as_json, as_markdown, as_sarif  # noqa: PLC0415
-    from swecli.review.publish.view import filter_findings  # noqa: PLC0415
+    from swecli.review.publish.posting import as_markdown  # noqa: PLC0415
+    from swecli.review.publish.view import as_sarif, filter_findings  # noqa: PLC0415
 
     with open_sessions(args) as sessions:
         findings = filter_findings(open_store(sessions, Path.cwd()).findings(), args.words)
     if args.format == "markdown" and not args.json:
         return ActionResult(None, (as_markdown(findings, "Findings"),))
-    value = as_sarif(findings) if args.format == "sarif" else as_json(findings)
+    value = as_sarif(findings) if args.format == "sarif" else [redact_value(finding.to_json()) for finding in findings]
     return ActionResult(value, (dumps(value, indent=2),))

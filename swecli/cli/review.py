@@ -20,9 +20,8 @@ from swecli.models.events import Event, to_json
 from swecli.models.finding import SEVERITIES, pluralize
 from swecli.models.review_events import FindingsAccumulated, ReviewFinished
 from swecli.repl.actions.findings import open_store
-from swecli.review.publish.exports import as_markdown, as_sarif, as_seed
-from swecli.review.publish.posting import plan_push, require_token
-from swecli.review.publish.view import format_event, row_view
+from swecli.review.publish.posting import as_markdown, as_seed, plan_push, require_token
+from swecli.review.publish.view import as_sarif, format_event, row_view
 from swecli.review.read.job import ReviewOptions, begin_job, plan_review
 from swecli.review.read.run import Review
 

@@ -60,7 +60,7 @@ def _resolve_path(path: str, names: Mapping[str, str]) -> str:
 
 def _ground_one(finding: Finding, source: Source) -> Finding:
     path = source.path if source.hash else finding.path
-    finding = _skip_blank_lines(_place_by_quote(finding, source), source)
+    finding = _place(finding, source)
     line, why = finding.line, _find_mismatch(finding, source)
     anchor = collapse_whitespace(source.lines[line - 1])[:_MAX_ANCHOR] if 1 <= line <= len(source.lines) else ""
     # without a line, only their words tell two findings apart
@@ -78,21 +78,17 @@ def _ground_one(finding: Finding, source: Source) -> Finding:
     return move(replace(placed, verdict="refuted", judgement=judgement), "refuted", why)
 
 
-def _place_by_quote(finding: Finding, source: Source) -> Finding:
-    """Return the finding at the line of its quote if that is not the reported line but exactly one other."""
-    found = source.find_quote(finding.evidence, _MIN_QUOTE)
-    if len(found) != 1 or (1 <= finding.line <= len(source.lines) and not _is_misquoted(finding, source)):
-        return finding
-    length = max(0, (finding.end_line or finding.line) - finding.line) if finding.line > 0 else 0
-    last = min(found[0] + length, len(source.lines)) if finding.end_line else None
-    return replace(finding, line=found[0], end_line=last)
-
-
-def _skip_blank_lines(finding: Finding, source: Source) -> Finding:
-    """Return a finding on a blank line at the next line with text, else at the last one: a blank line cannot be checked
-    or found again. A suggestion for blank lines alone would then replace code, so it becomes part of `improvement`."""
+def _place(finding: Finding, source: Source) -> Finding:
+    """Return the finding where it can be checked and found again: at its quote, if that is in exactly one other place,
+    and on a blank line at the next line with text, else at the last one. A suggestion for blank lines alone would then
+    replace code, so it becomes part of `improvement`."""
+    found, is_in_file = source.find_quote(finding.evidence, _MIN_QUOTE), 1 <= finding.line <= len(source.lines)
+    if len(found) == 1 and not (is_in_file and not _is_misquoted(finding, source)):
+        length = max(0, (finding.end_line or finding.line) - finding.line) if finding.line > 0 else 0
+        last = min(found[0] + length, len(source.lines)) if finding.end_line else None
+        return replace(finding, line=found[0], end_line=last)
     texts = [number for number, text in enumerate(source.lines, 1) if text.strip()]
-    if not texts or not 1 <= finding.line <= len(source.lines) or finding.line in texts:
+    if not texts or not is_in_file or finding.line in texts:
         return finding
     line = next((number for number in texts if number > finding.line), texts[-1])
     if finding.line < line <= (finding.end_line or 0):

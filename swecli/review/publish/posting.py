@@ -1,5 +1,5 @@
-"""Post one push of a pull request: at most one review of the worst findings, replies to fixed ones, and one summary
-comment, which is edited in place and carries the state to the next push."""
+"""Findings as Markdown: in a report, and on a pull request. One push posts at most one review of the worst findings,
+replies to fixed ones, and one summary comment, which is edited in place and carries the state to the next push."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from swecli.models.errors import BadInput
-from swecli.models.finding import Finding, pluralize, worst_first
+from swecli.models.finding import SEVERITIES, Finding, collapse_whitespace, pluralize, worst_first
 from swecli.models.review_events import ReviewFinished
-from swecli.redact import has_secret
-from swecli.review.publish.exports import escape_markdown, format_claim
+from swecli.redact import has_secret, redact, redact_value
 from swecli.review.publish.view import format_coverage, row_view
 from swecli.review.target.diffs import FileDiff
 from swecli.review.target.github import KEPT_HINT, GitHub, GitHubError, pack_state
@@ -123,8 +122,8 @@ def _build_comment(finding: Finding, diff: FileDiff) -> dict[str, Any]:
     while last < (finding.end_line or last) and last + 1 in diff.lines:
         last += 1
     is_whole = last == (finding.end_line or finding.line) and not has_secret(finding.suggestion)
-    claim = "\n\n".join(format_claim(finding, with_suggestion=is_whole))
-    text = f"**{escape_markdown(finding.code_smell_type)}** ({finding.severity}) {claim}"
+    claim = "\n\n".join(_format_claim(finding, with_suggestion=is_whole))
+    text = f"**{_escape(finding.code_smell_type)}** ({finding.severity}) {claim}"
     body = f"{text[:_MAX_TABLE]}\n\n<!-- swecli {finding.fingerprint} -->"
     row: dict[str, Any] = {"path": finding.path, "body": body, "line": last, "side": "RIGHT"}
     return row | {"start_line": finding.line, "start_side": "RIGHT"} if last > finding.line else row
@@ -135,7 +134,7 @@ def _close_fixed(push: Push) -> list[str]:
     for a token that may not resolve."""
     github, number, replied, problems = push.github, push.target.pr, set[int](), list[str]()
     for finding, comment in push.fixed:
-        why, mark = escape_markdown(finding.reason), f"<!-- swecli-fixed {finding.fingerprint} -->"
+        why, mark = _escape(finding.reason), f"<!-- swecli-fixed {finding.fingerprint} -->"
         text = f"fixed in {push.target.head[:12]}: {why}\n\n{mark}"
         try:
             github.request("POST", f"pulls/{number}/comments/{comment}/replies", {"body": text})
@@ -157,7 +156,7 @@ def _close_fixed(push: Push) -> list[str]:
 
 def _build_summary(push: Push) -> str:
     """Return the summary: what was not read, counts, a folded table of findings without a comment, and the state."""
-    lines = [] if push.end.complete else [f"**Incomplete:** {escape_markdown(format_coverage(push.end))}\n"]
+    lines = [] if push.end.complete else [f"**Incomplete:** {_escape(format_coverage(push.end))}\n"]
     inline = len(push.inline) + len(push.known)
     open_ones = pluralize(inline + len(push.rest), "open finding")
     lines.append(f"swecli reviewed {push.target.head[:12]}: {open_ones}, of which {inline} inline.")
@@ -166,11 +165,70 @@ def _build_summary(push: Push) -> str:
         lines += [f"\n<details><summary>{len(listed)} more</summary>\n"]
         lines += ["| place | type | severity | state | problem |", "| --- | --- | --- | --- | --- |"]
     for at, finding in enumerate(listed):
-        cells = [f"`{finding.place.replace('`', '')}`", escape_markdown(finding.code_smell_type), finding.severity]
-        cells += [finding.status, escape_markdown(finding.message)[:160]]
+        cells = [f"`{finding.place.replace('`', '')}`", _escape(finding.code_smell_type), finding.severity]
+        cells += [finding.status, _escape(finding.message)[:160]]
         lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
         if sum(map(len, lines)) > _MAX_TABLE:
             lines.append(f"| … | | | | and {len(listed) - at - 1} more |")
             break
     lines += ["\n</details>"] if listed else []
     return "\n".join([*lines, "", pack_state(push.target.head, push.read, push.end.findings)])
+
+
+# Findings in a report
+
+
+def as_seed(end: ReviewFinished, posted: int = 0, failed: int = 0) -> dict[str, Any]:
+    """Return the value of seed 000's review: each finding has its suggestion as a block in `improvement`."""
+    issues = []
+    for finding in [finding for finding in end.findings if finding.state != "refuted"]:
+        suggestion = [_fence(finding.suggestion, "suggestion")] if finding.suggestion else []
+        issues.append({
+            "type": "code_smell", "codeSmellType": finding.code_smell_type, "path": finding.path,
+            "range": {"startLine": finding.line, "endLine": finding.end_line or finding.line},
+            "severity": finding.severity, "message": finding.message,
+            "improvement": "\n\n".join([*filter(None, [finding.improvement]), *suggestion]),
+        })  # fmt: skip
+    response = f"{end.total} issues ({end.unique} unique) in {end.loops} loops. {format_coverage(end)}"
+    workflow = {"postedCount": posted, "failedCount": failed}
+    out = {"response": response, "loops": end.loops, "structured": {"issues": issues}, "suggestionWorkflow": workflow}
+    return dict(redact_value(out))
+
+
+def as_markdown(findings: Sequence[Finding], title: str = "Review", end: ReviewFinished | None = None) -> str:
+    """Return a report: counts, what was not read, then the findings by severity, the worst first. Foreign text is
+    escaped, and secrets are redacted."""
+    parts = [f"# {collapse_whitespace(title)}"]
+    if end is not None and not end.coverage.complete:
+        parts.append(f"**Incomplete:** {_escape(format_coverage(end))}")
+    open_ones = sum(finding.is_open for finding in findings)
+    parts.append(f"{len(findings)} findings, {open_ones} of them open." if findings else "No findings.")
+    for severity in reversed(SEVERITIES):
+        chosen = [finding for finding in findings if finding.severity == severity]
+        parts += [f"## {severity.capitalize()} ({len(chosen)})"] if chosen else []
+        for finding in chosen:
+            place = collapse_whitespace(finding.place).replace("`", "")
+            parts.append(f"### {f'{finding.id} '.lstrip()}{_escape(finding.code_smell_type)} in `{place}`")
+            facts = [finding.kind, finding.state, _escape(finding.doubt)]
+            facts += [f"reason: {_escape(finding.reason)}"] if finding.reason else []
+            parts += [", ".join(filter(None, facts)), *_format_claim(finding)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _format_claim(finding: Finding, *, with_suggestion: bool = True) -> list[str]:
+    """Return the paragraphs of a finding's message, improvement and suggestion."""
+    code = _fence(finding.suggestion, "suggestion") if finding.suggestion and with_suggestion else ""
+    return [text for text in (_escape(finding.message), _escape(finding.improvement), code) if text]
+
+
+def _escape(text: str) -> str:
+    """Return foreign text as one paragraph without headings, HTML, mentions and secrets."""
+    folded = collapse_whitespace(redact(text)).replace("<", "&lt;").replace("@", "@\u200b")
+    return f"\\{folded}" if folded[:1] in "#>-+*=|" and folded else folded
+
+
+def _fence(code: str, language: str = "") -> str:
+    """Return code in a fence longer than any inside, with secrets redacted."""
+    code = redact(code)
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", code)), default=0))
+    return f"{fence}{language}\n{code}\n{fence}"

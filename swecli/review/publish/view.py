@@ -1,4 +1,5 @@
-"""Lay out findings and a review's events, the same for every interface; filter findings by words."""
+"""Lay out findings and a review's events, the same for every interface; filter findings by words, and export them as
+SARIF."""
 
 from __future__ import annotations
 
@@ -7,10 +8,22 @@ from dataclasses import dataclass, replace
 from difflib import unified_diff
 from fnmatch import fnmatch
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
+from swecli import __version__
 from swecli.models.errors import BadInput
 from swecli.models.events import Event
-from swecli.models.finding import OPEN_STATES, SEVERITIES, STATES, Finding, StateChange, pluralize, worst_first
+from swecli.models.finding import (
+    OPEN_STATES,
+    SEVERITIES,
+    SMELLS,
+    STATES,
+    Finding,
+    StateChange,
+    pluralize,
+    worst_first,
+)
 from swecli.models.review_events import (
     FindingsJudged,
     LoopWindowApplied,
@@ -19,12 +32,17 @@ from swecli.models.review_events import (
     ReviewProgressed,
     ReviewStarted,
 )
+from swecli.redact import redact_value
 from swecli.review.judge.sources import Sources
 from swecli.review.target.diffs import format_skips
 
 _CONTEXT = 4  # lines of code above and below the place
 _MAX_NAMED = 4  # files named in the coverage line
 _VERDICTS = {"confirmed": "confirmed", "cannot_tell": "cannot_tell", "unverified": "", "refuted": "refuted"}
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_LEVELS = {"low": "note", "medium": "warning", "high": "error", "critical": "error"}
+# scores by which code scanning sorts security findings, 0.1 to 10
+_SECURITY = {"low": "3.0", "medium": "5.5", "high": "8.0", "critical": "9.5"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +136,7 @@ def format_event(event: Event) -> list[str]:
             parts += [pluralize(event.leads, "lead")] if event.leads else []
             return [" · ".join(parts + ([pluralize(event.checks, "check")] if event.checks else []))]
         case ReviewPlanned():
-            return format_plan(event)
+            return _format_plan(event)
         case ReviewProgressed():
             got = event.coverage
             parts = [f"loop {event.loop} of {event.loops}", f"part {event.part} of {event.parts}"]
@@ -140,7 +158,7 @@ def format_event(event: Event) -> list[str]:
     return [line] if (line := event.describe()) else []
 
 
-def format_plan(event: ReviewPlanned) -> list[str]:
+def _format_plan(event: ReviewPlanned) -> list[str]:
     """Return lines with what will be read, what is skipped, and the estimate."""
     lines = [
         f"plan: {event.lines:,} {event.unit} in {pluralize(event.hunks, 'hunk')}, {pluralize(event.parts, 'part')}"
@@ -175,3 +193,65 @@ def format_coverage(end: ReviewFinished) -> str:
     refuted = sum(finding.state == "refuted" for finding in end.findings)
     parts += [f"{refuted:,} of the findings refuted"] if refuted else []
     return " · ".join(parts)
+
+
+# SARIF 2.1.0, for code scanning
+
+
+def as_sarif(findings: Sequence[Finding], end: ReviewFinished | None = None, code: int = 0) -> dict[str, Any]:
+    """Return a log of one run. Dismissed findings are suppressed, fixed and refuted ones omitted; fingerprints contain
+    no line numbers, and secrets are redacted. `code` is the exit code of the program."""
+    kept = [finding for finding in findings if finding.state not in ("fixed", "refuted") and finding.line > 0]
+    rules = list(dict.fromkeys(finding.code_smell_type or finding.kind for finding in kept))
+    driver: dict[str, Any] = {"name": "swecli", "version": __version__, "semanticVersion": __version__}
+    driver |= {"rules": [_build_rule(name, kept) for name in rules]}
+    results = [_build_result(finding, rules) for finding in kept]
+    run: dict[str, Any] = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    if end is not None:  # unsuccessful, with a notification for each file that was not wholly read
+        notes = [
+            {
+                "level": "error",
+                "message": {"text": f"{file.path} was not wholly read: {file.why or 'no report of it could be read'}"},
+                "locations": [_build_location(file.path, *span) for span in (*file.shown, *file.not_read)],
+            }
+            for file in end.coverage.files
+            if not file.whole
+        ]
+        successful = {"executionSuccessful": end.complete, "exitCode": code}
+        run["invocations"] = [successful | {"toolExecutionNotifications": notes}]
+    log: dict[str, Any] = redact_value({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
+    return log
+
+
+def _build_location(path: str, first: int, last: int | None) -> dict[str, Any]:
+    region = {"startLine": first} | ({"endLine": last} if last and last >= first else {})
+    artifact = {"uri": quote(path, safe="/-._~!$&'()*+,;=@"), "uriBaseId": "%SRCROOT%"}
+    return {"physicalLocation": {"artifactLocation": artifact, "region": region}}
+
+
+def _build_rule(name: str, findings: Sequence[Finding]) -> dict[str, Any]:
+    of_rule = [finding for finding in findings if (finding.code_smell_type or finding.kind) == name]
+    rule: dict[str, Any] = {"id": name, "shortDescription": {"text": SMELLS.get(name, name)}}
+    properties: dict[str, Any] = {"tags": sorted({finding.kind for finding in of_rule})}
+    if any(finding.kind == "security" for finding in of_rule):
+        properties["security-severity"] = max(_SECURITY.get(finding.severity, "5.5") for finding in of_rule)
+    return rule | {"properties": properties}
+
+
+def _build_result(finding: Finding, rules: Sequence[str]) -> dict[str, Any]:
+    name = finding.code_smell_type or finding.kind
+    text, sure = f"{finding.message}\n{finding.improvement}".strip(), finding.verdict in ("confirmed", "")
+    result: dict[str, Any] = {
+        "ruleId": name,
+        "ruleIndex": rules.index(name),
+        "kind": "fail" if sure else "review",
+        "level": _LEVELS.get(finding.severity, "warning") if sure else "none",
+        "message": {"text": text or name},
+        "locations": [_build_location(finding.path, finding.line, finding.end_line)],
+        "properties": {"id": finding.id, "verdict": finding.verdict or "unverified", "state": finding.state},
+    }
+    if finding.fingerprint:
+        result["partialFingerprints"] = {"swecliFingerprint/v1": finding.fingerprint}
+    if finding.state == "dismissed":
+        result["suppressions"] = [{"kind": "external", "justification": finding.reason or "dismissed"}]
+    return result

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from swecli.models.finding import Finding
-from swecli.review.publish.exports import as_json, as_markdown, as_sarif, fence_code
+from swecli.review.publish.posting import as_markdown
+from swecli.review.publish.view import as_sarif
 from tests.support.secrets import secrets
 
 
@@ -28,7 +29,7 @@ def test_foreign_text_stays_text() -> None:
 
 
 def test_a_fence_is_longer_than_any_inside() -> None:
-    assert fence_code("a\n`````\nb").startswith("``````\n")
+    assert "\n``````suggestion\n" in as_markdown([Finding("a.py", 1, "X", "m", suggestion="a\n`````\nb")])
 
 
 def test_nothing_is_reported_to_be_nothing() -> None:
@@ -44,6 +45,6 @@ def test_what_findings_quote_is_exported_without_secrets(name: str) -> None:
         "a.py", 1, "HARD_CODED", f"seen: {text}", improvement=text, suggestion=text, evidence=text, anchor=text
     )
     sarif = as_sarif([found])
-    for export in (as_markdown([found]), json.dumps(as_json([found])), json.dumps(sarif)):
+    for export in (as_markdown([found]), json.dumps(sarif)):
         assert secret not in export
         assert json.dumps(secret)[1:21] not in export
