@@ -30,17 +30,6 @@ _REPAIR = (
 )
 
 
-def restore_opening(messages: list[ApiMessage], part: str = "") -> list[ApiMessage]:
-    """Return the messages with a user message in front, if the window removed the first one or the running part's."""
-    missing = bool(part) and all(part not in str(message.get("content")) for message in messages)
-    if len(messages) < 2 or (messages[1]["role"] == "user" and not missing):
-        return messages
-    texts, rest = [_LEFT_OUT, *([part] if missing else [])], messages[1:]
-    if rest[0]["role"] == "user":  # some services refuse two user messages in a row
-        texts, rest = [*texts, str(rest[0]["content"])], rest[1:]
-    return [messages[0], {"role": "user", "content": "\n\n".join(texts)}, *rest]
-
-
 def _build_part_message(part: Part, of: int, label: str, leads: Sequence[str], known: Sequence[Finding]) -> str:
     """Return the message that asks to review a part: its lines, measures in its files, and their known findings."""
     text = [f"Part {part.number} of {of} of the review of {label}. Review these lines; read around them where needed."]
@@ -111,10 +100,14 @@ class Progress:
     def fit_messages(self, limits: RequestLimits, counter: TokenCounter) -> tuple[list[ApiMessage], int, list[Event]]:
         """Return the messages to send, their size in tokens and the events about it. The running part's message is
         restored if the window removed it. Raises ContextFull."""
-        opened = restore_opening(self.messages, self.text)
-        sent, reduced = Ladder(limits, counter).fit(opened)
+        system, *rest = self.messages
+        if all(self.text not in str(message.get("content")) for message in rest):
+            same = rest[:1] if rest[:1] and rest[0]["role"] == "user" else []  # some services refuse two in a row
+            text = "\n\n".join([_LEFT_OUT, self.text, *(str(message["content"]) for message in same)])
+            rest = [{"role": "user", "content": text}, *rest[len(same) :]]
+        sent, reduced = Ladder(limits, counter).fit([system, *rest])
         if reduced:  # what was removed does not come back
-            self.messages = [message for message in sent if opened is self.messages or message != opened[1]]
+            self.messages = sent
         size = measure(sent, limits, counter)
         measured = ContextMeasured(size.tokens, size.limit, counter.estimated)
         return sent, size.tokens, [*(ContextReduced(r.how, r.before, r.after, r.detail) for r in reduced), measured]
