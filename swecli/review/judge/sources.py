@@ -143,13 +143,18 @@ class Source:
         texts = [strip_whitespace(line) for line in self.lines]
         return "".join(texts), [0, *accumulate(map(len, texts))][:-1]
 
+    @cached_property
+    def _headers(self) -> list[int]:
+        """The numbers of the unindented lines, where git finds the headers of hunks, and of the end."""
+        return [n for n, text in enumerate(self.lines, 1) if _SECTION.match(text)] + [len(self.lines) + 1]
+
     def _find_section(self, line: int) -> Symbol | None:
-        """Return the lines from an unindented header to the next one, as git finds the headers of hunks."""
-        starts = [n for n, text in enumerate(self.lines, 1) if _SECTION.match(text)] if not self.symbols else []
-        first = max((n for n in starts if n <= line), default=0)
-        last = min((n for n in starts if n > line), default=len(self.lines) + 1) - 1
-        is_indented = any(text[:1].isspace() and text.strip() for text in self.lines[first:last])
-        if not first or not is_indented or last - first >= _MAX_SECTION:
+        """Return the lines from a header to the next one, if some of them are indented."""
+        at = bisect_right(self._headers, line)
+        first, last = (self._headers[at - 1], self._headers[at] - 1) if 0 < at < len(self._headers) else (0, 0)
+        if self.symbols or not 0 < last - first < _MAX_SECTION:
+            return None
+        if not any(text[:1].isspace() and text.strip() for text in self.lines[first:last]):
             return None
         name = _NAME.search(self.lines[first - 1])
         return Symbol((name["a"] or name["b"]) if name else "", first, last)

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import unified_diff
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -34,7 +33,7 @@ from swecli.models.review_events import (
 )
 from swecli.redact import redact_value
 from swecli.review.judge.sources import Sources
-from swecli.review.target.diffs import format_skips
+from swecli.review.target.diffs import format_skips, is_included
 
 _CONTEXT = 4  # lines of code above and below the place
 _MAX_NAMED = 4  # files named in the coverage line
@@ -116,7 +115,7 @@ def _matches(finding: Finding, word: str) -> bool:
     if sign and name == "severity":
         return finding.at_least(value) if sign == ">=" else finding.severity == value
     if sign and name == "path":
-        return fnmatch(finding.path, value) or finding.path.startswith(f"{value.rstrip('/')}/")
+        return is_included(finding.path, (value,))
     if sign and name == "type":
         return value.upper() in finding.code_smell_type.upper()
     if sign and name == "verdict":
