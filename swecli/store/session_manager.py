@@ -125,4 +125,4 @@ class _TaskSessions(SessionManager):
 
     def finish_interaction(self, outcome: str, **what: Any) -> None:
         super().finish_interaction(outcome, **what)
-        self.playbook.record_reflection(self.session.id, self.session.interactions, "skipped")
+        self.playbook.skip(self.session.id, self.session.interactions)

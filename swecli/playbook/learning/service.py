@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -218,9 +217,6 @@ class LearningService:
         call = ReflectorCall(model.name)
         try:
             await self.reflector.ask(question, turn.digest.shown, call)
-        except asyncio.CancelledError:
-            self.sessions.playbook.record_reflection(session.id, number, "cancelled")
-            raise
         finally:
             if call.attempts:
                 self.sessions.record_request(RequestRecord(call.model, REFLECTING, number, 0, call.usage, call.cost, 0))

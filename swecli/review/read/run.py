@@ -268,4 +268,4 @@ class Review:
         self._turns.settle(at.state)
         at.state.step = None
         sessions.finish_interaction("done")
-        sessions.playbook.record_reflection(session.id, session.interactions, "skipped")
+        sessions.playbook.skip(session.id, session.interactions)

@@ -23,7 +23,6 @@ from swecli.store.tables.learned import DeltaRow, EvidenceRow, ReflectionRow, Tu
 from swecli.store.tables.sessions import InteractionRow, RequestRow, SessionRow
 
 _OUTCOME = ("good", "weight", "signal")  # what a mark sets of a turn's record
-_NOT_FINAL = ("failed", "cancelled", "started")
 _TRIES = 3  # failed reflections of one interaction before it is given up
 
 
@@ -152,11 +151,10 @@ class ReflectionQueue:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def record_reflection(self, session_id: str, interaction: int, status: str) -> None:
-        """Record a reflection and its status. The interaction stays pending after "cancelled", "started" and the first
-        two "failed". Raises BadInput if there is no such interaction."""
+    def skip(self, session_id: str, interaction: int) -> None:
+        """Remove an interaction from the queue without a reflection. Raises BadInput if it does not exist."""
         with self._database.transaction() as db:
-            record_attempt(db, session_id, interaction, status)
+            record_attempt(db, session_id, interaction, "skipped")
 
     def pending(self, session_id: str | None = None) -> list[PendingReflection]:
         """Return the pending interactions of one session, or of all, oldest first."""
@@ -191,12 +189,11 @@ def _count_attempts(db: sqlmodel.Session, session_id: str, interaction: int, sta
 
 
 def record_attempt(db: sqlmodel.Session, session_id: str, interaction: int, status: str) -> None:
-    """Record a reflection, within a transaction. Raises BadInput if there is no such interaction."""
+    """Record a reflection, within a transaction; the interaction stays pending after the first two "failed". Raises
+    BadInput if it does not exist."""
     turn = find_turn(db, session_id, interaction)
     if turn is None:
         raise BadInput(f"There is no interaction {interaction} in session {session_id}.")
-    final = status not in _NOT_FINAL
-    if status == "failed":
-        final = _count_attempts(db, session_id, interaction, "failed") + 1 >= _TRIES
+    final = status != "failed" or _count_attempts(db, session_id, interaction, "failed") + 1 >= _TRIES
     db.add(ReflectionRow(session_id=session_id, interaction=interaction, status=status, final=final))
     turn.pending = turn.pending and not final
