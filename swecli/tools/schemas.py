@@ -1,14 +1,19 @@
-"""Specifications of the built-in tools from a file: the first request is sent before the tools are loaded."""
+"""Specifications of tools: made from their parameters, and from a file for the first request, which is sent before the
+tools are loaded."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import Collection, Iterable
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from swecli.models.message import ToolSpec
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 _LEAN = ("edit_file", "read_file", "run_command", "search_files", "write_file")
 _NOT_LEAN = "background"  # a parameter: output of background commands is read with a tool that is not lean
@@ -48,3 +53,30 @@ def bundled_specs() -> list[ToolSpec] | None:
         return None
     functions = [spec["function"] for spec in json.loads(_SCHEMAS.read_bytes())]
     return [ToolSpec(spec["name"], spec["description"], spec["parameters"]) for spec in functions]
+
+
+@cache  # pydantic takes milliseconds for each, and every turn needs all of them
+def plain_schema(params: type[BaseModel]) -> dict[str, Any]:
+    """Return the JSON schema of `params` in a form that every provider accepts: references resolved, titles and class
+    docstrings removed, "X or null" reduced to "X"."""
+    schema = params.model_json_schema()
+    definitions = schema.pop("$defs", {})
+    plain = _plain(schema, definitions)
+    return {"type": "object", "properties": plain.get("properties", {}), **plain, "additionalProperties": False}
+
+
+def _plain(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    if "$ref" in node:
+        target = definitions[node["$ref"].rsplit("/", 1)[-1]]
+        return _plain({k: v for k, v in target.items() if k != "description"}, definitions)
+    kept = {key: value for key, value in node.items() if key != "title" and (key, value) != ("default", None)}
+    if node.get("type") == "object":
+        kept.pop("description", None)
+    if "properties" in kept:
+        kept["properties"] = {name: _plain(prop, definitions) for name, prop in kept["properties"].items()}
+    if isinstance(kept.get("items"), dict):
+        kept["items"] = _plain(kept["items"], definitions)
+    if options := kept.pop("anyOf", None):
+        real = [_plain(option, definitions) for option in options if option.get("type") != "null"]
+        kept = kept | (real[0] if len(real) == 1 else {"anyOf": real})
+    return kept
