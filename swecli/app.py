@@ -19,7 +19,7 @@ from swecli.models.message import Ask, ChatMessage, Mode, ModelChoice
 from swecli.models.session import Session
 from swecli.playbook.learning.service import LearningService
 from swecli.store.session_manager import SessionManager
-from swecli.undo.history import TurnHistory, track_changes
+from swecli.undo.history import TurnHistory
 
 
 @dataclass(slots=True)
@@ -157,7 +157,7 @@ def build_runtime(
     notices += [line] if (line := agent.window_warning()) else []
     ctx.memory = memory = learning.open_memory()
     memory.count = lambda text: agent.counter.count(text)  # the counter changes with the model
-    history = track_changes(sessions, ctx, (start.paths.data, start.paths.state, start.paths.cache))
+    history = TurnHistory.track(sessions, ctx, (start.paths.data, start.paths.state, start.paths.cache))
     runtime = Runtime(start, settings, sessions, agent, learning, start.choice, notices, history)
     runtime.select_reflector()
     if missing := learning.reflector.missing:

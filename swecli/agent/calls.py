@@ -30,7 +30,7 @@ from swecli.tools.base import ToolContext, ToolError
 from swecli.tools.execute import ToolRegistry, execute, interrupted_text
 from swecli.tools.files import digest, read_bytes
 from swecli.tools.limits import HeadTail, LoopGuard, strip_terminal_codes, truncate_result, unchanged_notice
-from swecli.tools.permissions import Permissions, load_permissions
+from swecli.tools.permissions import Permissions
 
 _Outcome = tuple[ToolCall, str, ToolResult]
 
@@ -48,7 +48,7 @@ class Toolkit:
     def open(cls, start: Start, results: SessionManager, ask: Ask) -> tuple[Toolkit, list[str]]:
         """Return all tools for the run's folder, and notices on ignored permission rules."""
         tools, root = ToolRegistry.discover(), start.cwd.resolve()
-        permissions, notices = load_permissions(start, root, tools)
+        permissions, notices = Permissions.load(start, root, tools)
         ctx = ToolContext(root, sessions=results, timeout=float(start.settings.command_timeout), environ=start.environ)
         return cls(tools, permissions, ctx, ask), notices
 

@@ -19,7 +19,7 @@ from swecli.models.message import Ask, AskRequest, Decision, Display, ToolCall, 
 from swecli.tools import builtin
 from swecli.tools.base import Tool, ToolContext, ToolError, ToolPlan
 from swecli.tools.limits import one_line, strip_terminal_codes
-from swecli.tools.permissions import Permissions, suggest_rule
+from swecli.tools.permissions import Permissions
 
 _log = logging.getLogger(__name__)
 
@@ -116,7 +116,7 @@ async def _check_permission(
     if verdict.outcome == "deny":
         call.approved, call.decision, call.reason = False, verdict.by, verdict.why
         return _error_result(f"Not permitted: {verdict.why} Do not try to reach the same in another way.", denied=True)
-    rule, label = suggest_rule(tool, plan, ctx, exact_only=verdict.exact_only)
+    rule, label = permissions.suggest_rule(tool, plan, ctx, exact_only=verdict.exact_only)
     file = permissions.saved.writable_file() if permissions.saved and rule and not verdict.exact_only else ""
     shown = (tool.kind.question, one_line(plan.summary), plan.preview, label, rule)
     request = AskRequest(call, *shown, why=verdict.why, project_file=file)

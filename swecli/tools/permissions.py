@@ -123,6 +123,23 @@ class Permissions:
         self.session: list[PermissionRule] = []
         self.last = ""
 
+    @classmethod
+    def load(cls, start: Start, root: Path, tools: Iterable[Tool]) -> tuple[Permissions, list[str]]:
+        """Return the permissions and the notices about rules that are not active."""
+        settings, notices = start.settings, []
+        try:
+            saved = ProjectRules(start.paths.permissions, root)
+        except ConfigError as error:
+            saved, notices = None, [f"rules saved for this folder are ignored: {error}"]
+        permissions = cls(settings.mode, settings.allow, settings.ask, settings.deny, saved)
+        for name, text, hint in permissions.invalid:
+            source = str(saved.file) if saved and text in saved.rules else "settings"
+            layer = settings.origins.get(f"{name}: {text}", source)
+            line = f"{layer}: invalid {name} rule {text!r} is IGNORED. {hint}"
+            notices.append(line if name == "allow" else f"{line} Until it is corrected, every mode asks")
+        idle = [f"the permission rule {rule} can never apply" for rule in permissions.unusable_rules(tools)]
+        return permissions, [*notices, *idle]
+
     def _parse(self, name: str, texts: Iterable[str]) -> list[PermissionRule]:
         rules = []
         for text in texts:
@@ -208,30 +225,13 @@ class Permissions:
         barred = (rule for rule in (*self.deny, *self.ask) if rule.kind == READ.name)
         return not is_sensitive(path) and not any(r.pattern is None or READ.touches(r.pattern, path) for r in barred)
 
-
-def load_permissions(start: Start, root: Path, tools: Iterable[Tool]) -> tuple[Permissions, list[str]]:
-    """Return the permissions and the notices about rules that are not active."""
-    settings, notices = start.settings, []
-    try:
-        saved = ProjectRules(start.paths.permissions, root)
-    except ConfigError as error:
-        saved, notices = None, [f"rules saved for this folder are ignored: {error}"]
-    permissions = Permissions(settings.mode, settings.allow, settings.ask, settings.deny, saved)
-    for name, text, hint in permissions.invalid:
-        source = str(saved.file) if saved and text in saved.rules else "settings"
-        layer = settings.origins.get(f"{name}: {text}", source)
-        line = f"{layer}: invalid {name} rule {text!r} is IGNORED. {hint}"
-        notices.append(line if name == "allow" else f"{line} Until it is corrected, every mode asks")
-    idle = [f"the permission rule {rule} can never apply" for rule in permissions.unusable_rules(tools)]
-    return permissions, [*notices, *idle]
-
-
-def suggest_rule(tool: Tool, plan: ToolPlan, ctx: ToolContext, *, exact_only: bool) -> tuple[str, str]:
-    """Return the rule that a lasting yes adds, and its label for the question; ("", "") if there is none. `exact_only`:
-    the rule covers only this exact subject."""
-    if not exact_only and plan.session_rule:
-        return plan.session_rule, plan.session_label
-    if not plan.subject:
-        return "", ""
-    pattern = "" if exact_only else tool.kind.suggest(plan.subject, ctx)
-    return f"{tool.kind.name}({pattern or tool.kind.escape(plan.subject)})", one_line(pattern or plan.subject, 60)
+    @staticmethod
+    def suggest_rule(tool: Tool, plan: ToolPlan, ctx: ToolContext, *, exact_only: bool) -> tuple[str, str]:
+        """Return the rule that a lasting yes adds, and its label for the question; ("", "") if there is none.
+        `exact_only`: the rule covers only this exact subject."""
+        if not exact_only and plan.session_rule:
+            return plan.session_rule, plan.session_label
+        if not plan.subject:
+            return "", ""
+        pattern = "" if exact_only else tool.kind.suggest(plan.subject, ctx)
+        return f"{tool.kind.name}({pattern or tool.kind.escape(plan.subject)})", one_line(pattern or plan.subject, 60)

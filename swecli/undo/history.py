@@ -21,10 +21,9 @@ from swecli.tools.diffs import unified_diff
 from swecli.tools.files import decode
 from swecli.tools.limits import escape_invalid_bytes
 from swecli.tools.processes import child_environment
-from swecli.undo.versions import NOT_STORED, FileVersions, replace_file
+from swecli.undo.versions import NOT_STORED, PRUNED, FileVersions
 
 _States = dict[str, FileState]
-_PRUNED = "its earlier version was removed to save space"
 _MAX_NAMES = 6  # files and strategies listed beside a turn
 
 
@@ -112,7 +111,7 @@ def _plan_restore(changes: Iterable[FileChange], versions: FileVersions) -> _Res
         if target.digest.startswith(NOT_STORED):
             plan.unrecoverable[path] = "it was too large or not readable"
         elif target.digest and versions.load(target.digest) is None:
-            plan.unrecoverable[path] = _PRUNED
+            plan.unrecoverable[path] = PRUNED
         elif present.digest.startswith(NOT_STORED) and not ours:
             plan.unrecoverable[path] = "it was changed outside this session, and is too large to be stored"
         else:
@@ -137,24 +136,11 @@ def _apply(changes: Sequence[FileChange], versions: FileVersions) -> tuple[list[
             if is_removal:
                 path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
             elif change.path not in failed:
-                _write_state(path, change.after, versions)
+                versions.restore(path, change.after)
                 done.append(change)
         except OSError as error:
             failed[change.path] = error.strerror or str(error)
     return done, failed
-
-
-def _write_state(path: Path, state: FileState, versions: FileVersions) -> None:
-    if not state.mode:
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if stat.S_ISDIR(state.mode):
-        path.mkdir(exist_ok=True)
-        path.chmod(stat.S_IMODE(state.mode))
-    elif (data := versions.load(state.digest)) is None:
-        raise OSError(0, _PRUNED)
-    else:
-        replace_file(path, data, state.mode)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +157,18 @@ class TurnHistory:
 
     def __init__(self, sessions: SessionManager, versions: FileVersions) -> None:
         self._sessions, self._versions, self._store = sessions, versions, sessions.undo
+
+    @classmethod
+    def track(cls, sessions: SessionManager, ctx: ToolContext, own: Iterable[Path]) -> TurnHistory | None:
+        """Start recording the file changes of tool calls, with versions beside the database. Returns None if the
+        database is in memory. `own` are folders of swecli itself, which are not recorded."""
+        database = sessions.database
+        if database.path is None:
+            return None
+        excluded = [place := str(database.path.absolute()), *(f"{folder}/" for folder in own)]
+        versions = FileVersions(ctx.root, Path(f"{place}.versions"), ctx.environ, excluded)
+        ctx.changes = _ChangeRecorder(sessions, versions)
+        return cls(sessions, versions)
 
     def turns(self) -> list[tuple[int, str]]:
         """Return the numbers of the session's turns, newest first, each with its query and its changes in a line."""
@@ -281,15 +279,3 @@ class TurnHistory:
 def _join_names(names: Collection[str]) -> str:
     first = list(dict.fromkeys(names))
     return ", ".join(first[:_MAX_NAMES]) + (f" and {len(first) - _MAX_NAMES} more" if len(first) > _MAX_NAMES else "")
-
-
-def track_changes(sessions: SessionManager, ctx: ToolContext, own: Iterable[Path]) -> TurnHistory | None:
-    """Start recording the file changes of tool calls, with versions beside the database. Returns None if the database
-    is in memory. `own` are folders of swecli itself, which are not recorded."""
-    database = sessions.database
-    if database.path is None:
-        return None
-    excluded = [place := str(database.path.absolute()), *(f"{folder}/" for folder in own)]
-    versions = FileVersions(ctx.root, Path(f"{place}.versions"), ctx.environ, excluded)
-    ctx.changes = _ChangeRecorder(sessions, versions)
-    return TurnHistory(sessions, versions)

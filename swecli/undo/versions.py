@@ -21,6 +21,7 @@ from swecli.tools.searching import files_below
 _MAX_FILES, _MAX_BYTES = 50_000, 300_000_000  # of one scan: files, and new contents
 _LIST_TIMEOUT = 20.0  # seconds
 _MAX_FILE_BYTES = 10_000_000
+PRUNED = "its earlier version was removed to save space"
 NOT_STORED = "?"  # prefix of the digest of a content that is not stored
 _MAX_STORE_BYTES, _MAX_AGE, _DAY = 1_000_000_000, 30 * 86_400, 86_400  # seconds
 _RACY = 50_000_000  # ns: a file changed so shortly before it was read may change again within one tick of its clock
@@ -86,6 +87,19 @@ class FileVersions:
         except (OSError, zlib.error):
             return None
         return data if hashlib.sha256(data).hexdigest() == digest else None
+
+    def restore(self, path: Path, state: FileState) -> None:
+        """Give a path this state, unless it is that of a missing file. Raises OSError."""
+        if not state.mode:
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if stat.S_ISDIR(state.mode):
+            path.mkdir(exist_ok=True)
+            path.chmod(stat.S_IMODE(state.mode))
+        elif (data := self.load(state.digest)) is None:
+            raise OSError(0, PRUNED)
+        else:
+            _replace_file(path, data, state.mode)
 
     def warn(self, line: str) -> None:
         """Add a notice, once."""
@@ -190,7 +204,7 @@ class FileVersions:
         for folder in (self.folder, path.parent):
             if not folder.exists():
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        replace_file(path, data, 0o600)
+        _replace_file(path, data, 0o600)
 
     def _load_index(self) -> _Index:
         with suppress(OSError, ValueError, TypeError):
@@ -199,7 +213,7 @@ class FileVersions:
         return _Index()
 
 
-def replace_file(path: Path, data: bytes, mode: int) -> None:
+def _replace_file(path: Path, data: bytes, mode: int) -> None:
     """Replace a path atomically by a file with these bytes, or by a link to that target. Raises OSError."""
     temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
     try:

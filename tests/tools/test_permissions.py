@@ -15,7 +15,7 @@ from swecli.models.errors import ConfigError
 from swecli.models.message import MODES, Mode
 from swecli.tools.base import ToolContext, ToolPlan
 from swecli.tools.execute import ToolRegistry
-from swecli.tools.permissions import PermissionRule, Permissions, _PermissionVerdict, suggest_rule
+from swecli.tools.permissions import PermissionRule, Permissions, _PermissionVerdict
 
 TOOLS = ToolRegistry.discover()
 
@@ -33,7 +33,7 @@ def exact(name: str, subject: str) -> str:
     """The rule that covers this alone."""
     tool = TOOLS.get(name)
     assert tool is not None
-    return suggest_rule(tool, ToolPlan("x", subject=subject), CTX, exact_only=True)[0]
+    return Permissions.suggest_rule(tool, ToolPlan("x", subject=subject), CTX, exact_only=True)[0]
 
 
 @pytest.mark.parametrize(

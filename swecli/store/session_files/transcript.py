@@ -33,6 +33,23 @@ class Transcript:
         self._calls: dict[str, dict[str, Any]] = {}
         self._key = ""
 
+    def parse_json_lines(self, lines: Iterable[Line]) -> Iterator[dict[str, Any]]:
+        """Yield the objects of a JSON Lines file; lines with anything else are reported and skipped."""
+        for number, text in lines:
+            if not text.strip():
+                continue
+            self.line = number
+            self.lines.append((number, text))
+            try:
+                value = json.loads(text)
+            except (ValueError, RecursionError):
+                self.skipped.append(f"line {number}: not JSON, perhaps cut off")
+                continue
+            if isinstance(value, dict):
+                yield value
+            else:
+                self.skipped.append(f"line {number}: not a JSON object")
+
     def set_time(self, value: Any) -> None:
         """Set the time of what follows, from ISO 8601 or milliseconds since 1970. Invalid or earlier times are
         ignored."""
@@ -131,51 +148,6 @@ class Transcript:
             return self.id.lower()
         content = self.id or sha256("\n".join(text for _, text in self.lines).encode("utf-8", "replace")).hexdigest()
         return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{self.tool}:{content}"))
-
-
-def parse_json_lines(lines: Iterable[Line], into: Transcript) -> Iterator[dict[str, Any]]:
-    """Yield the parse_json_lines of a JSON Lines file; lines with anything else are reported and skipped."""
-    for number, text in lines:
-        if not text.strip():
-            continue
-        into.line = number
-        into.lines.append((number, text))
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError):
-            into.skipped.append(f"line {number}: not JSON, perhaps cut off")
-            continue
-        if isinstance(value, dict):
-            yield value
-        else:
-            into.skipped.append(f"line {number}: not a JSON object")
-
-
-def text_of(content: Any) -> str:
-    """Return the text of a message or result: a string, or the texts of its blocks, one a line."""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list):
-        return "\n".join(part for part in (text_of(block) for block in content) if part)
-    if isinstance(content, dict):
-        return next((text_of(content[name]) for name in ("text", "content", "output") if content.get(name)), "")
-    return ""
-
-
-def as_dict(value: Any) -> dict[str, Any]:
-    """Return the value if it is an object, else {}."""
-    return value if isinstance(value, dict) else {}
-
-
-def blocks_of(content: Any) -> list[dict[str, Any]]:
-    """Return the blocks of a message; a string becomes one text block."""
-    whole = content if isinstance(content, list) else [{"type": "text", "text": text_of(content)}]
-    return [as_dict(block) for block in whole]
-
-
-def token_count(value: Any) -> int:
-    """Return a token count, 0 if the value is not a positive integer."""
-    return max(0, value) if isinstance(value, int) else 0
 
 
 def _parse_time(value: str) -> datetime:
