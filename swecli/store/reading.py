@@ -50,10 +50,10 @@ def read_moment(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
-_TIMES = ("created_at", "updated_at", "last_used", "verified_at", "vouched_at")
+TIMES = ("created_at", "updated_at", "last_used", "verified_at", "vouched_at")
 _JSON = ("blocks", "images", "parameters", "extra", "epoch", "edits", "anchors", "belief", "value")
 _PARSERS: dict[str, Any] = {
-    **dict.fromkeys(_TIMES, read_moment), **dict.fromkeys(_JSON, json.loads), "approved": bool, "undone": bool
+    **dict.fromkeys(TIMES, read_moment), **dict.fromkeys(_JSON, json.loads), "approved": bool, "undone": bool
 }  # fmt: skip
 
 

@@ -28,14 +28,13 @@ from swecli.models.playbook import (
     update_belief,
 )
 from swecli.models.session import Session
-from swecli.store.reading import APPLIES, BULLET, playbook_version, read_bullets
+from swecli.store.reading import APPLIES, BULLET, TIMES, playbook_version, read_bullets
 from swecli.store.sqlite.database import driver
 from swecli.store.tables.columns import clean_text, shared, values
 from swecli.store.tables.learned import BulletRow, DeltaRow, EvidenceRow
 
 EVIDENCE = shared(Evidence, EvidenceRow)
 DELTA = shared(Delta, DeltaRow, "ops", "refused")
-_TIMES = ("created_at", "updated_at", "last_used", "verified_at", "vouched_at")
 _COUNTED: tuple[Tag, ...] = ("helpful", "harmful", "neutral")
 _DERIVED = ("belief", *_COUNTED, "uses", "last_used", "verified_at", "stale")  # not restored by undo
 _FADED = "faded"  # kind of an evidence row that counts the turns in which a bullet was held back
@@ -82,7 +81,7 @@ def restore_row(db: sqlmodel.Session, row: BulletRow | None, value: Mapping[str,
     row = row or BulletRow(number=number_of(value["id"]), content=value["content"])
     for name in (*BULLET, "session_id", "project"):
         if name in value and name not in _DERIVED:  # a snapshot of an older version may differ in its fields
-            setattr(row, name, datetime.fromisoformat(value[name]) if name in _TIMES and value[name] else value[name])
+            setattr(row, name, datetime.fromisoformat(value[name]) if name in TIMES and value[name] else value[name])
     db.add(row)
 
 

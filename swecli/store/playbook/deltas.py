@@ -106,18 +106,6 @@ def last_number(db: sqlmodel.Session) -> int:
     return int(found.scalar() or 0)
 
 
-def find_undoable(db: sqlmodel.Session, session: Session, n: int, *, undone: bool) -> list[DeltaRow]:
-    """Find the `n` newest deltas that can be undone, without those that only add evidence; with `undone`, the `n` most
-    recently undone ones."""
-    theirs = select(DeltaRow).where(bullets.is_undoable(session), col(DeltaRow.undone).is_(undone))
-    if undone:
-        which = theirs.where(col(DeltaRow.turned) > 0).order_by(col(DeltaRow.turned).desc())
-    else:
-        which = theirs.where((cast(col(DeltaRow.before), Text) != "{}") | (col(DeltaRow.reason).like("mark %")))
-        which = which.order_by(col(DeltaRow.number).desc())
-    return list(db.exec(which.limit(n)))
-
-
 def revert(db: sqlmodel.Session, row: DeltaRow, *, redo: bool) -> None:
     """Undo a delta, or redo an undone one with the same ids, counts and evidence. Raises BadInput if a later delta
     changed one of its bullets."""

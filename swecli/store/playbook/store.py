@@ -74,7 +74,13 @@ class PlaybookStore(ReflectionQueue):
         the `n` most recently undone ones. Raises BadInput if there is none, or a bullet was changed by a later
         delta."""
         with self._changing(session) as db:
-            rows = deltas.find_undoable(db, session, n, undone=redo)
+            theirs = select(DeltaRow).where(is_undoable(session), col(DeltaRow.undone).is_(redo))
+            if redo:
+                which = theirs.where(col(DeltaRow.turned) > 0).order_by(col(DeltaRow.turned).desc())
+            else:
+                which = theirs.where((cast(col(DeltaRow.before), Text) != "{}") | col(DeltaRow.reason).like("mark %"))
+                which = which.order_by(col(DeltaRow.number).desc())
+            rows = db.exec(which.limit(n)).all()
             if not rows and redo:
                 raise BadInput("Nothing to redo in the playbook.")
             if not rows:

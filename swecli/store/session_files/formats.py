@@ -146,7 +146,7 @@ def _codex_notice(item: dict[str, Any], into: Transcript) -> None:
     if item.get("type") == "user_message" and words.strip() and not into.ends_with_query(words):
         into.add_query(words)
     used = _as_dict(_as_dict(item.get("info")).get("last_token_usage"))
-    if item.get("type") == "_token_count" and used:
+    if item.get("type") == "token_count" and used:
         names = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens")
         sent, cached, written, reasoning = (_token_count(used.get(name)) for name in names)
         into.add_usage(Usage(max(0, sent - cached), cached, 0, max(0, written - reasoning), reasoning))
