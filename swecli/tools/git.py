@@ -119,8 +119,10 @@ def _environment(environ: Mapping[str, str] | None, top: Path) -> dict[str, str]
     -a` passes to hooks. The work tree is the folder with `.git`, regardless of `core.worktree`."""
     given = child_environment(environ)
     own = _ENVIRONMENT | {"GIT_WORK_TREE": str(top), "GIT_CEILING_DIRECTORIES": str(top.parent)}
-    index = top / given.get("GIT_INDEX_FILE", "")
-    if index.is_relative_to(top / ".git") and index.is_file():
+    index, link = (top / given.get("GIT_INDEX_FILE", "")).resolve(), top / ".git"
+    if link.is_file():  # a linked work tree or a submodule: `gitdir: PATH`
+        link = top / link.read_text("utf-8", "surrogateescape").removeprefix("gitdir:").strip("\n ")
+    if index.is_relative_to(link.resolve()) and index.is_file():
         own["GIT_INDEX_FILE"] = str(index)
     return {name: value for name, value in given.items() if not name.startswith("GIT_")} | own
 

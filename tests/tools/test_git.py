@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -251,6 +252,17 @@ def test_a_hook_of_a_commit_sees_what_is_being_committed() -> None:
     hook.chmod(0o755)
     git(root, "commit", "-aqm", "second")
     assert seen.read_text() == "('README.md',)"
+
+
+def test_a_commit_in_a_linked_work_tree_has_its_index_beside_that_one() -> None:
+    root, tree = make_project(Path("shop").resolve()), Path("tree").resolve()
+    git(root, "worktree", "add", "-q", str(tree))
+    (tree / "README.md").write_text("changed\n")
+    index = root / ".git/worktrees/tree/next-index.lock"
+    shutil.copy(index.with_name("index"), index)
+    environ = {**os.environ, "GIT_INDEX_FILE": str(index)}
+    subprocess.run(["git", "add", "README.md"], cwd=tree, env=environ, check=True)
+    assert resolve_target(tree, ("--staged",), environ).files == ("README.md",)
 
 
 def test_a_work_tree_somewhere_else_is_not_read() -> None:

@@ -108,7 +108,7 @@ def _branch_target(ctx: _Context, branch: str) -> Target:
     try:
         base = ctx.git("merge-base", "--end-of-options", branch, "HEAD").strip()
     except GitFailed as error:
-        hint = _SHALLOW_HINT if ctx.is_shallow else "See: git branch"
+        hint = _SHALLOW_HINT if ctx.is_shallow else "See: git branch --all (one that was only fetched is origin/NAME)"
         raise BadInput(f"There is no branch or commit {branch!r} that shares history with HEAD.", hint) from error
     target = _diff_target(ctx, ("--base", branch), ("diff", base), f"what changed since {branch}", base, untracked=True)
     is_changed = ctx.git("diff", "--name-only", "HEAD", "--")  # a sparse checkout does not contain all files
