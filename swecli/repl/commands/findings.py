@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from swecli.models.errors import BadInput, SwecliError, UsageError
-from swecli.models.finding import Finding
+from swecli.models.finding import STATES, Finding
 from swecli.repl.actions.findings import ACTIONS, open_store, perform_action
 from swecli.repl.commands.base import CommandContext
 from swecli.repl.input.keys import editor_command
@@ -30,8 +30,11 @@ async def run_findings(ctx: CommandContext, name: str, rest: str) -> None:
     if handler := _HANDLERS.get(name):
         await handler(ctx, open_store(ctx.runtime.sessions, ctx.runtime.cwd), rest)
         return
+    if name in (*STATES, "all") or ":" in name or ">=" in name:  # a filter: `/findings open severity>=high`
+        name, rest = "list", f"{name} {rest}"
     if name not in ACTIONS or name == "export":
-        raise UsageError(f"Unknown findings action {name!r}.", "/help findings lists the actions.")
+        hint = f"/findings list {name} searches for the word, /help findings lists the actions."
+        raise UsageError(f"Unknown findings action {name!r}.", hint)
     _act(ctx, name, rest)
 
 

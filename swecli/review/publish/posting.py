@@ -202,7 +202,8 @@ def as_markdown(findings: Sequence[Finding], title: str = "Review", end: ReviewF
     if end is not None and not end.coverage.complete:
         parts.append(f"**Incomplete:** {_escape(format_coverage(end))}")
     open_ones = sum(finding.is_open for finding in findings)
-    parts.append(f"{len(findings)} findings, {open_ones} of them open." if findings else "No findings.")
+    count = pluralize(len(findings), "finding")
+    parts.append(f"{count}, {open_ones} of them open." if findings else "No findings.")
     for severity in reversed(SEVERITIES):
         chosen = [finding for finding in findings if finding.severity == severity]
         parts += [f"## {severity.capitalize()} ({len(chosen)})"] if chosen else []

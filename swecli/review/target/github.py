@@ -108,7 +108,8 @@ class GitHub:
                 raise self._error_of(answer, path)
             return answer.json() if answer.content else None
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-            raise GitHubError(f"GitHub cannot be reached at {self.api}: {error}.") from error
+            reason = str(error).rstrip(".") or type(error).__name__
+            raise GitHubError(f"GitHub cannot be reached at {self.api}: {reason}.") from error
         except (ValueError, RecursionError) as error:
             raise GitHubError(f"What answers at {self.api} is not GitHub: its answer is not JSON.") from error
 

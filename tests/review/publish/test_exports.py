@@ -34,6 +34,7 @@ def test_a_fence_is_longer_than_any_inside() -> None:
 
 def test_nothing_is_reported_to_be_nothing() -> None:
     assert "No findings" in as_markdown([])
+    assert "1 finding, 1 of them open." in as_markdown([Finding("a.py", 1, "X", "small")])
 
 
 @pytest.mark.parametrize(

@@ -53,10 +53,11 @@ def answering(answer: bytes) -> Iterator[GitHub]:
         yield GitHub("acme/shop", api=f"http://127.0.0.1:{server.getsockname()[1]}")
 
 
-@pytest.mark.parametrize("answer", [b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{", b"220 mail ready\r\n\r\n"])
+@pytest.mark.parametrize("answer", [b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{", b"220 mail ready\r\n\r\n", b""])
 def test_an_answer_that_breaks_off_or_is_no_http_is_one_clear_line(answer: bytes) -> None:
-    with answering(answer) as github, pytest.raises(GitHubError, match="cannot be reached at"):
+    with answering(answer) as github, pytest.raises(GitHubError, match="cannot be reached at") as raised:
         github.request("GET", "pulls/7")
+    assert not raised.value.message.endswith("..")
 
 
 @pytest.mark.parametrize("body", [b"[]", b"{}", b"7", b"null", b"[7]", b'[{"id": "x"}]'])

@@ -31,6 +31,8 @@ async def test_they_are_listed_shown_and_settled(ctx: ScriptedContext) -> None:
     assert "dismissed for good: the law" in await ctx.type("/findings dismiss F-1 the law")
     assert "F-1 " not in (await ctx.type("/findings list")).split("/findings")[0]
     assert "F-1" in await ctx.type("/findings list dismissed")
+    assert "F-1" in await ctx.type("/findings dismissed path:shop/**")
+    assert "F-4" in await ctx.type("/findings type:dead")
     await ctx.type("/findings reopen F-1")
     assert "Nothing has changed" in await ctx.type("/findings recheck")
 
