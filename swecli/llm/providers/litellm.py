@@ -43,6 +43,7 @@ def load_litellm() -> Any:
         gc.enable()
     litellm.suppress_debug_info = True
     litellm.telemetry = False
+    litellm.openai_key = "none"  # otherwise OPENAI_API_KEY would be sent to any service whose own key is not set
     # usage is reported by the provider or unknown; counting it here would load or download tables
     litellm.disable_token_counter = True
     litellm.disable_hf_tokenizer_download = True

@@ -134,6 +134,14 @@ async def test_the_fallback_asks_once_at_each_try() -> None:
     assert closed.tries == 1, "litellm has sent it twice itself"
 
 
+@pytest.mark.slow
+async def test_the_fallback_sends_no_service_the_key_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-openai")
+    with StrictProvider([Reply("Hello.")], key=None, models=("m",)) as server:
+        await ask(wired(resolve("nvidia_nim/m", {"NVIDIA_NIM_BASE_URL": server.openai_base})), request())
+        assert "sk-of-openai" not in str(server.requests[0].headers)
+
+
 @both
 async def test_a_request_that_is_too_long_states_the_limit(name: str) -> None:
     with StrictProvider([Refusal(400, OVERFLOW[name], code="context_length_exceeded")]) as server:
