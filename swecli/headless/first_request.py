@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
+from threading import Thread
 
 from swecli.agent.request_builder import Query, RequestBuilder, Turn
 from swecli.config.paths import project_root
@@ -50,6 +51,7 @@ def _store_first_message(
     stored."""
     if not hasattr(model, "send_ahead") or (specs := bundled_specs()) is None:
         raise Unsupported("the provider has no send_ahead, or plug-ins add tools")
+    Thread(target=model.warm, daemon=True).start()  # type: ignore[attr-defined]  # httpx, while the message is synced
     store, settings, folder = opened.enter_context(open_early(start.database)), start.settings, str(start.cwd)
     if start.resume is None:
         window, project = settings.window, str(project_root(start.cwd))

@@ -276,7 +276,7 @@ def test_a_strategy_whose_file_is_gone_is_not_sent(place: Place) -> None:
     (Path.cwd() / "src").mkdir()
     (Path.cwd() / "src/prices.py").touch()
     place.run("once")
-    place.teach("playbook", "add", "Prices are in src/prices.py.", "--scope", "project")
+    place.teach("playbook", "add", "Prices are in src/prices.py.")
     both_ways(place, "hello")
     (Path.cwd() / "src/prices.py").unlink()
     both_ways(place, "hello", "-c")
