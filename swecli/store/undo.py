@@ -65,7 +65,7 @@ class UndoStore:
 
     def find_redo(self, session: Session) -> UndoStep | None:
         """Return the undo that a redo would revert: the newest, or None if a turn has run since."""
-        row = self._database.row(_select_undos(session.id).limit(1))
+        row = next(iter(self._database.rows(_select_undos(session.id).limit(1))), None)
         if row is None or row.interactions != session.interactions:
             return None
         return UndoStep(row.id or 0, row.first, row.last, tuple(row.taken["parts"]))

@@ -142,8 +142,8 @@ class PlaybookStore(ReflectionQueue):
     def get(self, bullet_id: str, session: Session | None = None) -> Bullet | None:
         """Return a bullet in any state; with `session`, only if it belongs to the session's scopes."""
         which = select(BulletRow).filter_by(number=number_of(bullet_id))
-        row = self._database.row(which if session is None else which.where(applies(session)))
-        return None if row is None else bullets.to_bullet(row)
+        rows = self._database.rows(which if session is None else which.where(applies(session)))
+        return next(map(bullets.to_bullet, rows), None)
 
     def find(self, ref: str, session: Session, *, include_deleted: bool = False) -> Bullet:
         """Resolve `P-7`, `p7` or `7` to a strategy of the session's scopes. Raises BadInput."""

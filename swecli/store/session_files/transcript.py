@@ -54,7 +54,9 @@ class Transcript:
         """Set the time of what follows, from ISO 8601 or milliseconds since 1970. Invalid or earlier times are
         ignored."""
         try:
-            at = datetime.fromtimestamp(value / 1000, UTC) if isinstance(value, (int, float)) else _parse_time(value)
+            is_number = isinstance(value, (int, float))
+            at = datetime.fromtimestamp(value / 1000, UTC) if is_number else datetime.fromisoformat(value)
+            at = at.astimezone(UTC)  # OverflowError on the first and last days of the calendar
         except (ValueError, OverflowError, OSError, TypeError):
             return
         if not self._turns or at >= self.time:
@@ -148,8 +150,3 @@ class Transcript:
             return self.id.lower()
         content = self.id or sha256("\n".join(text for _, text in self.lines).encode("utf-8", "replace")).hexdigest()
         return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{self.tool}:{content}"))
-
-
-def _parse_time(value: str) -> datetime:
-    at = datetime.fromisoformat(value)
-    return at.astimezone(UTC)  # OverflowError on the first and last days of the calendar

@@ -176,14 +176,10 @@ class SessionQueries:
 
     def read_result(self, call_id: str) -> str | None:
         """Return the whole result of the newest call with that id, or None."""
-        which = (
-            sqlmodel.select(CallRow.result, FullResultRow.text)
-            .filter_by(session_id=self.session.id, call_id=clean_text(call_id))
-            .outerjoin(FullResultRow, col(FullResultRow.call) == col(CallRow.id))
-            .order_by(col(CallRow.id).desc())
-        )
-        result, full = self.database.row(which.limit(1)) or (None, None)
-        return result if full is None else full
+        which = sqlmodel.select(func.coalesce(FullResultRow.text, CallRow.result)).select_from(CallRow)
+        which = which.where(col(CallRow.session_id) == self.session.id, col(CallRow.call_id) == clean_text(call_id))
+        which = which.outerjoin(FullResultRow, col(FullResultRow.call) == col(CallRow.id))
+        return next(iter(self.database.rows(which.order_by(col(CallRow.id).desc()).limit(1))), None)
 
     def totals(self) -> UsageTotals:
         """Sum the usage of this session's requests. The cost is None if any is unknown."""

@@ -111,11 +111,6 @@ class Database:
         with self.reading() as db:
             return list(db.exec(which))
 
-    def row(self, which: Any) -> Any:
-        """Return the first result of one statement, or None. Raises StoreError."""
-        with self.reading() as db:
-            return db.exec(which).first()
-
     def _file_id(self) -> tuple[int, int] | None:
         """Return device and inode of the file at `path`, or None."""
         with suppress(OSError):
