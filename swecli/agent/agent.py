@@ -21,7 +21,7 @@ from swecli.models.message import AskRequest, Decision, Display, ToolResult, Too
 from swecli.models.session import Session
 from swecli.tools.base import ToolContext, ToolError
 from swecli.tools.execute import ToolRegistry
-from swecli.tools.schemas import lean_specs, usable_specs
+from swecli.tools.limits import lean_specs, usable_specs
 
 _MAX_RESULT, _MIN_RESULT = 30_000, 500  # characters
 _MIN_ROOM = 500  # tokens
@@ -49,7 +49,7 @@ class Agent:
         self._steering: deque[str] = deque()
         self._running = False
         self._cost_before: float | None = 0.0
-        self.ctx.tasks = self
+        self.ctx.do_task = self.do_task
 
     @property
     def system_prompt(self) -> str:

@@ -17,7 +17,7 @@ from swecli.models.context import Epoch, Reduction, merge_edits
 from swecli.models.errors import ContextFull, ContextOverflow, SwecliError
 from swecli.models.message import ApiMessage, ModelRequest, RequestRecord, ToolSpec, Usage
 from swecli.models.session import Session
-from swecli.tools.schemas import lean_specs
+from swecli.tools.limits import lean_specs
 
 _SUMMARY_ATTEMPTS = 2  # the turn waits for them
 

@@ -33,7 +33,7 @@ from swecli.models.message import (
 from swecli.models.session import Session
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
-from swecli.tools.schemas import lean_specs
+from swecli.tools.limits import lean_specs
 
 _MAX_STEPS = 1_000_000  # of a turn: no limit
 

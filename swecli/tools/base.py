@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -19,7 +20,6 @@ from pydantic import BaseModel, ConfigDict
 from swecli.models.errors import BadInput
 from swecli.models.message import MODES, Display, Mode, ToolCall, ToolResult, ToolSpec, Usage
 from swecli.tools.limits import HeadTail, one_line, strip_terminal_codes
-from swecli.tools.schemas import plain_schema
 
 if TYPE_CHECKING:
     from swecli.store.session_manager import SessionManager
@@ -32,6 +32,33 @@ class Params(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+@cache  # pydantic takes milliseconds for each, and every turn needs all of them
+def _plain_schema(params: type[BaseModel]) -> dict[str, Any]:
+    """Return the JSON schema of `params` in a form that every provider accepts: references resolved, titles and class
+    docstrings removed, "X or null" reduced to "X"."""
+    schema = params.model_json_schema()
+    definitions = schema.pop("$defs", {})
+    plain = _plain(schema, definitions)
+    return {"type": "object", "properties": plain.get("properties", {}), **plain, "additionalProperties": False}
+
+
+def _plain(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    if "$ref" in node:
+        target = definitions[node["$ref"].rsplit("/", 1)[-1]]
+        return _plain({k: v for k, v in target.items() if k != "description"}, definitions)
+    kept = {key: value for key, value in node.items() if key != "title" and (key, value) != ("default", None)}
+    if node.get("type") == "object":
+        kept.pop("description", None)
+    if "properties" in kept:
+        kept["properties"] = {name: _plain(prop, definitions) for name, prop in kept["properties"].items()}
+    if isinstance(kept.get("items"), dict):
+        kept["items"] = _plain(kept["items"], definitions)
+    if options := kept.pop("anyOf", None):
+        real = [_plain(option, definitions) for option in options if option.get("type") != "null"]
+        kept = kept | (real[0] if len(real) == 1 else {"anyOf": real})
+    return kept
+
+
 class _Memory(Protocol):
     def remember(self, text: str, quote: str, when: str, scope: Literal["project", "user"], replaces: str) -> str:
         """Store a statement of the user and return a line about the outcome. Raises SwecliError if it is not stored."""
@@ -39,12 +66,6 @@ class _Memory(Protocol):
 
     def recall(self, query: str) -> str:
         """Return the strategies that match a query as text, "" for none."""
-        ...
-
-
-class _Tasks(Protocol):
-    async def do_task(self, title: str, prompt: str, tools: Collection[str], ctx: ToolContext) -> ToolResult:
-        """Run a task in a child session, with read-only tools and those in `tools`. Raises ToolError if it fails."""
         ...
 
 
@@ -139,6 +160,9 @@ class _Jobs:
         return f"stopped in the background: {', '.join(map(str, running))}" if running else ""
 
 
+_DoTask = Callable[[str, str, Collection[str], "ToolContext"], Awaitable[ToolResult]]
+
+
 @dataclass(slots=True)
 class ToolContext:
     """What a tool may use. Created once per session; each call gets a copy with its own callbacks and `output`."""
@@ -158,7 +182,7 @@ class ToolContext:
     changes: _ChangeRecorder | None = None
     jobs: _Jobs = field(default_factory=_Jobs)
     skills: dict[str, Path] = field(default_factory=dict)  # file by name
-    tasks: _Tasks | None = None
+    do_task: _DoTask | None = None  # runs a task (title, prompt, tools besides read-only ones) in a child session
     on_usage: Callable[[Usage, float | None], None] = lambda usage, cost: (
         None
     )  # called for requests of tasks, with US $
@@ -258,7 +282,7 @@ class Tool:
 
     def spec(self) -> ToolSpec:
         """Return the specification that is sent to the model, the same bytes in every run."""
-        return ToolSpec(self.name, self.description, plain_schema(self.params))
+        return ToolSpec(self.name, self.description, _plain_schema(self.params))
 
 
 def tool(kind: PermissionKind, params: type[BaseModel], plan: _MakePlan) -> Callable[[_Run], Tool]:

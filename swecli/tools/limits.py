@@ -1,16 +1,20 @@
-"""Limits on what a model and a terminal get: truncate long text, escape hidden characters, detect repeated calls."""
+"""Limits on what a model and a terminal get: truncate long text, escape hidden characters, detect repeated calls, and
+select the tools that are offered; imported before the first request, so without pydantic."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
+import sys
 import unicodedata
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
-from swecli.models.message import UNCHANGED, ApiMessage, Ask, AskRequest, Display, ToolCall
+from swecli.models.message import UNCHANGED, ApiMessage, Ask, AskRequest, Display, ToolCall, ToolSpec
 
 
 def truncate_result(text: str, limit_chars: int, call_id: str) -> tuple[str, bool]:
@@ -224,3 +228,43 @@ def unchanged_notice(call: ToolCall, result: str, sent: Iterable[ApiMessage]) ->
         if call_id in same_calls and message.get("content") == result:
             return f"{UNCHANGED}this is exactly the result of call {call_id}, which you have above.]"
     return ""
+
+
+_LEAN = ("edit_file", "read_file", "run_command", "search_files", "write_file")
+_NOT_LEAN = "background"  # a parameter: output of background commands is read with a tool that is not lean
+_ENTRIES = "*.dist-info/entry_points.txt"
+_SCHEMAS = Path(__file__).with_name("schemas.json")
+
+
+def lean_specs(specs: Iterable[ToolSpec]) -> list[ToolSpec]:
+    """Return what a model with a small window gets: the essential tools, each described in one sentence."""
+    return [
+        ToolSpec(spec.name, _sentence(spec.description), _bare(spec.parameters)) for spec in specs if spec.name in _LEAN
+    ]
+
+
+def usable_specs(specs: Iterable[ToolSpec], *, more: bool, skills: Collection[str]) -> list[ToolSpec]:
+    """Drop `recall` unless there are `more` strategies than the prompt has, and `skill` if there are no `skills`."""
+    return [spec for spec in specs if (more or spec.name != "recall") and (skills or spec.name != "skill")]
+
+
+def _sentence(text: str) -> str:
+    return text.partition("\n")[0].partition(". ")[0].rstrip(".") + "."
+
+
+def _bare(schema: Any) -> Any:
+    """Return a schema without descriptions and without `background`."""
+    if isinstance(schema, list):
+        return [_bare(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {name: part for name, part in schema.items() if name != "description" or isinstance(part, dict)}
+    return {name: _bare(part) for name, part in kept.items() if name != _NOT_LEAN}
+
+
+def bundled_specs() -> list[ToolSpec] | None:
+    """Return the specifications, sorted by name; None if an installed package may add tools."""
+    if any(b"swecli.tools" in file.read_bytes() for folder in sys.path for file in Path(folder or ".").glob(_ENTRIES)):
+        return None
+    functions = [spec["function"] for spec in json.loads(_SCHEMAS.read_bytes())]
+    return [ToolSpec(spec["name"], spec["description"], spec["parameters"]) for spec in functions]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import Field, ValidationError
 
-from swecli.tools.base import Params
-from swecli.tools.schemas import plain_schema
+from swecli.tools.base import Params, _plain_schema
 
 
 class Inner(Params):
@@ -30,7 +29,7 @@ def test_references_titles_and_nulls_are_gone() -> None:
         "required": ["title"],
         "additionalProperties": False,
     }
-    assert plain_schema(Outer) == {
+    assert _plain_schema(Outer) == {
         "type": "object",
         "properties": {
             "inner": {"type": "array", "items": inner, "description": "Some."},
@@ -46,7 +45,7 @@ def test_a_tool_without_parameters_has_an_empty_object() -> None:
     class Nothing(Params):
         """Nothing."""
 
-    assert plain_schema(Nothing) == {"type": "object", "properties": {}, "additionalProperties": False}
+    assert _plain_schema(Nothing) == {"type": "object", "properties": {}, "additionalProperties": False}
 
 
 def test_unknown_parameters_are_refused() -> None:

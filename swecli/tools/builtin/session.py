@@ -104,6 +104,6 @@ def _plan_task(params: _TaskParams, ctx: ToolContext) -> ToolPlan:
 
 @tool(READ, _TaskParams, _plan_task)
 async def _task(params: _TaskParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-    if ctx.tasks is None:
+    if ctx.do_task is None:
         raise ToolError("There is nobody to do a task in this run.")
-    return await ctx.tasks.do_task(params.title, params.prompt, params.tools, ctx)
+    return await ctx.do_task(params.title, params.prompt, params.tools, ctx)
