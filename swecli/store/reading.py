@@ -98,10 +98,10 @@ def read_session(db: sqlite3.Connection, session_id: str, newest: int = NEWEST) 
     the playbook is not loaded. Raises ValueError or TypeError for a corrupt row."""
     names = (*SESSION, "interactions", "cost", "directory", "window_spec")
     (row,) = _select(db, names, "session WHERE id = ?", (session_id,))
-    directory, window = row.pop("directory"), window_of(row.pop("window_spec"))
+    directory, window = row.pop("directory"), _window_of(row.pop("window_spec"))
     session = Session(**row | {"title": redact(row["title"])}, working_directory=directory, window=window)
     first = session.interactions - max(1, newest) + 1
-    session.messages = read_messages(db, session_id, first if first > 1 else 0, session.interactions)
+    session.messages = _read_messages(db, session_id, first if first > 1 else 0, session.interactions)
     session.context = _read_context(db, session_id)
     read_pinned(db, session)
     epoch = session.context.epoch
@@ -113,7 +113,7 @@ def load_back_to(db: sqlite3.Connection, session: Session, interaction: int) -> 
     """Load the interactions from that number on into `session.messages`, unless they are loaded."""
     first = session.messages[0].interaction if session.messages else session.interactions + 1
     if interaction < first:
-        session.messages[:0] = read_messages(db, session.id, interaction, first - 1)
+        session.messages[:0] = _read_messages(db, session.id, interaction, first - 1)
 
 
 def first_query(content: str) -> str:
@@ -122,7 +122,7 @@ def first_query(content: str) -> str:
     return redact(content[: 50 * _FIRST_QUERY])[:_FIRST_QUERY]
 
 
-def window_of(text: str) -> WindowSpec:
+def _window_of(text: str) -> WindowSpec:
     """Parse the window's setting; return the default if it is invalid."""
     try:
         return WindowSpec.parse(text)
@@ -130,7 +130,7 @@ def window_of(text: str) -> WindowSpec:
         return WindowSpec()
 
 
-def read_messages(db: sqlite3.Connection, session_id: str, first: int, last: int) -> list[ChatMessage]:
+def _read_messages(db: sqlite3.Connection, session_id: str, first: int, last: int) -> list[ChatMessage]:
     """Load the messages of the interactions from `first` to `last`, in order, with their calls."""
     given, theirs = (session_id, first, last), "session_id = ? AND interaction BETWEEN ? AND ?"
     of = f"tool_call WHERE message_id IN (SELECT id FROM message WHERE {theirs}) ORDER BY message_id, id"
@@ -162,7 +162,7 @@ def read_pinned(db: sqlite3.Connection, session: Session) -> None:
     """Load the messages of pinned interactions that are not in `session.messages`."""
     state, loaded = session.context, {message.interaction for message in session.messages}
     for pin in {*state.pins, *(state.epoch.pins if state.epoch else ())} - loaded - set(state.pinned):
-        state.pinned[pin] = read_messages(db, session.id, pin, pin)
+        state.pinned[pin] = _read_messages(db, session.id, pin, pin)
 
 
 def read_reductions(db: sqlite3.Connection, session_id: str, newest: int | None = None) -> list[Reduction]:
