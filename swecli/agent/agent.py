@@ -101,7 +101,6 @@ class Agent:
             self.prepare("")
 
     async def run(self, turn: Turn) -> AsyncGenerator[Event, None]:
-        """Run a prepared turn; see `Loop.run`."""
         self.notes.clear()
         self.ctx.jobs.notices[:] = [line for line in self.ctx.jobs.notices if line not in turn.request.enhanced]
         self._reopen = ""

@@ -111,7 +111,6 @@ class ContextFitter:
         return tuple(fitting.effects)
 
     def measure(self, messages: list[ApiMessage]) -> RequestSize:
-        """Measure a request of this session."""
         return measure(messages, self.limits, self.counter)
 
     def next_rung(self, messages: list[ApiMessage], at: StepPlace) -> RungResult | epochs.SummaryCut | None:
@@ -164,7 +163,6 @@ class ContextFitter:
 
     @property
     def limits(self) -> RequestLimits:
-        """The limits of the next request."""
         context, settings = self.session.context, self.builder.settings
         own, percent = (settings.thresholds, settings.profile), settings.auto_condense_context_percent
         percent = budget.effective_threshold(percent, *own)

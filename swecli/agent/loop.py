@@ -153,7 +153,6 @@ class Loop:
         return usage
 
     def _is_counted(self, reply: ModelReply) -> bool:
-        """Return whether the provider counted the tokens."""
         return reply.usage is not None and not self.model.profile.estimates
 
     def _add_reply(self, state: TurnState, message: ChatMessage, reply: ModelReply) -> events.FinishReason | None:

@@ -67,11 +67,9 @@ class _PastModel:
         self.step = PastStep(0.0)
 
     def begin(self, turn: PastTurn) -> None:
-        """Begin another turn."""
         self._pending, self.sent, self.step = deque(turn.steps), [], turn.steps[0]
 
     def now(self) -> datetime:
-        """Return the time of the replayed step."""
         return datetime.fromtimestamp(self.step.at, UTC)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelChunk]:
@@ -131,7 +129,6 @@ class _ReplayAgent(Agent):
         self.counter = history.counter
 
     def make_runner(self, limit: int) -> CallRunner:
-        """Make a runner that returns stored results."""
         return _StoredCalls(self, limit)
 
     async def replay(self) -> AsyncIterator[tuple[ReplayedTurn, list[Event]]]:

@@ -63,7 +63,6 @@ class Turn:
 
     @property
     def messages(self) -> list[ApiMessage]:
-        """The messages of the request as they are sent."""
         return self.request.messages
 
 

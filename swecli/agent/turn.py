@@ -148,7 +148,6 @@ class TurnState:
         self.messages, self.place = [*self.messages, *new], self.place + len(new)
 
     def spend(self, usage: Usage, cost: float | None) -> None:
-        """Add the usage and cost of one request."""
         self.usage = self.usage + usage
         self.cost = None if self.cost is None or cost is None else self.cost + cost
 
@@ -273,7 +272,6 @@ class TurnRecord:
 
     @property
     def session(self) -> Session:
-        """The current session."""
         session = self.sessions.current_session
         assert session is not None, "a turn runs in a session"
         return session

@@ -63,7 +63,6 @@ class Paths:
 
     @property
     def permissions(self) -> Path:
-        """The file of permission rules saved by folder."""
         return self.config / "permissions.toml"
 
     def ensure(self) -> None:
@@ -136,7 +135,6 @@ def read_toml(path: Path, *, must_exist: bool = False) -> dict[str, Any]:
 
 
 def format_toml(value: Any) -> str:
-    """Format a setting's value as TOML source."""
     # late: 30 ms, only needed to write a file
     from tomlkit import item  # noqa: PLC0415
 

@@ -126,7 +126,6 @@ class RequestSize:
 
 
 def measure(messages: list[ApiMessage], limits: RequestLimits, counter: TokenCounter) -> RequestSize:
-    """Measure a request against its limits."""
     tokens = ceil((counter.count_messages(messages) + limits.tools_tokens) * limits.scale)
     length, limit, start = _count_characters(messages), limits.limit, limits.start
     fits = length <= MAX_CHARACTERS and (limit is None or tokens <= limit)

@@ -140,7 +140,6 @@ def rebuild_epoch(session: Session, parts: HeadParts, interaction: int) -> Epoch
 
 
 def current_epoch(session: Session) -> Epoch:
-    """Return the session's epoch, which its first turn begins."""
     assert session.context.epoch is not None, "nothing is reduced before the first request"
     return session.context.epoch
 

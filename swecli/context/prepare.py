@@ -70,7 +70,6 @@ class PreparedRequest:
 
     @property
     def messages(self) -> list[ApiMessage]:
-        """The messages as they are sent."""
         return strip_keys(self.keyed)
 
 

@@ -59,7 +59,6 @@ class HeadParts:
 
     @property
     def contents(self) -> dict[str, str]:
-        """The strategies' contents by id."""
         return {bullet.id: bullet.content for bullet in self.strategies}
 
 

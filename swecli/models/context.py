@@ -34,7 +34,6 @@ class Epoch:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Epoch:
-        """Build an epoch from its JSON fields."""
         return cls(**(value | {"pins": tuple(value.get("pins", ()))}))
 
 
@@ -56,7 +55,6 @@ class Edits:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Edits:
-        """Build edits from their JSON fields."""
         inserted = tuple((str(key), message) for key, message in value.get("insert", ()))
         return cls(tuple(value.get("drop", ())), dict(value.get("replace", {})), inserted)
 
@@ -126,7 +124,6 @@ class ContextState:
 
     @property
     def edits(self) -> list[Edits]:
-        """The edits of the current epoch, in order."""
         return [row.edits for row in self.reductions if row.edits]
 
     @property
@@ -197,7 +194,6 @@ def note_key(key: str) -> str:
 
 
 def _is_note(key: str) -> bool:
-    """Return True for the key of an inserted message."""
     return key.startswith("<")
 
 

@@ -124,7 +124,6 @@ class ToolSpec:
     parameters: dict[str, Any]
 
     def to_api(self) -> dict[str, Any]:
-        """Return the tool in the OpenAI format."""
         function = {"name": self.name, "description": self.description, "parameters": self.parameters}
         return {"type": "function", "function": function}
 

@@ -101,7 +101,6 @@ class Bullet:
 
     @property
     def is_live(self) -> bool:
-        """Whether the bullet may be in a prompt."""
         return self.state in LIVE
 
     @property
@@ -120,7 +119,6 @@ class Bullet:
         return self.current_belief[0] > _HARMS
 
     def to_json(self) -> dict[str, Any]:
-        """Return all fields as JSON values."""
         row: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
         for name in ("created_at", "updated_at", "last_used", "verified_at", "vouched_at"):
             row[name] = row[name].isoformat() if row[name] else None

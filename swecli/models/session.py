@@ -52,7 +52,6 @@ class Session:
     context: ContextState = field(default_factory=ContextState)
 
     def get_playbook(self) -> SessionPlaybook:
-        """Return the bullets that apply to this session."""
         return self.playbook
 
     def update_playbook(self, playbook: SessionPlaybook) -> None:
@@ -134,6 +133,5 @@ class SessionInfo:
     first_query: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the row as JSON values."""
         row = {name: getattr(self, name) for name in self.__slots__}
         return row | {"created_at": self.created_at.isoformat(), "updated_at": self.updated_at.isoformat()}

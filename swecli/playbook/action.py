@@ -65,7 +65,6 @@ class ActionContext:
         return sorted(self.session.playbook.bullets.values(), key=lambda b: b.number)
 
     def apply(self, delta: Delta) -> AppliedDelta:
-        """Apply a delta to the playbook. Raises SwecliError."""
         return self.sessions.playbook.apply(delta, self.session)
 
 
@@ -80,12 +79,10 @@ class Action:
 
 
 def usage_error(ctx: ActionContext, problem: str, usage: str) -> UsageError:
-    """Return the error for missing or invalid arguments."""
     return UsageError(problem, f"Use {ctx.command} {usage}")
 
 
 def split_flags(args: Sequence[str], *known: str) -> tuple[set[str], list[str]]:
-    """Split arguments into the known flags and the other words."""
     return {word for word in args if word in known}, [word for word in args if word not in known]
 
 

@@ -149,7 +149,6 @@ def select(request: SelectionRequest, held: HeldBullets | None = None) -> Select
 
 
 def recall(request: SelectionRequest) -> Selection:
-    """Select the best matches of a query."""
     return _fill(request, [c for c in _search(request) if not c.reason], request.budget)
 
 

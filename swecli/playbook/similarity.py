@@ -85,7 +85,6 @@ class BulletIndex:
     _places: dict[str, set[int]] = field(default_factory=dict)  # indexes of the texts that contain a term
 
     def update(self, bullets: Mapping[str, Bullet]) -> None:
-        """Replace the indexed bullets."""
         texts = [text for bullet in bullets.values() for text in (bullet.content, bullet.when)]
         names = [*bullets]
         if (names, texts) == (self._names, self._texts):

@@ -104,7 +104,6 @@ class StaleStrategies:
         return stale
 
     def notices(self) -> list[str]:
-        """Format what was found as lines for the user."""
         return list(format_stale(self.found, "out of prompts"))
 
 

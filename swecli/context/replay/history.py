@@ -62,7 +62,6 @@ class History:
     instructions: str = ""
 
     def bullets_at(self, turn: PastTurn) -> tuple[Bullet, ...]:
-        """Return the strategies that existed when a turn began."""
         return tuple(bullet for bullet in self.bullets if bullet.created_at.timestamp() <= turn.steps[0].at)
 
     def system(self, turn: PastTurn | None = None) -> ApiMessage:

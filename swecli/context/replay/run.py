@@ -38,7 +38,6 @@ class Prices:
     max_output: int | None = None
 
     def cost(self, usage: Usage) -> float:
-        """Return the cost of one request."""
         return cost_of(usage, self.row) or 0.0
 
     def per_million(self) -> dict[str, float]:
@@ -157,7 +156,6 @@ class TurnUsage:
 
     @property
     def cached_share(self) -> float:
-        """Share of the input read from the cache."""
         return self.cached / self.input if self.input else 0.0
 
 
@@ -169,7 +167,6 @@ class PolicyUsage:
     turns: list[TurnUsage]
 
     def totals(self) -> TurnUsage:
-        """Sum up all turns."""
         total = TurnUsage(0, peak=max(turn.peak for turn in self.turns))
         for name in ("requests", "input", "cached", "output", "cost", "visible", "reductions", "over"):
             setattr(total, name, sum(getattr(turn, name) for turn in self.turns))

@@ -31,7 +31,6 @@ _SCOPES = ("session", "project", "user")
 
 
 def _clean_content(text: str) -> str:
-    """Normalize whitespace and redact secrets."""
     return redact(" ".join(text.split()))
 
 

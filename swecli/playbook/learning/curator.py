@@ -78,7 +78,6 @@ class Curator:
     refused: list[str] = field(default_factory=list)
 
     def curate(self, adds: Sequence[AddProposal], updates: Sequence[AddProposal] = ()) -> None:
-        """Check proposals."""
         for add in adds:
             self._add(replace(add, content=clean(add.content), when=clean(add.when)))
         for update in updates:

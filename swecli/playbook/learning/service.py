@@ -174,7 +174,6 @@ class LearningService:
         return self._mark(session, session.interactions, good, why)
 
     def mark_reported(self, reason: str) -> None:
-        """Suppress further reports of this reason."""
         self._reported.add(reason)
 
     def _inspect(self, session: Session, number: int) -> lessons.InspectedTurn:

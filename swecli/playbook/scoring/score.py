@@ -117,7 +117,6 @@ def tag_verdicts(
 
 
 def _sigmoid(logit: float) -> float:
-    """Return the probability of a logit, without overflow."""
     return 1 / (1 + math.exp(-logit)) if logit >= 0 else math.exp(logit) / (1 + math.exp(logit))
 
 
