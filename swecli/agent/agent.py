@@ -135,9 +135,7 @@ class Agent:
         inner.skills = ctx.skills
         kit = Toolkit(ToolRegistry(own), self.permissions, inner, ask)
         settings = replace(self.settings, max_budget_usd=self._budget_left())
-        root, instructions = self.builder.root, self.builder.instructions
-        builder = RequestBuilder(sessions, settings, root, self.system_prompt, instructions=instructions)
-        child = Agent(self.model, kit, builder)
+        child = Agent(self.model, kit, replace(self.builder, sessions=sessions, settings=settings, stale=None))
         child.condense_model, child.thinking = self.condense_model, self.thinking
         event: Event | None = None
         try:

@@ -37,6 +37,11 @@ class _Fitting:
     failure: str = ""
 
     @property
+    def epoch(self) -> Epoch:
+        assert self.session.context.epoch is not None, "nothing is reduced before the first request"
+        return self.session.context.epoch
+
+    @property
     def size(self) -> RequestSize:
         return measure(self.messages, self.target.limits, self.target.counter)
 
@@ -187,7 +192,7 @@ class ContextFitter:
         if (cut := epochs.SummaryCut.find(fitting.messages, fitting.at.interaction, self.session.context.pins)) is None:
             return None
         gain = sum(self.counter.count_message(message) for message in cut.replaced)
-        keeps_turns = epochs.current_epoch(fitting.session).first < fitting.at.interaction
+        keeps_turns = fitting.epoch.first < fitting.at.interaction
         return cut if fitting.ladder.pays(fitting.messages, gain, keeps_turns=keeps_turns) else None
 
     def _learn(self, fitting: _Fitting, size: RequestSize) -> None:
@@ -268,14 +273,14 @@ class ContextFitter:
 
     def _truncate(self, fitting: _Fitting) -> None:
         """Truncate, then shrink until the request fits. The head retains the facts of removed messages if they fit."""
-        head, current = self.builder.head(fitting.at.query, self.counter), epochs.current_epoch(fitting.session)
-        rebuilt = epochs.rebuild_epoch(fitting.session, head, fitting.at.interaction)
-        for epoch, messages in ((rebuilt, epochs.with_epoch(rebuilt, fitting.messages)), (current, fitting.messages)):
+        head, current = self.builder.head(fitting.at.query, self.counter), (fitting.epoch, fitting.messages)
+        rebuilt = epochs.rebuild_epoch(fitting.epoch, fitting.session, head, fitting.messages, fitting.at.interaction)
+        for epoch, messages in (rebuilt, current):
             truncated = fitting.target.reduce(messages, TRUNCATE)
             after = truncated.messages if truncated else messages
             shrunk = fitting.ladder.reduce(after, SHRINK)
             after = shrunk.messages if shrunk else after
-            if epoch is rebuilt and not (truncated and self.measure(after).fits):
+            if epoch is not fitting.epoch and not (truncated and self.measure(after).fits):
                 continue  # the new head itself may be too long
             fitting.ladder.require_fit(after)
             fitting.messages = messages

@@ -125,23 +125,21 @@ def strip_old_strategies(messages: Iterable[ApiMessage], began: int) -> list[Api
     ]
 
 
-def with_epoch(epoch: Epoch, messages: list[ApiMessage]) -> list[ApiMessage]:
+def _with_epoch(epoch: Epoch, messages: list[ApiMessage]) -> list[ApiMessage]:
     """Return keyed messages as an epoch sends them: with its system message, without older strategy notes."""
     system = {"role": "system", "content": epoch.system, KEY: SYSTEM_KEY}
     rest = (message for message in messages if key_of(message) != SYSTEM_KEY)
     return strip_old_strategies([system, *rest], epoch.began)
 
 
-def rebuild_epoch(session: Session, parts: HeadParts, interaction: int) -> Epoch:
-    """Return the current epoch with a new system message, whose head retains the facts of all unpinned interactions."""
-    epoch = current_epoch(session)
+def rebuild_epoch(
+    epoch: Epoch, session: Session, parts: HeadParts, messages: list[ApiMessage], interaction: int
+) -> tuple[Epoch, list[ApiMessage]]:
+    """Return the current epoch with a new system message, whose head retains the facts of all unpinned interactions,
+    and the messages as it sends them."""
     system = compose(parts, session, epoch.summary, session.context.pins)
-    return replace(epoch, system=system, strategies=parts.contents, began=interaction + 1)
-
-
-def current_epoch(session: Session) -> Epoch:
-    assert session.context.epoch is not None, "nothing is reduced before the first request"
-    return session.context.epoch
+    rebuilt = replace(epoch, system=system, strategies=parts.contents, began=interaction + 1)
+    return rebuilt, _with_epoch(rebuilt, messages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +176,7 @@ class SummaryCut:
         epoch = Epoch(number, system, parts.contents, pins, number, summary, str(session.window), number + 1)
         edits = merge_edits([*context.edits, Edits(self.dropped)], number, context.pins)
         kept = [message for message in self.messages if interaction_of(message) in (*pins, number)]
-        return epoch, edits, normalize_keyed(apply_edits(with_epoch(epoch, kept), [Edits(self.dropped)]))
+        return epoch, edits, normalize_keyed(apply_edits(_with_epoch(epoch, kept), [Edits(self.dropped)]))
 
     @property
     def turns(self) -> str:
