@@ -44,14 +44,6 @@ or put two dashes before it: swecli -- hello. In your home folder, or above it, 
 
 exit codes of -p: 0 done · 1 failed · 2 usage · 42 bad input · 53 a limit was reached · 75 the provider failed, a retry
 may help · 129 SIGHUP · 130 SIGINT · 143 SIGTERM"""
-
-
-_REWORDED = (  # messages of argparse
-    ("the following arguments are required", "missing"),
-    ("unrecognized arguments", "unexpected arguments"),
-    ("argument -", "-"),
-    ("expected one argument", "needs a value"),
-)
 _FLAGS_OF_OTHERS = {  # flags of other assistants -> ours
     "--yolo": "--mode auto",
     "--full-auto": "--mode auto",
@@ -88,9 +80,7 @@ class Parser(argparse.ArgumentParser):
         add("-C", "--cwd", metavar="DIR", help="run in this directory")
 
     def error(self, message: str) -> NoReturn:
-        """Raise UsageError with argparse's message in plainer words."""
-        for theirs, ours in _REWORDED:
-            message = message.replace(theirs, ours)
+        """Raise UsageError with argparse's message."""
         raise UsageError(f"{message[:1].upper()}{message[1:]}.", f"See `{self.prog} --help`.")
 
     def parse_known_args(  # type: ignore[override]  # the overloads differ only in the namespace
@@ -113,12 +103,6 @@ class Parser(argparse.ArgumentParser):
         if any(action.dest == "words" for action in self._actions):
             hint += " Put a text that contains words like it in quotes, or after --."
         return UsageError(f"Unknown option {name[:_MAX_SHOWN]}.", hint)
-
-    def _check_value(self, action: argparse.Action, value: Any) -> None:
-        if action.choices is not None and value not in action.choices:
-            what = f"value for {action.option_strings[-1]}:" if action.option_strings else "action"
-            choices = ", ".join(map(str, action.choices))
-            self.error(f"unknown {what} {str(value)[:_MAX_SHOWN]!r} (choose: {choices})")
 
 
 def build_parser() -> Parser:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from swecli.agent.agent import Agent
     from swecli.app import Runtime
     from swecli.config.settings import Start
-    from swecli.models.message import Ask, AskRequest, Decision
+    from swecli.models.message import Ask
     from swecli.repl.background import Background
     from swecli.repl.chat.async_query_processor import AsyncQueryProcessor
     from swecli.repl.commands.registry import CommandTable
@@ -59,7 +59,9 @@ class Startup:
     async def load(self) -> Runtime:
         """Build the runtime. Raises SwecliError for problems that the user can fix."""
         await self._commands()
-        runtime = self._runtime = await run_in_thread(lambda: self._build(self._start, self._ask), "swecli-load")
+        runtime = self._runtime = await run_in_thread(
+            lambda: self._build(self._start, lambda request: self.context.approve(request)), "swecli-load"
+        )
         self.warm(runtime.agent)
         return runtime
 
@@ -83,10 +85,6 @@ class Startup:
         _log.error("fault: %s", error, exc_info=error if isinstance(error, BaseException) else None)
         what = error if isinstance(error, str) else f"{type(error).__name__}: {error}".strip(": ")
         return SwecliError(f"Internal error: {what}", f"Details are in {self._start.paths.log}.")
-
-    async def _ask(self, request: AskRequest) -> Decision:
-        """Ask the user for approval of a call, which runs after loading."""
-        return await self.context.approve(request)
 
     def warm(self, agent: Agent) -> asyncio.Future[None]:
         """Load the token table and library of the agent's model, once, so that a first request is as fast as later

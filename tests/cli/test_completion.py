@@ -54,7 +54,7 @@ def test_a_word_stands_with_what_it_is(run: Run) -> None:
 def test_an_unknown_shell_is_one_line(run: Run) -> None:
     done = run("completion", "tcsh")
     assert done.code == 2
-    assert "choose: bash, zsh, fish" in done.complaint
+    assert "choose from 'bash', 'zsh', 'fish'" in done.complaint
 
 
 @pytest.mark.slow

@@ -151,7 +151,7 @@ def test_pauses_and_windows_are_what_was_given(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--policy", "best"), "Unknown value for --policy: 'best'"),
+        (("--policy", "best"), "--policy: invalid choice: 'best'"),
         (("--window", "0"), "--window: 0 is out of range: the window's size is 1 to 1000"),
         (("--window=-3",), "-3 is out of range"),
         (("--window", "1000000000"), "1000000000 is out of range"),

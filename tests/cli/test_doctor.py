@@ -15,7 +15,7 @@ from tests.support.shell import Run
 def test_a_good_machine_is_all_ok_and_nothing_is_made_but_folders(run: Run) -> None:
     done = run("doctor")
     assert done.code == 0, done.out
-    assert [line[:3] for line in done.out.splitlines()] == ["ok "] * 9
+    assert [line[:3] for line in done.out.splitlines()] == ["ok "] * 8
     assert "none yet" in done.out
     assert not Paths.find(os.environ).database.exists()
 

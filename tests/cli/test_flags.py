@@ -53,10 +53,10 @@ def test_each_flag_arrives(argv: list[str], name: str, value: object) -> None:
         ),
         (["--db", "x", "sessions"], r"Put the subcommand first\.  For example: swecli sessions --help"),
         (["--db", "x", "sessions", "list"], r"Put the subcommand first\.  For example: swecli sessions list"),
-        (["-m"], r"-m/--model: needs a value\."),
+        (["-m"], r"-m/--model: expected one argument\."),
         (
             ["-p", "x", "--output-format", "xml"],
-            r"for --output-format: 'xml' \(choose: claude-stream-json, json, stream-json, text\)",
+            r"--output-format: invalid choice: 'xml' \(choose from .*stream-json",
         ),
         (["-c", "-r", "x"], r"-c and -r cannot be used together"),
         (["-p", "-r"], r"-r needs a session id or name with -p"),

@@ -30,7 +30,7 @@ def test_each_subcommand_has_help(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["sessions", "config", "db"])
 def test_without_an_action_all_of_them_are_named(name: str) -> None:
-    with pytest.raises(UsageError, match=r"Missing: \w+\|\w+\|"):
+    with pytest.raises(UsageError, match=r"required: \w+\|\w+\|"):
         run_subcommand(name, [])
 
 

@@ -86,7 +86,4 @@ _CHECKS: dict[str, Callable[[Start], str]] = {
     "git": lambda start: (
         find_program("git", start.environ, start.cwd) or "not installed: files are listed by walking the tree"
     ),
-    "sandbox": lambda start: (
-        "none: commands run with your permissions; the mode and your rules decide which need approval"
-    ),
 }

@@ -64,12 +64,16 @@ def render_markdown(text: str, color: bool) -> RenderableType:
     return Group(*_render_blocks(_make_parser().parse(sanitize(text)), color))
 
 
-def _render_blocks(tokens: Sequence[Token], color: bool) -> list[RenderableType]:
-    """Render blocks with an empty line between them; empty code blocks are skipped."""
+def _render_blocks(tokens: Sequence[Token], color: bool, *, in_item: bool = False) -> list[RenderableType]:
+    """Render blocks with an empty line between them, in a list item only between paragraphs; skip empty code blocks."""
     rendered: list[RenderableType] = []
+    previous = ""
     for block in _split_blocks(tokens):
-        if block[0].type != "fence" or block[0].content:
-            rendered += [Text(""), _render_block(block, color)] if rendered else [_render_block(block, color)]
+        kind = block[0].type
+        if kind != "fence" or block[0].content:
+            gap = rendered and (not in_item or previous == kind == "paragraph_open")
+            rendered += [*([Text("")] if gap else []), _render_block(block, color)]
+            previous = kind
     return rendered
 
 
@@ -123,19 +127,8 @@ def _render_list(tokens: Sequence[Token], color: bool) -> RenderableType:
     width = len(str(number + len(items) - 1)) + 1
     marks = [f"{number + index}.".rjust(width) if ordered else "•" for index in range(len(items))]
     rows = zip(marks, items, strict=True)
-    return Group(*(add_prefix(_render_item(item[1:-1], color), f"{mark} ", "md.bullet") for mark, item in rows))
-
-
-def _render_item(tokens: Sequence[Token], color: bool) -> RenderableType:
-    """Render a list item, with empty lines only between paragraphs."""
-    rendered: list[RenderableType] = []
-    previous = ""
-    for block in _split_blocks(tokens):
-        if previous == block[0].type == "paragraph_open":
-            rendered.append(Text(""))
-        rendered.append(_render_block(block, color))
-        previous = block[0].type
-    return Group(*rendered) if rendered else Text("")
+    contents = ((mark, _render_blocks(item[1:-1], color, in_item=True) or [Text("")]) for mark, item in rows)
+    return Group(*(add_prefix(Group(*content), f"{mark} ", "md.bullet") for mark, content in contents))
 
 
 def _render_inline(token: Token, color: bool) -> Text:

@@ -102,10 +102,6 @@ async def model(ctx: CommandContext, args: str) -> None:
         ctx.screen.note(line)
     if fast := runtime.settings.reflect_model:
         ctx.screen.line(f"fast: {fast}")
-    if used.profile.offline:
-        ctx.screen.note(
-            "shows how swecli works, offline; set a key such as OPENAI_API_KEY or use /model ollama/NAME for a real one"
-        )
     if not args:
         ctx.screen.note("to change it: /model PROVIDER/NAME")
 

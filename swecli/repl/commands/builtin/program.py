@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from swecli.context.project import INSTRUCTION_FILES, find_skills, load_instructions
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.finding import pluralize
-from swecli.repl.commands.base import Command, CommandContext, Values, command
+from swecli.repl.commands.base import Command, CommandContext, command
 from swecli.repl.render.formatting import format_dollars, short_path
 
 if TYPE_CHECKING:
-    from swecli.app import Runtime
+    pass
 
 _KEYS = (
     ("Enter", "send; while the agent works, queue (↑ edits the queue)"),
@@ -146,15 +146,7 @@ _MAX_OUTPUT_LINES = 100  # lines of an output
 _USE_JOBS = "Use /jobs, /jobs show N, /jobs stop N or /jobs stop all"
 
 
-def _complete_jobs(runtime: Runtime) -> Values:
-    return [
-        (f"{word} {job.number}", f"{job.command[:40]}: {job.state}")
-        for job in runtime.agent.ctx.jobs.all
-        for word in (("show", "stop") if not job.ended_at else ("show",))
-    ]
-
-
-@command(usage="[show N|stop N|stop all]", complete=_complete_jobs, concurrent="*")
+@command(usage="[show N|stop N|stop all]", concurrent="*")
 async def jobs(ctx: CommandContext, args: str) -> None:
     """List the commands in the background, show the output of one, or stop it"""
     known, (word, _, name) = ctx.runtime.agent.ctx.jobs, args.lower().partition(" ")
