@@ -40,19 +40,14 @@ class Dispatcher:
     ) -> None:
         self._program, self._prompt, self._startup, self._background = program, prompt, startup, background
         self._unsaved: ParsedLine | None = None
-        self._task: asyncio.Task[None] | None = None
+        self.task: asyncio.Task[None] | None = None  # the running line, which can be interrupted
         self._interrupted = float("-inf")
-
-    @property
-    def busy(self) -> bool:
-        """Return whether a line is running, which can be interrupted."""
-        return self._task is not None
 
     def submit(self, typed: str) -> None:
         """Run a command at once if it can run during a turn, else queue the line."""
         line = self._read(typed)
         command = self._startup.table.find(line.name) if self._startup.is_loaded and line.kind == "command" else None
-        if command is not None and self.busy and command.can_run_during_turn(line.text):
+        if command is not None and self.task is not None and command.can_run_during_turn(line.text):
             self._prompt.echo(typed)
             self._background.start(self._execute(line))
         else:
@@ -70,22 +65,22 @@ class Dispatcher:
     def interrupt(self) -> None:
         """Cancel the running line. Debounced to once a second, so that repeated keys do not cancel its cleanup."""
         now = asyncio.get_running_loop().time()
-        if self._task is not None and now - self._interrupted >= _INTERRUPT_INTERVAL:
+        if self.task is not None and now - self._interrupted >= _INTERRUPT_INTERVAL:
             self._interrupted = now
-            self._task.cancel()
+            self.task.cancel()
 
     def _read(self, typed: str) -> ParsedLine:
         return parse_line(self._prompt.history.pastes.expand(typed))
 
     async def _run(self, work: Coroutine[Any, Any, None]) -> bool:
         """Run `work` as an interruptible task. Returns False if it was interrupted; raises its exception."""
-        self._task = task = asyncio.get_running_loop().create_task(work)
+        self.task = task = asyncio.get_running_loop().create_task(work)
         task.add_done_callback(lambda task: task.cancelled() or task.exception())  # else reported again at the end
         self._interrupted = float("-inf")
         try:
             await asyncio.wait([task])
         finally:
-            self._task = None
+            self.task = None
             if not task.done():  # the wait was cancelled because the program ends
                 task.cancel()
                 await asyncio.wait([task])

@@ -135,7 +135,7 @@ class REPL(Program):
 
     @property
     def working(self) -> bool:
-        return self._dispatcher.busy
+        return self._dispatcher.task is not None
 
     def submit(self, typed: str) -> None:
         self._dispatcher.submit(typed)

@@ -79,8 +79,10 @@ def make_keys(program: Program, pastes: Pastes, start: Start) -> KeyBindings:
     @keys.add("c-g", filter=_TYPING)
     async def edit(event: KeyPressEvent) -> None:
         buffer = event.app.current_buffer
-        if _find_editor(start.environ) is None:
-            program.footer.hint = "No editor found: set $EDITOR"
+        try:
+            editor_command(start.environ)
+        except BadInput as error:
+            program.footer.hint = f"{error.message} {error.hint}"
             return
         buffer.text = pastes.expand(buffer.text)
         with event.app.suspended():  # type: ignore[attr-defined]  # an InlineApplication
@@ -214,17 +216,13 @@ def _read_png(command: list[str]) -> bytes:
 
 
 def editor_command(environ: Mapping[str, str]) -> list[str]:
-    """Return the command line of the user's editor. Raises BadInput if there is none or it cannot be parsed."""
+    """Return the command line of $VISUAL, $EDITOR or a common editor, which prompt-toolkit starts too. Raises BadInput
+    if there is none or it cannot be parsed."""
+    found = (name for name in _EDITORS if shutil.which(name, path=environ.get("PATH", os.defpath)))
     try:
-        words = shlex.split(_find_editor(environ) or "")
+        words = shlex.split(environ.get("VISUAL") or environ.get("EDITOR") or next(found, ""))
     except ValueError as error:
         raise BadInput(f"$VISUAL or $EDITOR cannot be parsed: {error}.", "Set EDITOR to your editor.") from error
     if not words:
         raise BadInput("No editor was found.", "Set EDITOR to your editor.")
     return words
-
-
-def _find_editor(environ: Mapping[str, str]) -> str | None:
-    """Return $VISUAL, $EDITOR or a common editor, as prompt-toolkit does; None if there is none."""
-    named = environ.get("VISUAL") or environ.get("EDITOR")
-    return named or next((name for name in _EDITORS if shutil.which(name, path=environ.get("PATH", os.defpath))), None)

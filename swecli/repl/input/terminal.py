@@ -29,15 +29,11 @@ class BufferedOutput(Vt100_Output):
     """Buffers writes inside `one_write`, so that nothing flickers, and recolors them by `theme`."""
 
     theme = Theme("dark", {})
+    responds_to_cpr = False  # the cursor position is not queried, so that no reply arrives among the keys
     _is_buffering = False
 
     def write_raw(self, data: str) -> None:
         super().write_raw(self.theme.recolor(data))
-
-    @property
-    def responds_to_cpr(self) -> bool:
-        """Return False: the cursor position is not queried, so that no reply arrives among the keys."""
-        return False
 
     @contextmanager
     def one_write(self) -> Iterator[None]:
