@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 
 from scripts.simulation.api import Proposal, ReflectionAsked, Truth, TurnFacts, TurnInput, World
 from swecli.agent.request_builder import Query, RequestBuilder, Turn
-from swecli.agent.turn import TurnRecord, _find_cited
+from swecli.agent.turn import TurnRecord
 from swecli.config.settings import Settings
 from swecli.context.tokens import TokenCounter
 from swecli.models.errors import SwecliError
@@ -211,7 +211,8 @@ class Product:
             RequestRecord(self.session.model, "turn", self.session.interactions, 1, usage, 0.0, 1)
         )
         if turn is None:
-            self.sessions.finish_interaction("done", shown=ids, cited=_find_cited(text, ids))
+            cited = [name for name in ids if f"[{name}]" in text]
+            self.sessions.finish_interaction("done", shown=ids, cited=cited)
         else:
             self.record.finish("done", turn, text)
 
