@@ -179,25 +179,19 @@ def parse_error_body(text: str) -> tuple[str, str]:
         value, _ = json.JSONDecoder().raw_decode(text[start:]) if start >= 0 else (None, 0)
     except (ValueError, RecursionError):
         value = None
-    inner = _error_object(value) if isinstance(value, dict) else None
+    inner = describe_error(value) if isinstance(value, dict) else None
     if not isinstance(inner, dict):
         plain = inner if isinstance(inner, str) else text[: 1 << 14]
         return one_line(_HTML_TAGS.sub(" ", plain) if plain.lstrip().startswith("<") else plain), ""
-    words = _message(inner)
     param = inner.get("param")
-    return one_line(text if words is None else _with_details(inner, words)), param if isinstance(param, str) else ""
+    return one_line(_with_details(inner, _message(inner))), param if isinstance(param, str) else ""
 
 
 def describe_error(body: Mapping[str, Any]) -> Any:
-    """Return the error object of a JSON body; None if it has no message."""
-    inner = _error_object(body)
-    return inner if not isinstance(inner, dict) or _message(inner) else None
-
-
-def _error_object(body: Mapping[str, Any]) -> Any:
-    """Return what describes the error in a JSON body: usually under `error`, else the body itself."""
+    """Return the error of a JSON body, usually an object under `error`; None if it has no message."""
     found = next((body[key] for key in ("error", "errors", "base_resp") if body.get(key)), body)
-    return found[0] if isinstance(found, list) else found
+    found = found[0] if isinstance(found, list) else found
+    return found if not isinstance(found, dict) or _message(found) else None
 
 
 def _message(error: Mapping[str, Any]) -> Any:

@@ -41,8 +41,7 @@ _FACT_TYPES |= dict.fromkeys(("tools", "system_role", "images", "off"), bool)
 _SCHEMA_FIELDS = ("additionalProperties", "minLength", "maxLength", "minItems", "maxItems")
 # request fields that can be left out
 _FIELDS = (
-    "stream_options", "parallel_tool_calls", "temperature", "top_p", "top_k", "cache_control", "prompt_cache_key",
-    "reasoning_effort", "thinking", "output_config", "tool_choice", "stream", *_SCHEMA_FIELDS,
+    "stream_options", "cache_control", "reasoning_effort", "thinking", "output_config", "stream", *_SCHEMA_FIELDS,
 )  # fmt: skip
 _NO_TOOLS = re.compile(
     r"do(es)?( not|n't) support (tools|tool use|tool calling|function)|tool(s param| choice) requires|"

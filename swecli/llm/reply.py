@@ -138,6 +138,10 @@ class ReplyBuilder:
     def build(self) -> ModelReply:
         """Return the reply so far. Calls are not repaired: `malformed` has the problem of unreadable ones."""
         texts: dict[str, Any] = {name: _join_surrogates("".join(pieces)) for name, pieces in self._texts.items()}
+        # the chat templates of many local models open the thoughts: only their end is in the answer
+        thoughts, ended, answer = texts["text"].partition("</think>\n\n")
+        if ended and not texts["reasoning"] and "<think>" not in thoughts:
+            texts |= {"reasoning": thoughts, "text": answer}
         reply = ModelReply(**texts, **self._last)
         used = set(self._taken)
         for slot in self._slots:

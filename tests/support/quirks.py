@@ -190,6 +190,7 @@ QUIRKS = (
     Quirk("a byte order mark before the stream", _bom, 1, wires=CHAT),
     Quirk("thoughts in `<think>` tags", lambda: [Reply(f"<think>hm</think>{DONE}", piece=3)], 1, wires=CHAT),
     Quirk("thoughts in `<thought>` tags", lambda: [Reply(f"<thought>hm</thought>{DONE}", piece=3)], 1, wires=CHAT),
+    Quirk("thoughts of which only the end is marked", lambda: [Reply(f"hm\n</think>\n\n{DONE}")], 1, wires=CHAT),
     Quirk("an end without a reason", _unended, 1, 0, "'no reason'"),
     Quirk("an unknown word as the ending", lambda: [Reply(DONE, finish="weird")], 1, 0, "'weird'"),
     Quirk("a call in the old form", lambda: [
