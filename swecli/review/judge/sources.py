@@ -6,7 +6,9 @@ import ast
 import hashlib
 import json
 import re
+import shutil
 import warnings
+import weakref
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -14,7 +16,6 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import accumulate
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from swecli.config.paths import project_root
@@ -162,14 +163,15 @@ class Source:
 
 class Sources:
     """Reads files below `root` by path with `get`, never through a link out of it, and caches them: later changes are
-    not seen. `folder` is a snapshot made for this object, which `close` removes."""
+    not seen. A snapshot is a folder made for this object, which `close` or the end of the object removes."""
 
-    def __init__(self, root: Path, folder: TemporaryDirectory[str] | None = None) -> None:
-        self.root, self._folder, self.get = root, folder, lru_cache(_CACHE_SIZE)(self._read)
+    def __init__(self, root: Path, *, is_snapshot: bool = False) -> None:
+        self.root, self.get = root, lru_cache(_CACHE_SIZE)(self._read)
+        self._remove = weakref.finalize(self, shutil.rmtree, root, ignore_errors=True) if is_snapshot else None
 
     def close(self) -> None:
-        if self._folder is not None:
-            self._folder.cleanup()
+        if self._remove is not None:
+            self._remove()
 
     def similar_files(self, path: str) -> list[str]:
         """Return other files with the same suffix, those with the same name first; of large projects only some."""

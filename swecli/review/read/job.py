@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
 
 from swecli.agent.agent import Agent
 from swecli.llm.registry import make_model
@@ -22,7 +21,7 @@ from swecli.review.target.plan import Plan, build_plan, estimate_review
 from swecli.review.target.targets import resolve_target
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
-from swecli.tools.git import checkout_files, run_git
+from swecli.tools.git import run_git
 
 _PART_SHARE = 0.3  # of the model's window, for one part
 _PROMPT = Path(__file__).parent / "prompts" / "review.md"
@@ -68,9 +67,9 @@ async def begin_job(agent: Agent, store: ReviewStore, spec: Sequence[str] | None
         raise BadInput("There is no unfinished review.", "Start one: swecli review")
     if old is not None and old.loops >= options.loops:
         raise BadInput(f"{old.id} has had its {old.loops} loops.", "Allow more (--loops), or begin a new review.")
-    plan, sources = await asyncio.to_thread(_load_plan, agent, store, old.spec if old else spec or (), options)
-    verifier, sessions = _make_verifier(agent, store, sources), SessionManager(agent.sessions.database)
+    plan = await asyncio.to_thread(_load_plan, agent, store, old.spec if old else spec or (), options)
     target, title = plan.target, f"Review of {plan.target.label}"
+    verifier, sessions = _make_verifier(agent, store, target.sources), SessionManager(agent.sessions.database)
     if old is not None:
         try:
             sessions.resume(old.session_id, "")
@@ -91,38 +90,24 @@ async def begin_job(agent: Agent, store: ReviewStore, spec: Sequence[str] | None
     # findings move with their code before anything is compared; a snapshot has the files of its own target only
     names = {*plan.files, *(d.old_path for d in target.diffs.values()), *(f.path for f in target.earlier.findings)}
     known = store.findings(paths=names if target.commit else ())
-    await asyncio.to_thread(recheck_all, store, known, sources)
+    await asyncio.to_thread(recheck_all, store, known, target.sources)
     return ReviewJob(agent, store, options, verifier, sessions, record, plan, rules, (*target.notes, *notes))
 
 
 async def plan_review(agent: Agent, store: ReviewStore, spec: Sequence[str], options: ReviewOptions) -> Plan:
     """Return the plan, with its estimate, for the target that the words name. Raises SwecliError."""
-    plan, sources = await asyncio.to_thread(_load_plan, agent, store, spec, options)
-    sources.close()
+    plan = await asyncio.to_thread(_load_plan, agent, store, spec, options)
+    plan.target.sources.close()
     return plan
 
 
-def _load_plan(agent: Agent, store: ReviewStore, spec: Sequence[str], options: ReviewOptions) -> tuple[Plan, Sources]:
-    """Return the plan for a target and its files, which are a private snapshot if its commit is not checked out."""
-    here, environ, profile = agent.ctx.root, agent.ctx.environ or {}, agent.model.profile
-    target = resolve_target(here, spec, environ, options.include)
-    sources = project_sources(here)
-    if target.commit:
-        snapshot = TemporaryDirectory(prefix="swecli-review-")
-        sources = Sources(Path(snapshot.name).resolve(), snapshot)
-    try:
-        if target.commit:
-            checkout_files(here, target.commit, sources.root, environ)
-        agent.count_exactly()
-        max_tokens = agent.settings.review_part_tokens
-        max_tokens = min(max_tokens, int(profile.window * _PART_SHARE)) if profile.window else max_tokens
-        plan = build_plan(target, sources, agent.counter, max_tokens)
-        loops = options.loops or agent.settings.review_loops
-        estimate = estimate_review(plan, loops, profile.price, store.past_costs(), verify=options.verify)
-    except BaseException:
-        sources.close()
-        raise
-    return replace(plan, estimate=estimate), sources
+def _load_plan(agent: Agent, store: ReviewStore, spec: Sequence[str], options: ReviewOptions) -> Plan:
+    profile, max_tokens = agent.model.profile, agent.settings.review_part_tokens
+    max_tokens = min(max_tokens, int(profile.window * _PART_SHARE)) if profile.window else max_tokens
+    target = resolve_target(agent.ctx.root, spec, agent.ctx.environ or {}, options.include)
+    plan, loops = build_plan(target, agent.counter, max_tokens), options.loops or agent.settings.review_loops
+    estimate = estimate_review(plan, loops, profile.price, store.past_costs(), verify=options.verify)
+    return replace(plan, estimate=estimate)
 
 
 def _make_verifier(agent: Agent, store: ReviewStore, sources: Sources) -> Verifier:

@@ -16,17 +16,9 @@ from swecli.llm.price_table import Row as Price
 from swecli.llm.price_table import cost_of
 from swecli.models.errors import BadInput
 from swecli.models.message import Usage
-from swecli.models.review_events import Coverage, Estimate, FileCoverage, ReviewPlanned, SkippedFile, Unit, to_ranges
-from swecli.review.judge.sources import Source, Sources
-from swecli.review.target.diffs import (
-    MAX_LINE,
-    DiffHunk,
-    FileDiff,
-    format_skips,
-    is_included,
-    matches_kind,
-    skip_rule_for_text,
-)
+from swecli.models.review_events import Coverage, Estimate, FileCoverage, ReviewPlanned, Unit, to_ranges
+from swecli.review.judge.sources import Source
+from swecli.review.target.diffs import MAX_LINE, DiffHunk, FileDiff, is_included, matches_kind
 from swecli.review.target.targets import TARGET_HINT, Target
 
 _CONFLICT = re.compile(r"(?:<<<<<<<|>>>>>>>) ")
@@ -77,12 +69,11 @@ class Part:
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The parts in reading order. `unsendable` hunks cannot be sent, `earlier` ones were read at an earlier push,
-    `skips` are files skipped by a rule; `leads` are lines about measures over their limit, by file."""
+    `leads` are lines about measures over their limit, by file."""
 
     target: Target
     parts: tuple[Part, ...]
     unsendable: tuple[_Hunk, ...] = ()
-    skips: tuple[SkippedFile, ...] = ()
     earlier: tuple[_Hunk, ...] = ()
     leads: Mapping[str, list[str]] = field(default_factory=dict)
     estimate: Estimate | None = None
@@ -102,7 +93,7 @@ class Plan:
     def to_event(self, review: str = "", rules: Iterable[str] = ()) -> ReviewPlanned:
         """Return the plan as an event; `rules` are the names of the project's own."""
         sizes = len(self.parts), len(self.hunks), sum(len(hunk.lines) for hunk in self.hunks)
-        return ReviewPlanned(review, *sizes, self.unit, self.skips, self.estimate, tuple(rules))
+        return ReviewPlanned(review, *sizes, self.unit, self.target.skips, self.estimate, tuple(rules))
 
     def measure_coverage(
         self, read: Collection[str], answered: Collection[int], end: str, unverified: int = 0
@@ -125,19 +116,15 @@ class Plan:
         ]
         counts = {name: sum(len(of[name]) for of in lines.values()) for name in classes}
         earlier = f"the review of {self.target.earlier.head[:12]}" if self.earlier else ""
-        return Coverage(self.unit, tuple(files), self.skips, earlier, unverified, sum(counts.values()), **counts)
+        return Coverage(self.unit, tuple(files), self.target.skips, earlier, unverified, sum(counts.values()), **counts)
 
 
-def build_plan(target: Target, sources: Sources, counter: TokenCounter, max_tokens: int) -> Plan:
+def build_plan(target: Target, counter: TokenCounter, max_tokens: int) -> Plan:
     """Cut the target into hunks and pack them into parts of at most `max_tokens`; a larger hunk is cut between lines.
-    Raises BadInput when rules skip every file."""
-    hunks, leads = list[_Hunk](), dict[str, list[str]]()
-    skips, known = list(target.skips), set(target.earlier.digests)
+    Raises BadInput when all files are empty."""
+    hunks, leads, known = list[_Hunk](), dict[str, list[str]](), set(target.earlier.digests)
     for path in target.files:
-        diff, source = target.diffs.get(path) or FileDiff(path), sources.get(path)
-        if rule := _skip_rule(target, diff, sources):
-            skips.append(SkippedFile(path, rule))
-            continue
+        diff, source = target.diffs.get(path) or FileDiff(path), target.sources.get(path)
         why = source.problem or ("conflict markers" if any(_CONFLICT.match(line) for line in source.lines) else "")
         if not is_included(path, target.include) and any(len(text) > MAX_LINE for _, _, text in diff.rows):
             why = why or f"a line over {MAX_LINE:,} characters"
@@ -149,7 +136,7 @@ def build_plan(target: Target, sources: Sources, counter: TokenCounter, max_toke
         leads |= {path: over} if (built or why) and (over := source.measures_over_limits()) else {}
         hunks += built or ([_Hunk("", path, (1,), "", f"unreadable {path}", why=why)] if why else [])
     if not hunks:
-        raise BadInput(f"There is nothing to review in {target.label}: {format_skips(skips)}.", TARGET_HINT)
+        raise BadInput(f"There is nothing to review in {target.label}: its files are empty.", TARGET_HINT)
     ordered, seen = list[_Hunk](), Counter[str]()
     for hunk in _sort_by_risk(hunks):
         seen[hunk.digest] += 1  # equal lines at two places are read at both
@@ -161,21 +148,7 @@ def build_plan(target: Target, sources: Sources, counter: TokenCounter, max_toke
     unsendable = tuple(hunk for hunk in ordered if hunk.why)
     notes = dict.fromkeys(f"{hunk.path} will not be read: {hunk.why}" for hunk in unsendable)
     target = replace(target, notes=(*target.notes, *notes))
-    return Plan(target, parts, unsendable, tuple(skips), tuple(hunk for hunk in fit if hunk.digest in known), leads)
-
-
-def _skip_rule(target: Target, diff: FileDiff, sources: Sources) -> str:
-    """Return the rule that skips a file by its type or content, or "". Lines added to a file that existed do not count,
-    so that a change cannot hide itself."""
-    source = sources.get(diff.path)
-    if (sources.root / diff.path).is_symlink():
-        return "link"
-    if source.hash and source.problem:
-        return "binary"
-    added = {number for sign, number, _ in diff.rows if sign == "+"}
-    kept = [line for number, line in enumerate(source.lines, 1) if number not in added] or source.lines
-    attributes = target.attributes.get(diff.path, {})
-    return "" if is_included(diff.path, target.include) else skip_rule_for_text(kept, attributes)
+    return Plan(target, parts, unsendable, tuple(hunk for hunk in fit if hunk.digest in known), leads)
 
 
 def _build_hunk(diff: FileDiff, symbol: str, rows: list[_Row], why: str) -> _Hunk:

@@ -7,14 +7,25 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import mkdtemp
 
 from swecli.config.paths import project_root
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.review_events import SkippedFile
-from swecli.review.target.diffs import ATTRIBUTES, FileDiff, format_skips, parse_diff, parse_hunks, skip_rule_for_path
+from swecli.review.judge.sources import Sources, project_sources
+from swecli.review.target.diffs import (
+    ATTRIBUTES,
+    FileDiff,
+    format_skips,
+    is_included,
+    parse_diff,
+    parse_hunks,
+    skip_rule_for_path,
+    skip_rule_for_text,
+)
 from swecli.review.target.github import GitHub, GitHubError, PullState, connect, load_state
 from swecli.tools.files import is_sensitive
-from swecli.tools.git import SECONDS, GitFailed, find_repository, read_attributes, run_git
+from swecli.tools.git import SECONDS, GitFailed, checkout_files, find_repository, read_attributes, run_git
 from swecli.tools.searching import files_below
 
 _SHALLOW_HINT = "This clone is shallow: fetch all of it (git fetch --unshallow; fetch-depth: 0 in GitHub Actions)."
@@ -25,17 +36,16 @@ TARGET_HINT = "Name files (/review src/), a commit, or --base BRANCH."
 class Target:
     """What is reviewed. `spec` are the user's words, `label` describes it, `diffs` maps paths to changes (empty for
     whole files), `notes` name files that cannot be reviewed, `skips` those that a rule skips, `include` are patterns of
-    files that no rule skips. `base` is the commit it is compared with, `attributes` are that commit's by path; `commit`
-    is the one whose files are read ("": the work tree). `pr`, `head`, `github` and `earlier`, the state of the last
-    push, belong to a pull request."""
+    files that no rule skips. `base` is the commit it is compared with, `commit` the one whose files are read ("": the
+    work tree) from `sources`. `pr`, `head`, `github` and `earlier`, the state of the last push, belong to a pull
+    request."""
 
     spec: tuple[str, ...]
     label: str
-    files: tuple[str, ...]
+    files: tuple[str, ...] = ()
     diffs: dict[str, FileDiff] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     skips: tuple[SkippedFile, ...] = ()
-    attributes: dict[str, dict[str, str]] = field(default_factory=dict)
     base: str = ""
     commit: str = ""
     pr: int | None = None
@@ -43,6 +53,7 @@ class Target:
     earlier: PullState = PullState()
     github: GitHub | None = None
     include: tuple[str, ...] = ()
+    sources: Sources = field(default_factory=lambda: Sources(Path()), compare=False)
 
     @property
     def files_by_name(self) -> dict[str, str]:
@@ -63,10 +74,6 @@ class _Context:
     def is_shallow(self) -> bool:
         return self.git("rev-parse", "--is-shallow-repository").strip() == "true"
 
-    def has_file(self, path: str) -> bool:
-        """Return whether the work tree contains a file; a sparse checkout does not contain all."""
-        return os.path.lexists(self.root / path)
-
     def git(self, *words: str) -> str:
         return run_git(self.root, *words, environ=self.environ)
 
@@ -85,9 +92,11 @@ def resolve_target(
     ctx = _Context(root, environ, tuple(include))
     match words:
         case ():
-            return _diff_target(ctx, words, ("diff", "HEAD"), "the uncommitted changes", "HEAD", untracked=True)
+            return _diff_target(
+                ctx, Target((), "the uncommitted changes", base="HEAD"), ("diff", "HEAD"), untracked=True
+            )
         case ("--staged",):
-            return _diff_target(ctx, words, ("diff", "--cached"), "the staged changes", "HEAD")
+            return _diff_target(ctx, Target(words, "the staged changes", base="HEAD"), ("diff", "--cached"))
         case ("--base", branch):
             return _branch_target(ctx, branch)
         case ("--pr", number):
@@ -110,9 +119,10 @@ def _branch_target(ctx: _Context, branch: str) -> Target:
     except GitFailed as error:
         hint = _SHALLOW_HINT if ctx.is_shallow else "See: git branch --all (one that was only fetched is origin/NAME)"
         raise BadInput(f"There is no branch or commit {branch!r} that shares history with HEAD.", hint) from error
-    target = _diff_target(ctx, ("--base", branch), ("diff", base), f"what changed since {branch}", base, untracked=True)
-    is_changed = ctx.git("diff", "--name-only", "HEAD", "--")  # a sparse checkout does not contain all files
-    return target if is_changed else _use_snapshot(ctx, target, ctx.resolve("HEAD"))
+    # a sparse checkout does not contain all files
+    commit = "" if ctx.git("diff", "--name-only", "HEAD", "--") else ctx.resolve("HEAD")
+    target = Target(("--base", branch), f"what changed since {branch}", base=base, commit=commit)
+    return _diff_target(ctx, target, ("diff", base), untracked=True)
 
 
 def _commit_target(ctx: _Context, name: str) -> Target:
@@ -132,33 +142,24 @@ def _commit_target(ctx: _Context, name: str) -> Target:
         raise BadInput(f"{name!r} is not a file, commit or range.", hint) from error
     if not base and ctx.is_shallow:
         raise BadInput(f"The parent of {name!r} is missing, so its changes are unknown.", _SHALLOW_HINT)
-    target = _diff_target(ctx, (name,), command, f"the {kind} {name}", base)
-    return _use_snapshot(ctx, target, commit)
+    return _diff_target(ctx, Target((name,), f"the {kind} {name}", base=base, commit=commit), command)
 
 
-def _use_snapshot(ctx: _Context, target: Target, commit: str) -> Target:
-    """Return the target with the commit to read files from, unless the work tree contains exactly its files."""
-    same = ctx.resolve("HEAD") == commit and not ctx.git("diff", "--name-only", "HEAD", "--")
-    return target if same and all(map(ctx.has_file, target.files)) else replace(target, commit=commit)
-
-
-def _diff_target(
-    ctx: _Context, words: tuple[str, ...], command: tuple[str, ...], label: str, base: str, untracked: bool = False
-) -> Target:
+def _diff_target(ctx: _Context, target: Target, command: tuple[str, ...], untracked: bool = False) -> Target:
     find_repository(ctx.root, ctx.environ)
     try:
         text = ctx.git(*command, "-M", "--")
     except GitFailed:
-        if words:
+        if target.spec:
             raise
-        text, base = ctx.git("diff", "-M", "--cached"), ""  # there is no commit yet
+        text, target = ctx.git("diff", "-M", "--cached"), replace(target, base="")  # there is no commit yet
     diffs = parse_diff(text)
     if untracked:
         listed = ctx.git("ls-files", "--others", "--exclude-standard", "-z")
         diffs += [FileDiff(name) for name in listed.split("\0") if name]
     if not diffs:
-        raise BadInput(f"There is nothing to review in {label}.", TARGET_HINT)
-    return _filter_files(ctx, Target(words, label, (), base=base), diffs)
+        raise BadInput(f"There is nothing to review in {target.label}.", TARGET_HINT)
+    return _filter_files(ctx, target, diffs)
 
 
 def _pull_request_target(ctx: _Context, number: str) -> Target:
@@ -186,21 +187,24 @@ def _pull_request_target(ctx: _Context, number: str) -> Target:
     if not diffs:
         raise BadInput(f"Pull request {number} changes nothing.", "Name another.")
     label, earlier = f"pull request {number} of {github.repository}", load_state(github, int(number))
-    target = Target(("--pr", number), label, (), base=base, pr=int(number), head=head, earlier=earlier, github=github)
-    return _use_snapshot(ctx, _filter_files(ctx, target, diffs), commit)
+    target = Target(("--pr", number), label, base=base, commit=commit, pr=int(number), head=head)
+    return _filter_files(ctx, replace(target, earlier=earlier, github=github), diffs)
 
 
 def _filter_files(
     ctx: _Context, target: Target, diffs: Sequence[FileDiff], named: Collection[str] | None = None
 ) -> Target:
-    """Return the target with the files that can be reviewed. `named` are paths that the user gave one by one, which no
-    rule skips, and None for diffs. Raises BadInput when no file is left."""
+    """Return the target with the files that can be reviewed, read from the work tree if that contains exactly the files
+    of its commit. `named` are paths that the user gave one by one, which no rule skips, and None for diffs. Raises
+    BadInput when no file is left."""
     base, attributes = target.base if named is None else "HEAD", dict[str, dict[str, str]]()
     if base:  # of the base, so that a change cannot hide itself; without a repository or that commit there are none
         with suppress(BadInput):
             attributes = read_attributes(ctx.root, base, ATTRIBUTES, [diff.path for diff in diffs], ctx.environ)
     kept: dict[str, FileDiff] = {}
     notes, skips, include = list(target.notes), list[SkippedFile](), (*ctx.include, *(named or ()))
+    commit, sources = _open_sources(ctx, target.commit, diffs)
+    target = replace(target, include=include, commit=commit, sources=sources)
     added = {diff.path for diff in diffs if diff.status != "deleted"}  # git shows a file that became a link twice
     for diff in diffs:
         rule = skip_rule_for_path(diff.path, attributes.get(diff.path, {}), include)
@@ -213,7 +217,7 @@ def _filter_files(
             notes += [f"{diff.path} is {diff.status or rule} and is not reviewed"] if is_named else []
         elif is_sensitive(diff.path):
             notes.append(f"{diff.path} may hold secrets and is not reviewed")
-        elif rule:
+        elif rule := rule or _skip_rule_for_content(target, diff, attributes.get(diff.path, {})):
             skips.append(SkippedFile(diff.path, rule))
         else:
             kept[diff.path] = diff
@@ -222,10 +226,31 @@ def _filter_files(
         reason = reason or (f"none of its {len(notes)} files can be reviewed" if notes else "it changes nothing")
         raise BadInput(f"There is nothing to review in {target.label}: {reason}.", TARGET_HINT)
     changed = kept if named is None else {}
-    return replace(
-        target, files=tuple(kept), diffs=changed, notes=tuple(notes), skips=tuple(skips), attributes=attributes,
-        include=include,
-    )  # fmt: skip
+    return replace(target, files=tuple(kept), diffs=changed, notes=tuple(notes), skips=tuple(skips))
+
+
+def _open_sources(ctx: _Context, commit: str, diffs: Sequence[FileDiff]) -> tuple[str, Sources]:
+    """Return the commit with a snapshot of it, or "" with the work tree if that contains exactly its files."""
+    is_same = bool(commit) and ctx.resolve("HEAD") == commit and not ctx.git("diff", "--name-only", "HEAD", "--")
+    names = [diff.path for diff in diffs if diff.status in ("", "binary")]
+    if not commit or (is_same and all(os.path.lexists(ctx.root / name) for name in names)):
+        return "", project_sources(ctx.root)
+    sources = Sources(Path(mkdtemp(prefix="swecli-review-")).resolve(), is_snapshot=True)
+    checkout_files(ctx.root, commit, sources.root, ctx.environ)
+    return commit, sources
+
+
+def _skip_rule_for_content(target: Target, diff: FileDiff, attributes: Mapping[str, str]) -> str:
+    """Return the rule that skips a file by its type or text, or "". Lines added to a file that existed do not count, so
+    that a change cannot hide itself."""
+    source = target.sources.get(diff.path)
+    if (target.sources.root / diff.path).is_symlink():
+        return "link"
+    if source.hash and source.problem:
+        return "binary"
+    added = {number for sign, number, _ in diff.rows if sign == "+"}
+    kept = [line for number, line in enumerate(source.lines, 1) if number not in added] or source.lines
+    return "" if is_included(diff.path, target.include) else skip_rule_for_text(kept, attributes)
 
 
 def _relative_to_top(top: Path, here: Path, word: str) -> str:
@@ -240,4 +265,4 @@ def _path_target(ctx: _Context, words: tuple[str, ...]) -> Target:
     below = (name for word in words if word not in named for name in files_below(ctx.root, word, ctx.environ, SECONDS))
     names = dict.fromkeys([*(word for word in words if word in named), *below])
     label = "the whole tree" if words == (".",) else ", ".join(words[:3]) + (" and more" if len(words) > 3 else "")
-    return _filter_files(ctx, Target(words, label, ()), [FileDiff(name) for name in names], named)
+    return _filter_files(ctx, Target(words, label), [FileDiff(name) for name in names], named)

@@ -9,7 +9,6 @@ import pytest
 
 from swecli.context.tokens import TokenCounter
 from swecli.models.errors import SwecliError
-from swecli.review.judge.sources import Sources
 from swecli.review.target.plan import build_plan
 from swecli.review.target.targets import Target, resolve_target
 from tests.support.project import make_project
@@ -124,8 +123,8 @@ def test_binary_and_deleted_files_are_named_and_what_is_huge_or_text_will_not_be
     git("add", "-A")
     found = find("--staged")
     assert [note.split(" ", 1)[1].split(" and")[0] for note in found.notes] == ["is binary", "was deleted"]
-    plan = build_plan(found, Sources(Path("shop").resolve()), TokenCounter(), 8_000)
-    assert {(skip.path, skip.rule) for skip in plan.skips} == {("odd", "binary"), ("out.py", "link")}
+    plan = build_plan(found, TokenCounter(), 8_000)
+    assert {(skip.path, skip.rule) for skip in plan.target.skips} == {("odd", "binary"), ("out.py", "link")}
     assert [hunk.path for part in plan.parts for hunk in part.hunks] == [".gitattributes", "hidden.py", "ok.py"]
     assert [hunk.path for hunk in plan.unsendable] == ["huge.txt"]
     assert "huge.txt will not be read: huge.txt is too large" in plan.target.notes[-1]
@@ -133,9 +132,9 @@ def test_binary_and_deleted_files_are_named_and_what_is_huge_or_text_will_not_be
 
 def plan_of(target: Target) -> tuple[list[str], list[str], list[str]]:
     """The paths that are read, those that cannot be sent, and those that a rule skips."""
-    plan = build_plan(target, Sources(Path("shop").resolve()), TokenCounter(), 8_000)
+    plan = build_plan(target, TokenCounter(), 8_000)
     sent = [hunk.path for part in plan.parts for hunk in part.hunks]
-    return sent, [hunk.path for hunk in plan.unsendable], [skip.path for skip in plan.skips]
+    return sent, [hunk.path for hunk in plan.unsendable], [skip.path for skip in plan.target.skips]
 
 
 def test_a_change_cannot_hide_by_what_it_adds_to_a_file() -> None:
