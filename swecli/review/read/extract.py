@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from html import unescape
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -119,11 +120,14 @@ def extract(reply: ModelReply, loop: int = 0, paths: Collection[str] = (), shown
             out.lost.append(f"a block was cut off: {pluralize(count, 'finding')} of it could be read")
         if count:
             rest, end = f"{rest}{text[end : value.start]}\n", value.end
-    known = {(finding.path, finding.line) for finding in out.findings}
-    in_words = _read_words(rest + text[end:], loop, paths)
+    known, words, in_words = {finding.key[:2] for finding in out.findings}, rest + text[end:], list[Finding]()
+    for rows in (chain(_parse_records(words), _parse_tables(words)), _parse_bullets(words)):
+        parsed = [parse_finding(row, loop, [], "text") for row in rows]
+        in_words += [f for f in parsed if f is not None and f.path in paths and f.key[:2] not in known]
+        known |= {finding.key[:2] for finding in in_words}
     if not values and not in_words and _LOOKS_LIKE.search(text):
         out.lost.append("a block that looks like findings could not be read at all")
-    out.findings += [found for found in in_words if found.key[:2] not in known]
+    out.findings += in_words
     return out
 
 
@@ -141,16 +145,6 @@ def _decode_lists(value: Any) -> tuple[Any, bool]:
 
 
 # Findings in words: records, elements, tables, bullets
-
-
-def _read_words(text: str, loop: int, paths: Collection[str]) -> list[Finding]:
-    def read(rows: Iterator[dict[str, Any]]) -> list[Finding]:
-        found = (parse_finding(row, loop, [], "text") for row in rows)
-        return [finding for finding in found if finding is not None and finding.path in paths]
-
-    whole = [*read(_parse_records(text)), *read(_parse_tables(text))]
-    known = {finding.key[:2] for finding in whole}
-    return [*whole, *(finding for finding in read(_parse_bullets(text)) if finding.key[:2] not in known)]
 
 
 def _parse_records(text: str) -> Iterator[dict[str, Any]]:

@@ -17,7 +17,7 @@ from swecli.review.judge.grounding import move
 from swecli.review.judge.ledger import recheck, recheck_all
 from swecli.review.judge.sources import Sources, project_sources
 from swecli.review.judge.verify import MIN_TOKENS, TOKEN_SHARE, Verification, Verifier, select_claims
-from swecli.review.target.plan import Plan, build_plan, estimate_review
+from swecli.review.target.plan import Plan, build_plan
 from swecli.review.target.targets import resolve_target
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
@@ -106,8 +106,7 @@ def _load_plan(agent: Agent, store: ReviewStore, spec: Sequence[str], options: R
     max_tokens = min(max_tokens, int(profile.window * _PART_SHARE)) if profile.window else max_tokens
     target = resolve_target(agent.ctx.root, spec, agent.ctx.environ or {}, options.include)
     plan, loops = build_plan(target, agent.counter, max_tokens), options.loops or agent.settings.review_loops
-    estimate = estimate_review(plan, loops, profile.price, store.past_costs(), verify=options.verify)
-    return replace(plan, estimate=estimate)
+    return plan.with_estimate(loops, profile.price, store.past_costs(), verify=options.verify)
 
 
 def _make_verifier(agent: Agent, store: ReviewStore, sources: Sources) -> Verifier:

@@ -124,12 +124,12 @@ class Review:
     # One loop
 
     async def _run_loop(self) -> AsyncGenerator[Event, None]:
-        at, loop = self._at, self.record.loops + 1
+        job, at, loop = self.job, self._at, self.record.loops + 1
         if (part := at.part) is None:
             part = at.waiting[0]
             at.start_part(part, self.record.label, self._store.findings(["open", "regressed", "dismissed"], part.paths))
             self._add_user_message(at.text)
-        last = 1 < loop == self.job.options.loops
+        last = 1 < loop == job.options.loops
         if last and at.steps:
             self._add_user_message(_LAST)
         at.state.steps = loop
@@ -160,7 +160,12 @@ class Review:
             at.messages = kept
             yield LoopWindowApplied(loop, removed, len(kept), self.record.id)
         self.record = self._store.record(self.record, []).review  # the loop count, and what was read
-        yield self._progressed(part.number, part.paths)
+        coverage = job.plan.measure_coverage(self.record.seen, at.answered, "")
+        whole, counts = sum(file.whole for file in coverage.files), coverage.to_json(files=False)
+        yield ReviewProgressed(
+            loop, job.options.loops, whole, len(coverage.files), self.record.unique, at.state.usage.total,
+            at.state.cost, part.number, len(job.plan.parts), part.paths, counts,
+        )  # fmt: skip
 
     async def _ask(self, *, report_only: bool) -> AsyncGenerator[Event, None]:
         """Send one request and store its reply; reduce and resend it if it is too long. The running part's message is
@@ -221,15 +226,6 @@ class Review:
         is_spent = max_cost is not None and cost is not None and cost >= max_cost
         limit: ReviewEnd | None = "max_loops" if self.record.loops >= self.job.options.loops else None
         return self._at.find_end() or limit or ("max_budget" if is_spent else None)
-
-    def _progressed(self, part: int, paths: tuple[str, ...]) -> ReviewProgressed:
-        record, at, parts = self.record, self._at, len(self.job.plan.parts)
-        coverage = self.job.plan.measure_coverage(record.seen, at.answered, "")
-        whole, counts = sum(file.whole for file in coverage.files), coverage.to_json(files=False)
-        return ReviewProgressed(
-            record.loops, self.job.options.loops, whole, len(coverage.files), record.unique, at.state.usage.total,
-            at.state.cost, part, parts, paths, counts,
-        )  # fmt: skip
 
     # Begin, continue, end
 

@@ -95,6 +95,25 @@ class Plan:
         sizes = len(self.parts), len(self.hunks), sum(len(hunk.lines) for hunk in self.hunks)
         return ReviewPlanned(review, *sizes, self.unit, self.target.skips, self.estimate, tuple(rules))
 
+    def with_estimate(self, max_loops: int, price: Price, past: Sequence[Mapping[str, float]], *, verify: bool) -> Plan:
+        """Return the plan with the expected ranges of loops, requests, tokens and cost, from the lowest and highest
+        ratios of earlier reviews (`past`); without enough of them from constants."""
+        parts, basis = self.parts[:max_loops], "constants"
+        loop_ratios, token_ratios = list(_LOOP_RATIOS), list(_TOKEN_RATIOS)
+        if len(past) >= _MIN_PAST:
+            basis = f"the last {len(past)} reviews"
+            loop_ratios = [row["loops"] / row["parts"] for row in past]
+            token_ratios = [row["tokens"] / (row["shown"] + row["parts"] * _BASE_TOKENS) for row in past]
+        size, most = sum(part.tokens + _BASE_TOKENS for part in parts), ceil(max(loop_ratios) * len(parts))
+        loops = (min(len(parts), max(1, int(min(loop_ratios) * len(parts)))), min(max_loops, most))
+        requests = (loops[0], loops[1] + (ceil(loops[1] / 2) if verify else 0))
+        tokens = (int(min(token_ratios) * size), ceil(max(token_ratios) * size))
+        replies = [count * _REPLY_TOKENS for count in requests]
+        low, high = (cost_of(Usage(max(0, n - out), out), price) for n, out in zip(tokens, replies, strict=True))
+        needed = ceil(median(loop_ratios) * len(self.parts))
+        cost = None if low is None or high is None else (low, high)
+        return replace(self, estimate=Estimate(loops, requests, tokens, cost, needed, basis))
+
     def measure_coverage(
         self, read: Collection[str], answered: Collection[int], end: str, unverified: int = 0
     ) -> Coverage:
@@ -195,24 +214,3 @@ def _sort_by_risk(hunks: Sequence[_Hunk]) -> list[_Hunk]:
     # a name that matches several kinds counts as the last
     risks = {hunk.path: max((matches_kind(hunk.path, kind) * n for n, kind in enumerate(kinds, 1))) for hunk in hunks}
     return sorted(hunks, key=lambda h: (risks[h.path], h.path.rpartition("/")[0], -sizes[h.path], h.path))
-
-
-def estimate_review(
-    plan: Plan, max_loops: int, price: Price, past: Sequence[Mapping[str, float]], *, verify: bool
-) -> Estimate:
-    """Return the expected ranges of loops, requests, tokens and cost, from the lowest and highest ratios of earlier
-    reviews (`past`); without enough of them from constants."""
-    parts, basis = plan.parts[:max_loops], "constants"
-    loop_ratios, token_ratios = list(_LOOP_RATIOS), list(_TOKEN_RATIOS)
-    if len(past) >= _MIN_PAST:
-        basis = f"the last {len(past)} reviews"
-        loop_ratios = [row["loops"] / row["parts"] for row in past]
-        token_ratios = [row["tokens"] / (row["shown"] + row["parts"] * _BASE_TOKENS) for row in past]
-    size, most = sum(part.tokens + _BASE_TOKENS for part in parts), ceil(max(loop_ratios) * len(parts))
-    loops = (min(len(parts), max(1, int(min(loop_ratios) * len(parts)))), min(max_loops, most))
-    requests = (loops[0], loops[1] + (ceil(loops[1] / 2) if verify else 0))
-    tokens = (int(min(token_ratios) * size), ceil(max(token_ratios) * size))
-    replies = [count * _REPLY_TOKENS for count in requests]
-    low, high = (cost_of(Usage(max(0, n - out), out), price) for n, out in zip(tokens, replies, strict=True))
-    needed = ceil(median(loop_ratios) * len(plan.parts))
-    return Estimate(loops, requests, tokens, None if low is None or high is None else (low, high), needed, basis)

@@ -106,7 +106,7 @@ def resolve_target(
             raise UsageError(f"Unknown review option {' '.join(words)}.", hint)
     missing = [word for word in words if not (here / word).exists()]
     if not missing:
-        return _path_target(ctx, tuple(_relative_to_top(root, here, word) for word in words))
+        return _path_target(ctx, here, words)
     if len(words) == 1:
         return _commit_target(ctx, words[0])
     raise BadInput(f"There is no file {missing[0]!r}.", "Paths are relative to the working directory.")
@@ -253,16 +253,12 @@ def _skip_rule_for_content(target: Target, diff: FileDiff, attributes: Mapping[s
     return "" if is_included(diff.path, target.include) else skip_rule_for_text(kept, attributes)
 
 
-def _relative_to_top(top: Path, here: Path, word: str) -> str:
-    path = (here / word).resolve()
-    if not path.is_relative_to(top):
-        raise BadInput(f"{word!r} is outside of this project, {top}.", "Start swecli where the files are.")
-    return path.relative_to(top).as_posix()
-
-
-def _path_target(ctx: _Context, words: tuple[str, ...]) -> Target:
+def _path_target(ctx: _Context, here: Path, given: Sequence[str]) -> Target:
+    if outside := [word for word in given if not (here / word).resolve().is_relative_to(ctx.root)]:
+        raise BadInput(f"{outside[0]!r} is outside of this project, {ctx.root}.", "Start swecli where the files are.")
+    words = [(here / word).resolve().relative_to(ctx.root).as_posix() for word in given]
     named = {word for word in words if (ctx.root / word).is_file()}
     below = (name for word in words if word not in named for name in files_below(ctx.root, word, ctx.environ, SECONDS))
     names = dict.fromkeys([*(word for word in words if word in named), *below])
-    label = "the whole tree" if words == (".",) else ", ".join(words[:3]) + (" and more" if len(words) > 3 else "")
-    return _filter_files(ctx, Target(words, label), [FileDiff(name) for name in names], named)
+    label = "the whole tree" if words == ["."] else ", ".join(words[:3]) + (" and more" if len(words) > 3 else "")
+    return _filter_files(ctx, Target(tuple(words), label), [FileDiff(name) for name in names], named)
