@@ -15,7 +15,7 @@ from swecli.cli.startup import internal_error
 from swecli.cli.subcommands import open_runtime, positive_int, print_line, write_file
 from swecli.headless.plain import dumps, one_line
 from swecli.headless.runner import until_signal
-from swecli.models.errors import SwecliError, UsageError
+from swecli.models.errors import BadInput, SwecliError, UsageError
 from swecli.models.events import Event, to_json
 from swecli.models.finding import SEVERITIES, pluralize
 from swecli.models.review_events import FindingsAccumulated, ReviewFinished
@@ -148,6 +148,8 @@ async def _review(args: argparse.Namespace, spec: Sequence[str] | None) -> int:
     style = args.format or ("json" if args.json else "text")
     if args.post and args.yes:
         require_token(os.environ)  # before any cost
+    if args.output and not _is_writable(Path(args.output)):
+        raise BadInput(f"{args.output} cannot be written.", "--output names a file in a folder that exists.")
     with open_runtime(args) as runtime:
         agent, store = runtime.agent, open_store(runtime.sessions, Path.cwd())
         for line in runtime.opening_lines():
@@ -164,6 +166,10 @@ async def _review(args: argparse.Namespace, spec: Sequence[str] | None) -> int:
         review = Review(await begin_job(agent, store, spec, options))
         end, stopped = await _run_review(review, stream=style == "stream-json")
         return _finish(review, end, stopped, args, style)
+
+
+def _is_writable(file: Path) -> bool:
+    return not file.is_dir() and os.access(file if file.exists() else file.parent, os.W_OK)
 
 
 def _finish(review: Review, end: ReviewFinished, stopped: int, args: argparse.Namespace, style: str) -> int:

@@ -150,6 +150,7 @@ def test_a_dismissed_finding_fails_nothing(run: Run) -> None:
         ((), 42, "nothing to review"),
         (("--base", "nope"), 42, "no branch or commit"),
         (("--staged", "README.md"), 2, "one target"),
+        (("README.md", "--output", "nowhere/a.sarif"), 42, "nowhere/a.sarif cannot be written.  --output names"),
         (("--continue",), 42, "no unfinished review"),
         (("--loops", "0"), 2, "--loops"),
         (("--fail-on", "odd"), 2, "fail-on"),
