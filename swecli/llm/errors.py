@@ -47,6 +47,7 @@ _RETRY_DELAY = re.compile(
     r'(?:retry_?delay"?\s*:\s*"?|(?:try again|retry) (?:in|after) )(?:(\d+)h)?(?:(\d+)m)?(\d+(?:\.\d+)?) ?s',
     re.IGNORECASE,
 )
+_RESET_TIME = re.compile(r'x-ratelimit-reset"?\s*:\s*"?(\d{10})', re.IGNORECASE)  # OpenRouter, in ms since 1970
 _NO_MONEY = re.compile(
     r"insufficient[_ ](\w+[_ ])?(quota|balance|credits?|funds)|exceeded_current_quota|"
     r"credit balance is too low|余额不足",
@@ -168,6 +169,8 @@ def retry_after(headers: Mapping[str, str], text: str = "") -> float | None:
     with suppress(ValueError, OverflowError):  # a date out of range
         if then := parsedate_tz(headers.get("retry-after", "")):
             return max(0.0, mktime_tz(then) - time.time())
+    if reset := _RESET_TIME.search(text):
+        return max(0.0, int(reset[1]) - time.time())
     found = _RETRY_DELAY.search(text)
     return 3600.0 * int(found[1] or 0) + 60.0 * int(found[2] or 0) + float(found[3]) if found else None
 

@@ -256,8 +256,8 @@ class NativeModel(ABC):
         if fact is None or fact[0] in [field for field, _, _ in self._unconfirmed]:
             return error  # learned already: switching it again would not end
         field, value, notice = fact
-        if getattr(self.profile, field, None) == value is not None:
-            return error
+        if getattr(self.profile, field, None) == value is not None or (field == "off.stream" and status == 500):
+            return error  # a 500 is about a stream that broke
         if field == "blocks":
             self._rejected_blocks |= {_to_bytes(m["blocks"]) for m in request.messages if m.get("blocks")}
             return UnsupportedFeature(notice, error.message, status=status)

@@ -45,8 +45,9 @@ _FIELDS = (
 )  # fmt: skip
 _NO_TOOLS = re.compile(
     r"do(es)?( not|n't) support (tools|tool use|tool calling|function)|tool(s param| choice) requires|"
-    r"no endpoints found that support tool|(unknown|unrecognized|unsupported|unexpected|extra)\b.{0,60}\btools\b|"
-    r"(tools?|function calling)\b.{0,40}\bnot (supported|permitted|allowed|enabled)",
+    r"no endpoints found that support tool|"
+    r"(unknown|unrecognized|unsupported|unexpected|extra)\b.{0,60}\btools\b(?![\[.])|"
+    r"(tools?(?![\[.])|function calling)\b.{0,40}\bnot (supported|permitted|allowed|enabled)",
     re.IGNORECASE,
 )
 _NO_SYSTEM = re.compile(

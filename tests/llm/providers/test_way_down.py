@@ -111,6 +111,8 @@ def test_other_refusals_teach_nothing() -> None:
         "messages: roles out of order",
         "Invalid 'tools[0]'",
         "This model's maximum context length is 8192",
+        "tools[2].function.parameters: keyword 'pattern' not supported",
+        "Unknown name 'pattern' at 'tools[0].function_declarations[0]'",
     ):
         assert fact_from_refusal("m", BODY, "max_tokens", "", words) is None
 
@@ -160,6 +162,13 @@ async def test_one_refusal_then_an_answer_and_never_again(
         assert (await asked.reply()).text == "Hello."
         assert (await Asked(server, tmp_path).reply()).text == "Hello.", "the next process knows it"
         assert len(server.requests) == 4
+
+
+async def test_a_stream_that_broke_is_not_a_stream_that_is_refused(tmp_path: Path) -> None:
+    words = "stream error: stream ID 7; INTERNAL_ERROR; received from peer"
+    with StrictProvider([Refusal(500, words, headers={"retry-after": "0"}), Reply("Hello.")]) as server:
+        assert (await Asked(server, tmp_path).reply()).text == "Hello."
+    assert server.bodies[1]["stream"] is True
 
 
 async def test_without_tools_the_model_is_notified_so(tmp_path: Path) -> None:
