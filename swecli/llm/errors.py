@@ -31,7 +31,7 @@ _LIMITS = (
     re.compile(r"(?:\d \+ \d+|tokens) > ?(\d+)", re.IGNORECASE),
     re.compile(
         r"(?:max_model_len\D{0,40}|max_new_tokens`? must be <= |max_seq_len \(|n_ctx\D{0,3}|tokens allowed \(?|"
-        r"limit (?:of|is) |token limit: |input length should be \[\d+, ?)(\d+)",
+        r"limit (?:of|is) |(?:token limit|max size): |input length should be \[\d+, ?)(\d+)",
         re.IGNORECASE,
     ),
     # behind "exceeds" or "by" is the excess or an error code

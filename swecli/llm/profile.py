@@ -211,6 +211,8 @@ def fact_from_refusal(
         return "images", False, f"{name} does not support images: left out from now on"
     if '"content": null' in sent and re.search("content.{0,80}(null|nil|string)", lower):
         return "off.null content", True, ""
+    if "content or tool_calls, but not both" in lower:
+        return "off.text with calls", True, ""
     if "tools" in body and (param == "tools" or _NO_TOOLS.search(words)):
         return "tools", False, f"{name} does not support tools: it can answer, not act"
     system = "system" in body or any(message.get("role") == "system" for message in body.get("messages", ()))

@@ -81,6 +81,7 @@ def test_a_date_to_wait_for_is_read() -> None:
         ("length of prompt_tokens (41000) must be less than max_seq_len (32768).", 32_768),
         ("greater than the context length (n_keep: 13055>= n_ctx: 4096). Try to load", 4_096),
         ("Cannot truncate prompt with n_keep (15028) >= n_ctx (7424)", 7_424),
+        ("This prompt is too long for gpt-4o model. Max size: 8000 tokens.", 8_000),
         ("The input tokens exceed the configured limit of 272000 tokens.", 272_000),
         ("140000 tokens, too large for model with 131072 maximum context length", 131_072),
         ("exceeds the maximum allowed input length of 131040 tokens", 131_040),

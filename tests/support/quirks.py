@@ -87,11 +87,13 @@ def _moving() -> Any:
     return [_raw(*({"tool_calls": [piece | {"index": at}]} for at, piece in enumerate(pieces))), Reply(DONE)]
 
 
-def _no_null() -> Any:
+def _strict_about(text: str, words: str, refused: Callable[[dict[str, Any]], bool]) -> Any:
+    """A call beside this text; then refusals of a kind of message."""
+
     def answer(got: Received) -> Refusal | Reply:
-        if any(message.get("content", "") is None for message in got.body["messages"]):
-            return Refusal(400, "invalid message content type: <nil>")
-        return Reply(DONE) if got.number else Reply(calls=(LOOK,))
+        if any(refused(message) for message in got.body["messages"]):
+            return Refusal(400, words)
+        return Reply(DONE) if got.number else Reply(text, calls=(LOOK,))
 
     return answer
 
@@ -262,7 +264,12 @@ QUIRKS = (
     Quirk("no `additionalProperties`", lambda: _refused(
         "Unknown name additionalProperties at 'tools[0].parameters'", lambda body: "additionalProperties" in str(body)),
         2, 0, "does not accept additionalProperties", wires=CHAT),
-    Quirk("no content that is `null`", _no_null, 3, 0, "List .", wires=CHAT),
+    Quirk("no content that is `null`", lambda: _strict_about(
+        "", "invalid message content type: <nil>", lambda one: one.get("content", "") is None), 3, 0, "List .",
+        wires=CHAT),
+    Quirk("no text beside calls", lambda: _strict_about(
+        "I look.", "Assistant message must have either content or tool_calls, but not both.",
+        lambda one: "tool_calls" in one and bool(one["content"])), 3, 0, "List .", wires=CHAT),
     Quirk("no streams", lambda: _refused("stream: not supported", lambda body: body.get("stream")), 2, 0,
           "does not accept stream", wires=CHAT),
 )  # fmt: skip

@@ -180,6 +180,8 @@ class OpenAIChat(NativeModel):
             sent["tool_call_id"] = safe_call_id(sent["tool_call_id"], nine=nine)
         if sent.get("tool_calls"):
             sent["tool_calls"] = [call | {"id": safe_call_id(call["id"], nine=nine)} for call in sent["tool_calls"]]
+        if "text with calls" in self.profile.off and sent.get("tool_calls"):
+            sent["content"] = ""
         if "null content" in self.profile.off:
             sent["content"] = sent["content"] or ""
         if sent["role"] == "assistant" and self.profile.think_back == "with calls":
