@@ -71,7 +71,9 @@ def run_query(database: Database, statement: str, limit: int = _MAX_ROWS, stop: 
         connection.set_progress_handler(
             lambda: time.monotonic() > until or (stop is not None and stop.is_set()), _POLL_INTERVAL
         )
-        connection.set_authorizer(_authorize)
+        connection.set_authorizer(
+            lambda action, *_: sqlite3.SQLITE_OK if action in _READ_ACTIONS else sqlite3.SQLITE_DENY
+        )
         try:
             cursor = connection.execute(statement)
             if cursor.description is None:
@@ -156,10 +158,6 @@ def _list_views(connection: sqlite3.Connection) -> _QueryResult:
     selected = (connection.execute(f"SELECT * FROM {name} LIMIT 0").description for name in names)
     rows = ((name, ", ".join(column[0] for column in one)) for name, one in zip(names, selected, strict=True))
     return _QueryResult(("view", "columns"), tuple(rows))
-
-
-def _authorize(action: int, _first: str | None, *_: str | None) -> int:
-    return sqlite3.SQLITE_OK if action in _READ_ACTIONS else sqlite3.SQLITE_DENY
 
 
 def _fetch(cursor: sqlite3.Cursor, limit: int) -> tuple[list[tuple[Any, ...]], bool]:

@@ -7,14 +7,13 @@ from __future__ import annotations
 import re
 import shlex
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING
 
 from swecli.tools.base import ToolError
 from swecli.tools.limits import is_hidden
 
 if TYPE_CHECKING:
-    from tree_sitter import Language, Node, Parser
+    from tree_sitter import Node, Tree
 
 MAX_LENGTH = 10_000  # characters
 _MAX_PARTS = 50
@@ -72,7 +71,7 @@ def parse_command(command: str) -> list[SimpleCommand]:
         raise ToolError(f"it is longer than {MAX_LENGTH:,} characters")
     if any(is_hidden(letter) for letter in command):
         raise ToolError("it contains a line break or an invisible character")
-    tree = _new_parser().parse(command.encode())
+    tree = _parse(command)
     if tree.root_node.has_error:
         raise ToolError("it cannot be parsed as a shell command")
     parts, tokens = _Reader().read(tree.root_node)
@@ -81,21 +80,13 @@ def parse_command(command: str) -> list[SimpleCommand]:
     return parts
 
 
-def _new_parser() -> Parser:
-    """Return a parser of its own: one is not safe to share between threads, and costs microseconds."""
+def _parse(command: str) -> Tree:
     # late: not needed before the first command is checked
-    from tree_sitter import Parser  # noqa: PLC0415
-
-    return Parser(_language())
-
-
-@cache
-def _language() -> Language:
-    # late: as above
     import tree_sitter_bash  # noqa: PLC0415
-    from tree_sitter import Language  # noqa: PLC0415
+    from tree_sitter import Language, Parser  # noqa: PLC0415
 
-    return Language(tree_sitter_bash.language())
+    # a parser of its own: one is not safe to share between threads, and costs microseconds
+    return Parser(Language(tree_sitter_bash.language())).parse(command.encode())
 
 
 class _Reader:
