@@ -24,6 +24,7 @@ _FEATURES = 4
 _FIRST_WAIT = 1.0
 pause = asyncio.sleep  # between attempts; replaced in tests
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")  # in JSON
 _EXCERPT = 80
 
 
@@ -180,14 +181,15 @@ def _parse_arguments(text: str) -> tuple[dict[str, Any], str]:
         value = _parse_json(text) if text.strip() not in ("", "null") else {}
         if isinstance(value, str):  # some servers encode the object twice
             value = _parse_json(value)
+        whole = json.dumps(value, ensure_ascii=False)
+        value = json.loads(_join_surrogates(whole))
     except (ValueError, RecursionError) as error:
         return {}, f"the arguments are not valid JSON ({error}): {excerpt}"
     if not isinstance(value, dict):
         return {}, f"the arguments are not a JSON object: {excerpt}"
-    try:
-        return _clean_value(value), ""
-    except ValueError as error:
-        return {}, str(error)
+    if _NUL.search(whole):  # the store would replace it
+        return {}, "they hold a NUL character, which no path, command or text file can hold"
+    return value, ""
 
 
 def _is_complete(arguments: str) -> bool:
@@ -207,19 +209,6 @@ def _parse_json(text: str) -> Any:
 
 def _reject_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
-
-
-def _clean_value(value: Any) -> Any:
-    """Join surrogates in all strings. Raises ValueError for a NUL, which the store would replace."""
-    if isinstance(value, str):
-        if "\0" in value:
-            raise ValueError("they hold a NUL character, which no path, command or text file can hold")
-        return _join_surrogates(value)
-    if isinstance(value, list):
-        return [_clean_value(item) for item in value]
-    if isinstance(value, dict):
-        return {_clean_value(key): _clean_value(item) for key, item in value.items()}
-    return value
 
 
 def _join_surrogates(text: str) -> str:
