@@ -23,10 +23,10 @@ from swecli.context.replay.run import (
     TTL,
     Assumptions,
     PolicyUsage,
+    Prices,
     TurnUsage,
     compute_usage,
     plot,
-    prices_of,
     svg,
 )
 from swecli.models.errors import BadInput
@@ -73,7 +73,7 @@ def _replay_policies(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args) as sessions:
         session = sessions.resume(args.session, str(Path.cwd()), window_hint=1)
         sessions.load_back_to(1)
-    settings, prices = configuration_of(args).settings, prices_of(args.model or session.model)
+    settings, prices = configuration_of(args).settings, Prices.of(args.model or session.model)
     window = args.context_window or prices.context_window or ASSUMED_WINDOW
     assumed, history = Assumptions(prices, args.window, window, args.ttl), read_past(session, settings, window)
     replays = []
@@ -180,7 +180,7 @@ def replay_session(args: argparse.Namespace) -> ActionResult:
         session = sessions.resume(args.session, "", window_hint=1)
         sessions.load_back_to(1)
         log = sessions.context.log(session, 1_000_000)
-    settings, prices = configuration_of(args).settings, prices_of(session.model)
+    settings, prices = configuration_of(args).settings, Prices.of(session.model)
     window = prices.context_window or ASSUMED_WINDOW
     history = with_stored_requests(
         read_past(session, settings, window, instructions_in(session.working_directory)), log

@@ -41,7 +41,7 @@ class RequestInput:
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class _Segment:
     """A named part of a request: system, instructions, playbook, summary, `interaction 7`, query. `text` is for
     display."""
 
@@ -60,7 +60,7 @@ class PreparedRequest:
     interactions that leave the window; `opened` is the row of the epoch that begins, or None."""
 
     keyed: list[ApiMessage]
-    segments: tuple[Segment, ...]
+    segments: tuple[_Segment, ...]
     tokens: int
     enhanced: str
     shown: tuple[str, ...]
@@ -223,7 +223,7 @@ def _render_strategies(contents: Mapping[str, str]) -> str:
 
 def _split_segments(
     epoch: Epoch, system_prompt: str, messages: list[ApiMessage], counter: TokenCounter
-) -> list[Segment]:
+) -> list[_Segment]:
     """Split the system message into its parts, and the window into its interactions."""
     static, opens, head = epoch.system.partition(HEAD_OPENS)
     rest = static.removeprefix(system_prompt)
@@ -231,7 +231,7 @@ def _split_segments(
     facts = opens + head.replace(playbook, "", 1).replace(summary, "", 1)
     named = [("system", static[: len(static) - len(rest)]), ("instructions", rest), ("playbook", playbook)]
     named += [("summary", summary), ("kept from earlier", facts if facts != HEAD_OPENS else "")]
-    segments = [Segment(name, counter.count(text), text) for name, text in named if text]
+    segments = [_Segment(name, counter.count(text), text) for name, text in named if text]
     for number in dict.fromkeys(interaction_of(message) for message in messages[1:]):
         name = f"pinned {number}" if number in epoch.pins else f"interaction {number}"
         own = [message for message in messages[1:] if interaction_of(message) == number]
@@ -239,8 +239,8 @@ def _split_segments(
     return segments
 
 
-def _measure_segment(name: str, messages: Sequence[ApiMessage], counter: TokenCounter) -> Segment:
+def _measure_segment(name: str, messages: Sequence[ApiMessage], counter: TokenCounter) -> _Segment:
     """Measure messages as one segment; of a query only the text is displayed."""
     lines = "\n".join(f"{m['role']}: {m['content'] or ''}" for m in messages)
     text = str(messages[0]["content"]) if name == "query" else lines
-    return Segment(name, sum(counter.count_message(message) for message in messages), text)
+    return _Segment(name, sum(counter.count_message(message) for message in messages), text)

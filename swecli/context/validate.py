@@ -31,7 +31,7 @@ _MAX_ID = 40
 SIGNED = "__thought__"
 
 
-def clean_text(text: str) -> str:
+def _clean_text(text: str) -> str:
     """Return the text as valid UTF-8: NUL removed, lone surrogates replaced."""
     return _BAD_TEXT.sub(lambda m: "" if m[0] == "\x00" else "\ufffd", text)
 
@@ -148,7 +148,7 @@ def _normalize_arguments(text: str) -> str:
 
 
 def _to_json(value: dict[str, Any]) -> str:
-    return clean_text(json.dumps(value, ensure_ascii=False, default=str))
+    return _clean_text(json.dumps(value, ensure_ascii=False, default=str))
 
 
 def _without(message: ApiMessage, *keys: str) -> ApiMessage:
@@ -156,9 +156,9 @@ def _without(message: ApiMessage, *keys: str) -> ApiMessage:
 
 
 def _clean(value: Any) -> Any:
-    """Return a copy with `clean_text` applied to all strings."""
+    """Return a copy with `_clean_text` applied to all strings."""
     if isinstance(value, str):
-        return value if value.isascii() and "\x00" not in value else clean_text(value)
+        return value if value.isascii() and "\x00" not in value else _clean_text(value)
     if isinstance(value, dict):
         return {_clean(key): _clean(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

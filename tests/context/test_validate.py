@@ -8,7 +8,7 @@ import json
 import pytest
 from hypothesis import given, settings
 
-from swecli.context.validate import _EARLIER_LEFT_OUT, _EMPTY_TEXT, _GO_ON, _INTERRUPTED_REPLY, clean_text, normalize
+from swecli.context.validate import _EARLIER_LEFT_OUT, _EMPTY_TEXT, _GO_ON, _INTERRUPTED_REPLY, _clean_text, normalize
 from swecli.models.message import INTERRUPTED_RESULT
 from tests.support.histories import Message, call, complaint, legal_histories, result, wild_histories
 from tests.support.strict_provider import openai_rules
@@ -146,7 +146,7 @@ def test_escaped_emoji_in_arguments_stay_as_they_are_and_half_ones_go() -> None:
 
 
 def test_text_is_cleaned_of_nul_and_half_characters() -> None:
-    assert clean_text("a\x00b\ud800c\udfff漢") == "ab\ufffdc\ufffd漢"
+    assert _clean_text("a\x00b\ud800c\udfff漢") == "ab\ufffdc\ufffd漢"
 
 
 def test_a_thousand_calls_under_one_id_do_not_stall() -> None:

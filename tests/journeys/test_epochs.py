@@ -209,8 +209,10 @@ async def test_what_was_counted_when_it_was_sent_is_stored_and_not_counted_again
     prepare_environment(environ)
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", environ["TIKTOKEN_CACHE_DIR"])
     runtime = make_runtime(["It is so. " * 50])
+    runtime.agent.count_exactly()
     await run_turn(runtime, "how is it?")
     again = make_runtime(["x"], resume=session_of(runtime).id)
+    again.agent.count_exactly()
     question, answer = session_of(again).messages
     assert (question.encoding, answer.encoding) == ("o200k_base", "o200k_base")
     assert answer.tokens == runtime.agent.counter.count(answer.content)

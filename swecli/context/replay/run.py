@@ -37,6 +37,19 @@ class Prices:
     context_window: int | None = None
     max_output: int | None = None
 
+    @classmethod
+    def of(cls, name: str) -> Prices:
+        """Return the prices of the model `provider/name` (or `name`) from litellm's local table, or relative prices."""
+        provider, slash, model = name.partition("/")
+        row = find_row(provider, model) if slash else find_row("", name)
+        sizes = (limit(row, "max_input_tokens", "max_tokens"), limit(row, "max_output_tokens", "max_tokens"))
+        if cost_of(Usage(input=1, output=1), row) is None:
+            return cls(name, "relative units", _RELATIVE, *sizes)
+        # only the keys needed: the row is read for each of many thousand requests
+        kept, found = tuple(_RELATIVE), (row or {}).items()
+        used = {key: value for key, value in found if isinstance(value, int | float) and key.startswith(kept)}
+        return cls(name, "USD", used, *sizes)
+
     def cost(self, usage: Usage) -> float:
         return cost_of(usage, self.row) or 0.0
 
@@ -45,19 +58,6 @@ class Prices:
         many = 1_000_000 if self.unit == "USD" else 1
         one = {name: Usage(**{name: 1}) for name in ("input", "cache_write", "cache_read", "output")}
         return {name: round(self.cost(usage) * many, 6) for name, usage in one.items()}
-
-
-def prices_of(name: str) -> Prices:
-    """Return the prices of the model `provider/name` (or `name`) from litellm's local table, or relative prices."""
-    provider, slash, model = name.partition("/")
-    row = find_row(provider, model) if slash else find_row("", name)
-    sizes = (limit(row, "max_input_tokens", "max_tokens"), limit(row, "max_output_tokens", "max_tokens"))
-    if cost_of(Usage(input=1, output=1), row) is None:
-        return Prices(name, "relative units", _RELATIVE, *sizes)
-    # only the keys needed: the row is read for each of many thousand requests
-    kept = tuple(_RELATIVE)
-    used = {key: value for key, value in (row or {}).items() if isinstance(value, int | float) and key.startswith(kept)}
-    return Prices(name, "USD", used, *sizes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from swecli.context.replay.run import Prices, prices_of
+from swecli.context.replay.run import Prices
 from swecli.models.message import Usage
 
 
 def test_a_known_model_has_its_own_prices() -> None:
-    prices = prices_of("anthropic/claude-sonnet-4-5")
+    prices = Prices.of("anthropic/claude-sonnet-4-5")
     assert prices.unit == "USD"
     assert "cache_creation_input_token_cost" in prices.row
     each = prices.per_million()
@@ -19,8 +19,8 @@ def test_a_known_model_has_its_own_prices() -> None:
 
 
 def test_a_model_without_its_provider_is_found() -> None:
-    assert prices_of("gpt-4.1").per_million() == prices_of("openai/gpt-4.1").per_million()
-    assert "cache_creation_input_token_cost" not in prices_of("gpt-4.1").row
+    assert Prices.of("gpt-4.1").per_million() == Prices.of("openai/gpt-4.1").per_million()
+    assert "cache_creation_input_token_cost" not in Prices.of("gpt-4.1").row
 
 
 def test_long_requests_cost_what_the_table_states() -> None:
@@ -32,6 +32,6 @@ def test_long_requests_cost_what_the_table_states() -> None:
 
 @pytest.mark.parametrize("name", ["scripted/test", "", "nobody/nothing", "/", "anthropic/"])
 def test_without_a_price_the_units_are_relative(name: str) -> None:
-    prices = prices_of(name)
+    prices = Prices.of(name)
     assert (prices.model, prices.unit) == (name, "relative units")
     assert prices.per_million() == {"input": 1, "cache_write": 1.25, "cache_read": 0.1, "output": 5}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from swecli.config.settings import Settings
 from swecli.context.replay.history import History, read_history
-from swecli.context.replay.run import _RELATIVE, POLICIES, Assumptions, PolicyUsage, Prices, compute_usage, prices_of
+from swecli.context.replay.run import _RELATIVE, POLICIES, Assumptions, PolicyUsage, Prices, compute_usage
 from swecli.context.tokens import _PER_CALL, PER_MESSAGE, PER_REQUEST, TokenCounter
 from swecli.models.errors import BadInput
 from swecli.models.message import STEER, ChatMessage, Role, ToolCall
@@ -74,7 +74,7 @@ class Talk:
 
 
 def one(past: History, policy: str, prices: Prices | None = None, **assumed: Any) -> PolicyUsage:
-    given_so = Assumptions(prices or prices_of(""), **assumed)
+    given_so = Assumptions(prices or Prices.of(""), **assumed)
     return compute_usage(policy, POLICIES[policy](past, given_so), past, given_so)
 
 
