@@ -191,7 +191,7 @@ class ModelEntry:
     images: bool | None = _key(boolean, "whether the model supports images")
     cache: str | None = _key(one_of("cache", ("none", "prefix", "marks")), "how the service caches prompts")
     first_byte: int | None = _key(_seconds, "seconds without a byte after the request was sent")
-    first_token: int | None = _key(_seconds, "seconds until the first token while keep-alives come")
+    first_token: int | None = _key(_seconds, "seconds without a token while keep-alives come")
     quiet: int | None = _key(_seconds, "seconds without a byte after the first token")
     aliases: tuple[str, ...] | None = _key(
         _nonempty_list('a list of names, for example ["claude"]'), "other names for -m and /model"

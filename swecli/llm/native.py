@@ -89,13 +89,15 @@ class NativeModel(ABC):
             await answer.request_sent.wait()
             yield ModelChunk()
             clock = asyncio.get_running_loop()
-            sent, last, size = clock.time(), None, 0
+            since, last, size = clock.time(), None, 0
             while not (asking.done() or answer.finished):
-                if answer.finish_reason and (last is None or answer.size > size):  # some send it with every delta
+                grown, size = answer.size > size, answer.size
+                since = clock.time() if grown else since
+                if answer.finish_reason and (last is None or grown):  # some send it with every delta
                     if last is not None:
                         last.cancel()
-                    last, size = clock.call_later(_COUNT_SECONDS, asking.cancel), answer.size
-                await self._wait_for_data(answer, sent)
+                    last = clock.call_later(_COUNT_SECONDS, asking.cancel)
+                await self._wait_for_data(answer, since)
                 for chunk in answer.pop_chunks():
                     yield chunk
                 await asyncio.wait({asking}, timeout=_JOIN_SECONDS)
@@ -110,16 +112,15 @@ class NativeModel(ABC):
             asking.cancel()
             await asyncio.gather(asking, return_exceptions=True)
 
-    async def _wait_for_data(self, answer: Answer, sent: float) -> None:
-        """Wait for the next bytes of an answer; `sent` is the time of the request. Raises Unavailable on a stall."""
+    async def _wait_for_data(self, answer: Answer, since: float) -> None:
+        """Wait for the next bytes of an answer; `since` is the time of the request or the last content. Raises
+        Unavailable on a stall."""
         at = self.endpoint
-        left = sent + at.first_token - asyncio.get_running_loop().time()
-        if answer.size:
-            limit, seconds, what = at.quiet, at.quiet, "stopped in its answer and sent no data"
-        elif left < at.first_byte:
+        limit = at.quiet if answer.size else at.first_byte
+        what = "stopped in its answer and sent no data" if answer.size else "sent no data"
+        seconds, left = limit, since + at.first_token - asyncio.get_running_loop().time()
+        if left < limit:  # only keep-alives come
             limit, seconds, what = left, at.first_token, "sent no text of an answer"
-        else:
-            limit, seconds, what = at.first_byte, at.first_byte, "sent no data"
         try:
             async with asyncio.timeout(limit):
                 await asyncio.sleep(0)  # a limit that has passed ends the wait also if data has arrived

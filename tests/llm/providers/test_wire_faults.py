@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -361,15 +362,31 @@ async def test_who_stops_reading_closes_the_connection(name: str) -> None:
         assert await asyncio.to_thread(server.requests[0].gone.wait, 5)
 
 
-def test_an_answer_that_names_its_ending_with_every_piece_is_read_to_its_end() -> None:
-    class Slow(OpenAIChat):
-        async def exchange(self, request: ModelRequest, body: dict[str, Any], answer: Answer) -> None:
-            answer.request_sent.set()
-            for piece in "abcdef":
-                answer.read({"choices": [{"delta": {"content": piece}, "finish_reason": "stop"}]})
-                answer.data_arrived.set()
-                await asyncio.sleep(3)
+class Slow(OpenAIChat):
+    """Sends these events, None for a keep-alive, three seconds apart."""
 
-    box = resolve("openai/x", {"OPENAI_BASE_URL": "http://box"})
-    chunks = run_virtually(collect(Slow(box, Profile()).stream(request())))
-    assert "".join(chunk.text for chunk in chunks) == "abcdef"
+    events: Sequence[dict[str, Any] | None] = ()
+
+    async def exchange(self, request: ModelRequest, body: dict[str, Any], answer: Answer) -> None:
+        answer.request_sent.set()
+        for event in self.events:
+            if event is not None:
+                answer.read(event)
+            answer.data_arrived.set()
+            await asyncio.sleep(3)
+
+
+def slow(*events: dict[str, Any] | None) -> str:
+    """The text of an answer in these events."""
+    model = Slow(resolve("openai/x", {"OPENAI_BASE_URL": "http://box"}), Profile())
+    model.events = events
+    return "".join(chunk.text for chunk in run_virtually(collect(model.stream(request()))))
+
+
+def test_an_answer_that_names_its_ending_with_every_piece_is_read_to_its_end() -> None:
+    assert slow(*({"choices": [{"delta": {"content": one}, "finish_reason": "stop"}]} for one in "abcdef")) == "abcdef"
+
+
+def test_keep_alives_do_not_hide_for_ever_that_an_answer_stopped() -> None:
+    with pytest.raises(Unavailable, match="sent no text of an answer for 900 s"):
+        slow({"choices": [{"delta": {"content": "a"}}]}, *[None] * 1_000)
