@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -69,13 +69,17 @@ def _open(args: argparse.Namespace) -> Runtime:
     make_folders(configured.paths)
     settings = replace(configured.settings, db=str(existing_database(configured)))
     start = replace(configured, settings=settings, resume=args.session or "")
-    model = make_model(name or settings.model or DEMO, settings, start.environ, keyless=True)
+    only_measures = args.action != "compact"
+    model = make_model(name or settings.model or DEMO, settings, start.environ, keyless=only_measures or not name)
     runtime = build_runtime(start, refuse, model)
     session = runtime.sessions.current_session
-    if session is not None and not name:  # measure for the session's model, if it is still known
-        with suppress(SwecliError):
-            runtime.agent.use_model(make_model(session.model, settings, start.environ, keyless=True))
+    if session is not None and not name:
+        try:
+            runtime.agent.use_model(make_model(session.model, settings, start.environ, keyless=only_measures))
             runtime.agent.begin_epoch("")  # not a model change
+        except SwecliError:  # a model that is gone cannot measure its session, but another one can
+            if not only_measures:
+                raise
     return runtime
 
 
