@@ -117,7 +117,7 @@ class RequestBuilder:
         quoted, interactions = self._find_earlier(session, query.text, opening, model, counter)
         notes = (*environment_notes(self.root, self.clock().astimezone().date()), *quoted)
         request = build_request(RequestInput(session, sent, head, notes, opening, images), counter)
-        notices = (*notices, *(self.stale.notices() if self.stale else ()))
+        notices = (*notices, *(self.stale.notices() if self.stale and self.stale.found else ()))
         return Turn(query.text, request, selection, notices, files, tuple(interactions), images)
 
     def head(self, query: str, counter: TokenCounter) -> HeadParts:
@@ -136,7 +136,7 @@ class RequestBuilder:
             held = HeldBullets(*held_strategies(session, past, counter), new_strategy_line) if past else None
             request = request_for(session, query, counter.count, self.index, self.settings, tags)
             selection = select(request, held)
-            stale = self.stale.find(session, selection.bullets) if self.stale else None
+            stale = self.stale.find(session, selection.bullets) if self.stale and selection.bullets else None
             if not stale:
                 return selection
             bullets = session.get_playbook().bullets

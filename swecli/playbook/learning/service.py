@@ -89,9 +89,9 @@ class LearningService:
             needs_model = self._needs_model(session, turn, asked)
             events = self._record(session, replace(self._lessons(session).from_rules(turn), final=not needs_model))
             added = [name for event in events if isinstance(event, PlaybookUpdated) for name in event.added]
-            missing = {name: check_new_anchors(self.sessions, session, name) for name in added}
-            if lines := (*format_stale({name: why for name, why in missing.items() if why}, "out of prompts"),):
-                events.append(PlaybookUpdated(number, "", lines))
+            missing = {name: why for name in added if (why := check_new_anchors(self.sessions, session, name))}
+            if missing:
+                events.append(PlaybookUpdated(number, "", (*format_stale(missing, "out of prompts"),)))
             if turn.digest.corrects_previous and not turn.is_processed:
                 events += self._mark(session, number - 1, False, turn.digest.query, (f"T{number - 1} counts as bad",))
             return RulesPart(number, tuple(events), needs_model)
@@ -159,7 +159,7 @@ class LearningService:
     async def check_anchors(self) -> list[LearningEvent]:
         """Check the anchors of all strategies and report those that became stale. Asks no model."""
         session = self.sessions.current_session
-        if session is None:
+        if session is None or not session.playbook.bullets:
             return []
         lines = await check_anchors(self.sessions, session)
         found = [PlaybookUpdated(session.interactions, "", lines)] if lines else []
