@@ -20,8 +20,8 @@ CUT_TRIES, EMPTY_TRIES = 3, 2
 _LONGEST = 300
 _TRANSIENT_STATUSES = (408, 409, 425)
 _OVERFLOW = re.compile(
-    r"context[_ ]?(length|window|size|limit)|(prompt|input) (is )?too long|too many tokens|request_too_large|超长|"
-    r"maximum (number of tokens|(model|prompt|input) length)|range of input length|reduce the length|"
+    r"context[_ ]?(length|window|size|limit)|(prompt|input|string) (is )?too long|too many tokens|request_too_large|"
+    r"maximum (number of tokens|(model|prompt|input) length)|range of input length|reduce the length|超长|"
     r"exceed\w* (the |model('s)? |max(imum)? |allowed |configured )*(input|token|length|limit of \d)|"
     r"max_(model|seq)_len|n_ctx|max_new_tokens`? must be",
     re.IGNORECASE,
@@ -63,7 +63,7 @@ _STATUSES = {
 }  # fmt: skip
 
 
-def error_for_status(status: int, words: str, wait: float | None, endpoint: Endpoint) -> ProviderError:
+def _error_for_status(status: int, words: str, wait: float | None, endpoint: Endpoint) -> ProviderError:
     """Return the error for an HTTP status, the service's message and its Retry-After in seconds."""
     at, tail, other = endpoint.address, f": {words}" if words else ".", "or choose another model with -m."
     if status == 402 or _NO_MONEY.search(words):
@@ -80,7 +80,7 @@ def error_for_status(status: int, words: str, wait: float | None, endpoint: Endp
         hint = f"{near} Check the name after -m, and the address if you set one; {at} is what was asked.".lstrip()
         return ModelNotFound(f"{at} does not know the model {endpoint.model} (404){tail}", hint, status=404)
     if status == 413 or (status in (400, 422, 500) and _OVERFLOW.search(words)):
-        return context_overflow(words, endpoint, status)
+        return _context_overflow(words, endpoint, status)
     if status == 429 and "request too large" in words.lower():  # above the per-minute limit even alone
         hint = f"Make the window smaller (/window), {other}"
         return ProviderError(f"{at} never accepts a request of this size (429){tail}", hint, status=status)
@@ -104,7 +104,7 @@ def error_for_response(status: int, headers: Mapping[str, str], text: str, endpo
         target = one_line(headers.get("location", "")) or "another address"
         hint = "Set that address as the base URL if you trust it: a key is never sent on to another host."
         return ProviderError(f"{endpoint.address} redirects to {target} ({status}).", hint, status=status)
-    return error_for_status(status, parse_error_body(text)[0], retry_after(headers, text), endpoint)
+    return _error_for_status(status, parse_error_body(text)[0], _retry_after(headers, text), endpoint)
 
 
 def error_for_event(event: Mapping[str, Any], endpoint: Endpoint) -> ProviderError | None:
@@ -120,9 +120,9 @@ def error_in_answer(error: Any, endpoint: Endpoint) -> ProviderError:
     named = [_STATUSES.get(str(inner.get(key)), str(inner.get(key))) for key in ("type", "code", "status")]
     status = next((int(one) for one in named if re.fullmatch(r"[45]\d\d", str(one))), 0)
     if status := status or 402 * bool(_NO_MONEY.search(words)):
-        return error_for_status(status, words, retry_after({}, json.dumps(error)), endpoint)
+        return _error_for_status(status, words, _retry_after({}, json.dumps(error)), endpoint)
     if _OVERFLOW.search(words):
-        return context_overflow(words, endpoint, None)
+        return _context_overflow(words, endpoint, None)
     return Unavailable(f"{endpoint.address} ended its answer with an error: {words}", "Try again.", tries=CUT_TRIES)
 
 
@@ -149,7 +149,7 @@ def error_for_transport(error: BaseException, endpoint: Endpoint, *, answering: 
     return Unavailable(f"{at} cannot be reached ({_reason(chain)}).", hint, tries=CUT_TRIES)
 
 
-def context_overflow(words: str, endpoint: Endpoint, status: int | None) -> ContextOverflow:
+def _context_overflow(words: str, endpoint: Endpoint, status: int | None) -> ContextOverflow:
     """Return the error for a request above the context window, with the limit if the message names it."""
     plain = _THOUSANDS.sub("000", _GROUPS.sub("", words))
     limit = next((int(found[1]) for pattern in _LIMITS if (found := pattern.search(plain))), None)
@@ -160,7 +160,7 @@ def context_overflow(words: str, endpoint: Endpoint, status: int | None) -> Cont
     return error
 
 
-def retry_after(headers: Mapping[str, str], text: str = "") -> float | None:
+def _retry_after(headers: Mapping[str, str], text: str = "") -> float | None:
     """Return the seconds of `retry-after-ms`, `retry-after` (seconds or a date, RFC 9110) or the body, else None."""
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name, "").strip()

@@ -16,15 +16,19 @@ from swecli.llm.endpoints import resolve
 from swecli.llm.errors import (
     error_for_event,
     error_for_response,
-    error_for_status,
     error_for_transport,
     one_line,
     parse_error_body,
-    retry_after,
 )
-from swecli.models.errors import AuthFailed, ContextOverflow, ProviderError, Unavailable
+from swecli.models.errors import AuthFailed, ContextOverflow, ProviderError, RateLimited, Unavailable
 
 ENDPOINT = resolve("openai/gpt-4.1", {"OPENAI_API_KEY": "k"})
+
+
+def retry_after(headers: dict[str, str], said: str = "") -> float | None:
+    error = error_for_response(429, headers, said, ENDPOINT)
+    assert isinstance(error, RateLimited)
+    return error.retry_after
 
 
 @pytest.mark.parametrize(
@@ -74,6 +78,7 @@ def test_a_date_to_wait_for_is_read() -> None:
         ("max_tokens=8192 cannot be greater than max_model_len=max_total_tokens=4096.", 4_096),
         ("`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4273 `inputs` tokens", 4_096),
         ("Input is too long for requested model.", None),
+        ("Invalid 'messages[1].content': string too long. Expected a string with maximum length 1048576.", None),
         ("This model's maximum prompt length is 131072 but the request contains 537812 tokens.", 131_072),
         ("prompt token count of 135000 exceeds the limit of 128000", 128_000),
         ("Your request exceeded model token limit: 262144 (requested: 291351)", 262_144),
@@ -92,27 +97,27 @@ def test_a_date_to_wait_for_is_read() -> None:
     ],
 )
 def test_an_overflow_is_known_by_its_words_and_its_limit_is_read(said: str, limit: int | None) -> None:
-    error = error_for_status(400, said, None, ENDPOINT)
+    error = error_for_response(400, {}, said, ENDPOINT)
     assert isinstance(error, ContextOverflow)
     assert error.limit == limit, "of all numbers the window's"
 
 
 @pytest.mark.parametrize("said", ["Invalid 'tools[0]'", "max_tokens: must be at least 1", "unknown parameter"])
 def test_other_refusals_are_no_overflow(said: str) -> None:
-    error = error_for_status(400, said, None, ENDPOINT)
+    error = error_for_response(400, {}, said, ENDPOINT)
     assert type(error) is ProviderError
 
 
 def test_a_request_above_the_limit_of_a_minute_is_not_sent_again() -> None:
     said = "Request too large for gpt-4.1 on tokens per min (TPM): Limit 30000, Requested 45001."
-    error = error_for_status(429, said, 1.0, ENDPOINT)
+    error = error_for_response(429, {"retry-after": "1"}, said, ENDPOINT)
     assert (type(error), error.retryable, error.status) == (ProviderError, False, 429)
     assert "never accepts a request of this size (429): Request too large" in error.message
 
 
 @pytest.mark.parametrize("said", ["API key not valid. Please pass a valid API key.", "Incorrect API key provided: k"])
 def test_a_key_that_is_refused_as_a_bad_request_is_named(said: str) -> None:
-    error = error_for_status(400, said, None, ENDPOINT)
+    error = error_for_response(400, {}, said, ENDPOINT)
     assert isinstance(error, AuthFailed)
     assert "refused the key in OPENAI_API_KEY (400)" in error.message
 
@@ -175,7 +180,7 @@ def test_an_error_in_a_stream_is_of_the_kind_that_it_names(error: dict[str, Any]
 
 
 def test_a_call_that_the_service_could_not_read_is_asked_for_once_more() -> None:
-    error = error_for_status(400, "Failed to call a function. (tool_use_failed)", None, ENDPOINT)
+    error = error_for_response(400, {}, "Failed to call a function. (tool_use_failed)", ENDPOINT)
     assert isinstance(error, Unavailable)
     assert error.tries == 2
 

@@ -99,21 +99,18 @@ class LiteLLMModel(OpenAIChat):
         at, chain = self.endpoint, list(errors.exception_chain(error))
         names = {kind.__name__ for link in chain for kind in type(link).__mro__}
         status, headers, text = _answer_of(chain)
-        words = errors.parse_error_body(text)[0]
-        if "ContextWindowExceededError" in names:
-            return errors.context_overflow(words, at, status)
         if status is not None:
-            return errors.error_for_status(status, words, errors.retry_after(headers, text), at)
+            return errors.error_for_response(status, headers, text, at)
         transports = [link for link in chain if type(link).__module__.partition(".")[0] in ("httpx", "httpcore", "ssl")]
         if transports or any(isinstance(link, OSError) for link in chain):
             failed = errors.error_for_transport((transports or chain)[0], at, answering=answering)
             if isinstance(failed, Unavailable) and "RemoteProtocolError" in names and not answering:
                 failed.tries = 1  # litellm has retried it already
             return failed
+        words = errors.parse_error_body(text)[0] or type(chain[0]).__name__
         if "AuthenticationError" in names:
             hint = f"Set the variables this provider needs, usually {at.key_name}."
             return AuthFailed(f"{at.name} cannot be used: {words}", hint)
-        words = words or type(chain[0]).__name__
         if answering or "JSONDecodeError" in names:
             return errors.error_in_answer(words, at)
         return ProviderError(f"{at.name} could not be used: {words}", "Check the name and its settings.")
