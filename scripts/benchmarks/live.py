@@ -92,9 +92,12 @@ def measure(model: str, limit: int | None, record: Path | None, replay: Path | N
             except MeasuringError as error:
                 missing[str(error)] = missing.get(str(error), 0) + 1
                 if not outcomes and case.kind != "release":  # such as a refused key: it would be the same for all
+                    missing[str(error)] = len(cases[:limit])
                     break
     except KeyboardInterrupt:
         missing["interrupted"] = len(cases[:limit]) - len(outcomes)
+    if not cases:
+        print(f"not measured: {replay} has no recorded case")
     for problem, count in missing.items():
         print(f"not measured: {pluralize(count, 'case')}: {problem}")
     if outcomes:
