@@ -63,7 +63,8 @@ def _render_result(end: ReviewFinished, style: str, code: int, least: str, poste
     if style == "sarif":
         return dumps(as_sarif([finding for finding in end.findings if finding.has_verdict(least)], end, code), indent=2)
     shown = [row_view(finding).line for finding in end.findings if finding.state != "refuted"]
-    nothing = "No findings." if end.complete else "No findings in what was read; the review is incomplete."
+    nothing = "No findings." if end.coverage.total else "No findings: the change has no code to read."
+    nothing = nothing if end.complete else "No findings in what was read; the review is incomplete."
     return "" if style == "stream-json" else "\n".join(shown) or nothing
 
 

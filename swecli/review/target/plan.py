@@ -140,7 +140,7 @@ class Plan:
 
 def build_plan(target: Target, counter: TokenCounter, max_tokens: int) -> Plan:
     """Cut the target into hunks and pack them into parts of at most `max_tokens`; a larger hunk is cut between lines.
-    Raises BadInput when all files are empty."""
+    Raises BadInput when all files that the user named are empty."""
     hunks, leads, known = list[_Hunk](), dict[str, list[str]](), set(target.earlier.digests)
     for path in target.files:
         diff, source = target.diffs.get(path) or FileDiff(path), target.sources.get(path)
@@ -154,7 +154,7 @@ def build_plan(target: Target, counter: TokenCounter, max_tokens: int) -> Plan:
             built += [_build_hunk(diff, symbol, piece, why) for piece in pieces]
         leads |= {path: over} if (built or why) and (over := source.measures_over_limits()) else {}
         hunks += built or ([_Hunk("", path, (1,), "", f"unreadable {path}", why=why)] if why else [])
-    if not hunks:
+    if not hunks and target.files and not target.diffs:
         raise BadInput(f"There is nothing to review in {target.label}: its files are empty.", TARGET_HINT)
     ordered, seen = list[_Hunk](), Counter[str]()
     for hunk in _sort_by_risk(hunks):

@@ -196,7 +196,7 @@ def _filter_files(
 ) -> Target:
     """Return the target with the files that can be reviewed, read from the work tree if that contains exactly the files
     of its commit. `named` are paths that the user gave one by one, which no rule skips, and None for diffs. Raises
-    BadInput when no file is left."""
+    BadInput when no file is left of paths, or of a merge in conflict."""
     base, attributes = target.base if named is None else "HEAD", dict[str, dict[str, str]]()
     if base:  # of the base, so that a change cannot hide itself; without a repository or that commit there are none
         with suppress(BadInput):
@@ -221,7 +221,8 @@ def _filter_files(
             skips.append(SkippedFile(diff.path, rule))
         else:
             kept[diff.path] = diff
-    if not kept:
+    is_conflict = any(diff.status == "conflict" for diff in diffs)
+    if not kept and (named is not None or is_conflict):  # a diff without code to read is reviewed, and passes
         reason = notes[0] if len(notes) == 1 and not skips else format_skips(skips)
         reason = reason or (f"none of its {len(notes)} files can be reviewed" if notes else "it changes nothing")
         raise BadInput(f"There is nothing to review in {target.label}: {reason}.", TARGET_HINT)
