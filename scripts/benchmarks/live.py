@@ -144,9 +144,11 @@ def _commit(root: Path, files: dict[str, bytes], branch: str) -> None:
 def _print_figures(outcomes: Sequence[Outcome], model: str, day: str, how: str) -> None:
     costs = [outcome.end["cost"] for outcome in outcomes]
     price = "price unknown" if None in costs else f"${sum(costs):.4f}"
-    tokens = sum(sum(outcome.end["usage"].values()) for outcome in outcomes)
+    used = [sum(outcome.end["usage"].values()) for outcome in outcomes]
+    expected = [outcome.end["estimate"]["tokens"] for outcome in outcomes]
+    held = sum(low <= count <= high for count, (low, high) in zip(used, expected, strict=True))
     incomplete = sum(not outcome.end["coverage"]["complete"] for outcome in outcomes)
-    size = f"{pluralize(len(outcomes), 'case')}, {incomplete} incomplete, {tokens:,} tokens"
+    size = f"{pluralize(len(outcomes), 'case')}, {incomplete} incomplete, {sum(used):,} tokens"
     print(f"\n{how}: {model}, {day}, {size}, {price}")
     print(f"{'figure':44} {'value':>12}  95 % interval")
     for name, kind in (("recall, planted problems", "problem"), ("recall, reverted bug fixes", "release")):
@@ -158,6 +160,7 @@ def _print_figures(outcomes: Sequence[Outcome], model: str, day: str, how: str) 
     for name, kind in (("harmless changes with a finding", "harmless"), ("clean changes with a finding", "clean")):
         own = [outcome for outcome in outcomes if outcome.case.kind == kind and outcome.is_judged]
         _print_share(name, sum(outcome.false() > 0 for outcome in own), len(own), "no such case was read")
+    _print_share("estimates that held the tokens", held, len(outcomes), "")
     unjudged = sum(len(outcome.shown()) - outcome.hits() for outcome in outcomes if outcome.truth)
     print(f"{'unjudged: other findings on problems':44} {unjudged:>12}")
 
