@@ -51,11 +51,6 @@ class Agent:
         self._cost_before: float | None = 0.0
         self.ctx.do_task = self.do_task
 
-    @property
-    def system_prompt(self) -> str:
-        """The static part of the system message."""
-        return self.builder.system_prompt
-
     def use_model(self, model: ChatModel) -> None:
         """Use another model from the next turn on."""
         self.model = model
@@ -205,7 +200,7 @@ class Agent:
         """Tokens left for the conversation besides tools, system prompt and reserve; None if the window is unknown."""
         profile = self.model.profile
         limit = request_limit(profile.window, profile.reserve(self.settings.max_tokens))
-        fixed = self.counter.count_tools(self.specs()) + self.counter.count(self.system_prompt)
+        fixed = self.counter.count_tools(self.specs()) + self.counter.count(self.builder.system_prompt)
         return None if limit is None else limit - fixed
 
     def window_warning(self) -> str:

@@ -25,7 +25,7 @@ class AsyncQueryProcessor:
 
     def _prepare_messages(self, query: str, enhanced_query: str) -> list[ApiMessage]:
         """Return the messages for a query: system prompt with the playbook, the window, the query."""
-        session, prompt = self.repl.session_manager.current_session, self.repl.agent.system_prompt
+        session, prompt = self.repl.session_manager.current_session, self.repl.agent.builder.system_prompt
         return strip_keys(prepare_messages(session, prompt, query, enhanced_query))
 
     async def process_query(self, query: str) -> None:

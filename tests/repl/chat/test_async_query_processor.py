@@ -19,7 +19,8 @@ from tests.support.runtime import make_runtime, run_turn
 
 def repl(session: Session | None) -> SimpleNamespace:
     return SimpleNamespace(
-        session_manager=SimpleNamespace(current_session=session), agent=SimpleNamespace(system_prompt="You help.")
+        session_manager=SimpleNamespace(current_session=session),
+        agent=SimpleNamespace(builder=SimpleNamespace(system_prompt="You help.")),
     )
 
 
