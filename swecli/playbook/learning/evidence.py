@@ -22,7 +22,6 @@ _CITATION = re.compile(rf"\[\s*(P-?{NUMBER}(?:\s*[,;&]\s*P-?{NUMBER})*)\s*\]", r
 _NUMBER = re.compile(rf"P-?({NUMBER})", re.IGNORECASE)
 _QUOTED = re.compile(r"^[ \t]*(`{3,}|~{3,})[^`\n]*$.*?(?:^[ \t]*\1|\Z)|^[ \t]*>[^\n]*", re.MULTILINE | re.DOTALL)
 _EDITS = frozenset({"edit_file", "write_file"})
-_COMMON = "turn"  # the kind of all turns without a deciding check
 _STILL_GREEN, _STILL_RED = 0.5, 0.3
 _ONLY_SHOWN = {True: 0.3, False: 0.1}  # role of an unlinked bullet after a good and a bad outcome
 _SPAN = re.compile(r"`([^`\n]{3,})`")
@@ -122,17 +121,13 @@ class TurnDigest:
         found += [_refusal(call) for call in self.calls if call.denied and call.decision in ("user", "")]
         checks = {name: own[-1].result for name, own in runs.items()}
         observed = _select_strongest(found)
-        return TurnEvidence(
-            observed,
-            checks,
-            friction=_has_friction(self) or (observed is not None and not observed.good),
-            first_success=any(check.passed and name not in last for name, check in checks.items()),
-        )
+        friction = _has_friction(self) or (observed is not None and not observed.good)
+        first_success = any(check.passed and name not in last for name, check in checks.items())
+        return TurnEvidence(self, observed, checks, friction, first_success)
 
     def find_roles(self, observed: Observation, bullets: Mapping[str, Bullet]) -> list[ShownBullet]:
         """Return the bullets of the prompt with their roles."""
-        shown = (bullets[name] for name in self.shown if name in bullets)
-        return [ShownBullet(bullet, *_assign_role(bullet, observed, self)) for bullet in shown]
+        return [ShownBullet(bullets[n], *_assign_role(bullets[n], observed, self)) for n in self.shown if n in bullets]
 
 
 def digest_turn(
@@ -177,25 +172,31 @@ def _digest_call(call: ToolCall) -> CallDigest:
 @dataclass(frozen=True, slots=True)
 class Observation:
     """The observed outcome of a turn: `weight` 0 to 1, `source` ("check", "mark", "refusal"), `why` as a line for
-    people, the kind of turn whose base odds it changes, and the deciding `call`."""
+    people, the kind of turn whose base odds it changes ("turn" without a deciding check), and
+    the deciding `call`."""
 
     good: bool
     weight: float
     source: str
     why: str
-    kind: str = _COMMON
+    kind: str = "turn"
     call: CallDigest | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TurnEvidence:
-    """The outcome of a turn (None: unknown), the last result of each check command, whether anything failed on the way
-    (`friction`), and whether a check passed for the first time."""
+    """A turn's outcome (None: unknown), the last result of each check command, whether anything failed on the way
+    (`friction`), and whether a check passed for the first time. `is_processed`: rules' lessons are stored; `user_next`:
+    the user's next message; `remembered`: the model called `remember`."""
 
-    observed: Observation | None = None
-    checks: Mapping[str, CheckResult] = field(default_factory=dict)
-    friction: bool = False
-    first_success: bool = False
+    digest: TurnDigest
+    observed: Observation | None
+    checks: Mapping[str, CheckResult]
+    friction: bool
+    first_success: bool
+    is_processed: bool = False
+    user_next: str = ""
+    remembered: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,18 +38,6 @@ def _parse_remember(query: str) -> list[AddProposal]:
 
 
 @dataclass(frozen=True, slots=True)
-class InspectedTurn:
-    """A turn with its evidence. `is_processed`: rules' lessons are stored; `user_next`: the user's next message;
-    `remembered`: the model called `remember`."""
-
-    digest: TurnDigest
-    evidence: TurnEvidence
-    is_processed: bool = False
-    user_next: str = ""
-    remembered: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class LessonBuilder:
     """Builds the lessons of one session's stored turns."""
 
@@ -65,7 +53,7 @@ class LessonBuilder:
             raise BadInput(f"There is no turn T{number} in this session.")
         return digest_turn(self._messages(number), info.shown, session_id=self.session.id, outcome=info.status)
 
-    def inspect(self, number: int) -> InspectedTurn:
+    def inspect(self, number: int) -> TurnEvidence:
         """Observe a turn; a processed one keeps its stored outcome. Raises BadInput if it does not exist."""
         digest, store = self.digest(number), self.sessions.playbook.turns
         record = store.of(self.session.id, number)
@@ -77,11 +65,11 @@ class LessonBuilder:
         user_next = digest_turn(self._messages(number + 1)).query[:2_000]
         rows = [] if processed else self.sessions.playbook.deltas_of_turns(self.session, number, number)
         remembered = any(row.delta.reason == _REMEMBERED and not row.undone for row in rows)
-        return InspectedTurn(digest, evidence, processed, user_next, remembered)
+        return replace(evidence, is_processed=processed, user_next=user_next, remembered=remembered)
 
-    def from_rules(self, turn: InspectedTurn) -> TurnLessons:
+    def from_rules(self, turn: TurnEvidence) -> TurnLessons:
         """Build the lessons that need no model; empty for a processed turn."""
-        digest, observed, turns = turn.digest, turn.evidence.observed, self.sessions.playbook.turns
+        digest, observed, turns = turn.digest, turn.observed, self.sessions.playbook.turns
         if turn.is_processed:
             return TurnLessons(digest.interaction)
         verdicts, figures = self._outcome_verdicts(digest, observed)
@@ -93,7 +81,7 @@ class LessonBuilder:
         if observed is not None:
             known |= {"good": observed.good, "weight": observed.weight, "signal": observed.source}
         delta = curator.delta("rules", _TURN) if curator.ops or curator.refused or verdicts else None
-        checks, held_back = turn.evidence.checks, tuple(choice.get("held_back", ()))
+        checks, held_back = turn.checks, tuple(choice.get("held_back", ()))
         return TurnLessons(digest.interaction, delta, verdicts, (), figures, known, checks, digest.shown, held_back)
 
     def from_mark(self, number: int, *, good: bool, why: str) -> TurnLessons:
@@ -112,7 +100,7 @@ class LessonBuilder:
         delta = Delta(uuid7(), (), "user", digest.session_id, number, f"mark {mark}")  # a random id: marks may repeat
         return TurnLessons(number, delta, verdicts, (), figures, mark=mark, why=words, replaces=earlier)
 
-    def from_answer(self, turn: InspectedTurn, call: ReflectorCall) -> tuple[TurnLessons, tuple[str, ...]]:
+    def from_answer(self, turn: TurnEvidence, call: ReflectorCall) -> tuple[TurnLessons, tuple[str, ...]]:
         """Build the lessons of a reflector's answer, and a line per refused item."""
         digest, answer = turn.digest, read_answer(call.answer, turn.digest.shown) if call.answer else Answer()
         verdicts, figures = self._tag_verdicts(turn, call.model, answer.tags)
@@ -143,7 +131,7 @@ class LessonBuilder:
         return verdicts, {name: moved}
 
     def _tag_verdicts(
-        self, turn: InspectedTurn, author: str, tags: Mapping[str, tuple[Tag, str]]
+        self, turn: TurnEvidence, author: str, tags: Mapping[str, tuple[Tag, str]]
     ) -> tuple[tuple[Verdict, ...], dict[str, Any]]:
         """Return the verdicts of a model's tags, one per bullet and turn, and the model's updated figures."""
         store, bullets, name = self.sessions.playbook.turns, self.session.playbook.bullets, f"reflector:{author}"
@@ -155,7 +143,7 @@ class LessonBuilder:
             if bullet_id in bullets and (bullet_id, "tag") not in known
         ]
         first = {bullet.id: (bullet.id, "outcome") not in known for bullet, _, _ in fresh}
-        observed = turn.evidence.observed
+        observed = turn.observed
         verdicts, learned = tag_verdicts(fresh, observed.good if observed else None, (author, reflector), first)
         return verdicts, {name: asdict(learned)} if verdicts else {}
 

@@ -13,6 +13,7 @@ from swecli.models.playbook import AppliedDelta
 from swecli.models.session import Session
 from swecli.playbook.action import ActionContext, ActionResult, format_op
 from swecli.playbook.learning import lessons
+from swecli.playbook.learning.evidence import TurnEvidence
 from swecli.playbook.learning.reflector_model import REFLECTING, ReflectorCall, ReflectorModel, build_question
 from swecli.playbook.workspace import StaleStrategies, check_anchors, check_new_anchors, format_stale
 from swecli.store.records import PendingReflection, TurnLessons
@@ -110,8 +111,8 @@ class LearningService:
                 return self._record(session, TurnLessons(interaction, final=True))
             bullets = session.playbook.bullets
             shown = [bullets[name] for name in turn.digest.shown if name in bullets]
-            question = build_question(turn.digest, shown, turn.evidence.observed, turn.user_next)
-            totals, friction = self.sessions.totals(), turn.evidence.friction
+            question = build_question(turn.digest, shown, turn.observed, turn.user_next)
+            totals, friction = self.sessions.totals(), turn.friction
             if blocked := self.reflector.blocked_reason(question, totals, self.percent, friction=friction):
                 if (reason := blocked.partition(":")[0]) in self._reported:
                     return []
@@ -176,7 +177,7 @@ class LearningService:
     def mark_reported(self, reason: str) -> None:
         self._reported.add(reason)
 
-    def _inspect(self, session: Session, number: int) -> lessons.InspectedTurn:
+    def _inspect(self, session: Session, number: int) -> TurnEvidence:
         self.sessions.playbook.refresh(session)
         return self._lessons(session).inspect(number)
 
@@ -198,19 +199,19 @@ class LearningService:
         learned = self._lessons(session).from_mark(number, good=good, why=why)
         return self._record(session, replace(learned, lines=(*learned.lines, *lines)))
 
-    def _needs_model(self, session: Session, turn: lessons.InspectedTurn, asked: bool) -> bool:
+    def _needs_model(self, session: Session, turn: TurnEvidence, asked: bool) -> bool:
         """Return True if a model is due for the turn: for every turn if it is cheap, else after friction or a first
         success; for a processed turn as decided then."""
-        model, evidence = self.reflector.model, turn.evidence
+        model = self.reflector.model
         if model is None and not self.reflector.missing:
             return False
         if turn.is_processed and not asked:
             waiting = PendingReflection(session.id, turn.digest.interaction)
             return waiting in self.sessions.playbook.pending(session.id)
-        success = evidence.first_success and not (model is not None and model.profile.offline)
-        return asked or self.reflector.every_turn or evidence.friction or turn.digest.corrects_previous or success
+        success = turn.first_success and not (model is not None and model.profile.offline)
+        return asked or self.reflector.every_turn or turn.friction or turn.digest.corrects_previous or success
 
-    async def _ask(self, session: Session, turn: lessons.InspectedTurn, question: str) -> ReflectorCall:
+    async def _ask(self, session: Session, turn: TurnEvidence, question: str) -> ReflectorCall:
         model, number = self.reflector.model, turn.digest.interaction
         assert model is not None, "see blocked_reason"
         call = ReflectorCall(model.name)
