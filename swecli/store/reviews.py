@@ -169,7 +169,8 @@ class ReviewStore:
         named = parse_short_id("F", ref) or parse_short_id("F", f"F{ref.strip()}")
         row = db.get(FindingRow, int(named.removeprefix("F-"))) if named else None
         if row is None or row.project != self.project:
-            raise BadInput(f"There is no finding {ref!r} in this project.", "See `swecli findings list`.")
+            problem = f"There is no finding {ref!r} in this project." if ref else "No finding is named."
+            raise BadInput(problem, "See `swecli findings list`.")
         return row
 
 
