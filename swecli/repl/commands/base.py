@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from swecli.models.message import AskRequest, Decision
 from swecli.repl.background import Background
@@ -15,23 +15,10 @@ from swecli.repl.program import Program
 if TYPE_CHECKING:  # the prompt completes the names of commands before these are loaded
     from swecli.app import Runtime
     from swecli.playbook.action import ActionResult
+    from swecli.repl.input.dumb_prompt import DumbPrompt
+    from swecli.repl.input.prompt import PromptLine
     from swecli.repl.render.renderer import Renderer
     from swecli.repl.render.screen import Screen
-
-
-class _Asker(Protocol):
-    """Asks the user questions."""
-
-    async def choose(
-        self, title: str, options: Sequence[Option], details: Sequence[Sequence[str]] = (), *, guarded: bool = False
-    ) -> int | None:
-        """Return the index of the chosen option, or None for no answer: see `PromptLine`."""
-
-    async def ask_text(self, label: str) -> str | None:
-        """Return a line that the user types, or None for no answer."""
-
-    async def run_program(self, argv: Sequence[str]) -> None:
-        """Run another program in the terminal until it exits. Raises OSError if it cannot be started."""
 
 
 @dataclass
@@ -42,7 +29,7 @@ class CommandContext:
     commands: Sequence[Command]
     renderer: Renderer
     program: Program
-    asker: _Asker
+    asker: PromptLine | DumbPrompt
     background: Background
     _approving: asyncio.Lock = field(default_factory=asyncio.Lock)
 
