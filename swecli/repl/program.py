@@ -12,7 +12,6 @@ if TYPE_CHECKING:  # the prompt is drawn before these are loaded
     from swecli.agent.agent import Agent
     from swecli.models.events import Event
     from swecli.repl.footer import Footer
-    from swecli.repl.render.formatting import Theme
     from swecli.repl.render.renderer import Renderer
     from swecli.store.session_manager import SessionManager
 
@@ -116,7 +115,6 @@ class Program(Protocol):
 
     queue: LineQueue
     footer: Footer
-    theme: Theme
     session_manager: SessionManager
     agent: Agent
     renderer: Renderer

@@ -49,7 +49,6 @@ class REPL(Program):
             self.prompt = DumbPrompt(self, start)
         else:
             self.prompt = PromptLine(self, start, self._startup, keyboard, output)
-        self.theme = self.prompt.theme
         self._dispatcher = Dispatcher(self, self.prompt, self._startup, self._background)
 
     async def run(self) -> int:

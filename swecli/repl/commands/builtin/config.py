@@ -63,7 +63,7 @@ _THEMES = {
 @command(usage="[auto|dark|light|none]", complete=lambda runtime: list(_THEMES.items()), concurrent="*")
 async def theme(ctx: CommandContext, args: str) -> None:
     """Show or change the colours on the screen"""
-    present, wanted = ctx.program.theme, args.lower()
+    present, wanted = ctx.asker.theme, args.lower()
     if wanted and wanted not in _THEMES:
         raise UsageError(f"Unknown theme {args!r}.", f"Choose one of: {', '.join(_THEMES)}")
     present.name = wanted or present.name
