@@ -113,10 +113,14 @@ class Money(_Clean):
     impl, clean, cache_ok = Float, staticmethod(finite), True
 
 
-class UtcTime(_Clean):
-    """A time, stored in UTC without its zone, which SQLite does not store, and returned as an aware datetime."""
+class UtcTime(TypeDecorator[datetime]):
+    """A time, stored in UTC and returned as an aware datetime."""
 
-    impl, clean, cache_ok = DateTime, staticmethod(lambda at: at.astimezone(UTC).replace(tzinfo=None)), True
+    impl, cache_ok = DateTime, True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Convert to naive UTC: SQLite stores no time zone."""
+        return None if value is None else value.astimezone(UTC).replace(tzinfo=None)
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         """Attach UTC as the time zone."""
