@@ -191,11 +191,11 @@ class NativeModel(ABC):
     def _final_chunk(self, body: dict[str, Any], answer: Answer) -> ModelChunk:
         """Build the last chunk. Raises ProviderError if the answer is incomplete or empty."""
         at = self.endpoint.address
+        if answer.finish_reason in _BROKEN_OFF and (error := errors.describe_error(answer.unknown)):
+            raise errors.error_in_answer(error, self.endpoint)
         if answer.finish_reason is None and answer.finished and answer.has_content:
             answer.finish_reason = "no reason"
         if answer.finish_reason in _BROKEN_OFF:
-            if error := errors.describe_error(answer.unknown):
-                raise errors.error_in_answer(error, self.endpoint)
             if answer.has_content:
                 raise Unavailable(f"{at} cut its answer off.", "Try again.", tries=errors.CUT_TRIES)
             raise Unavailable(f"{at} sent no answer.", "Try again.", tries=errors.EMPTY_TRIES)

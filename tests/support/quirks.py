@@ -238,6 +238,9 @@ QUIRKS = (
           "boom", ""),
     Quirk("an error that stands alone, status 200", lambda: [_json({"code": "X", "message": "url error"})] * 3, 3, 75,
           "url error", ""),
+    Quirk("an error that stands alone in the stream", lambda: [
+        _body(b'data: {"choices": [{"delta": {"content": "Hel"}}]}\n\ndata: {"msg": "idle"}\n\ndata: [DONE]\n\n'),
+        Reply(DONE)], 2, 0, "idle", wires=CHAT),
     Quirk("an error in its choice", lambda: [_raw(end="error", error={"code": 502, "message": "idle"}), Reply(DONE)],
           2, 0, "idle", wires=CHAT),
     Quirk("the key is refused", lambda: [Refusal(401, "bad key")], 1, 1, "(401)", ""),
