@@ -9,8 +9,8 @@ import pytest
 from swecli.agent.turn import TurnRecord
 from swecli.app import Runtime
 from swecli.context.budget import _LEAN_WINDOW
+from swecli.models.context import WindowSpec
 from swecli.models.errors import BadInput
-from swecli.models.window import WindowSpec
 from swecli.store.sqlite.database import _COMPILED
 from tests.support.runtime import calls, make_runtime, run_turn
 from tests.support.scripted import ScriptedModel

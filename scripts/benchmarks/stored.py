@@ -11,10 +11,9 @@ import sqlalchemy
 from sqlmodel import Session as Transaction
 from sqlmodel import SQLModel
 
-from swecli.models.context import Epoch
+from swecli.models.context import Epoch, WindowSpec
 from swecli.models.message import ChatMessage, Role
 from swecli.models.session import uuid7
-from swecli.models.window import WindowSpec
 from swecli.store.sessions.rows import message_row
 from swecli.store.sqlite.database import open_database
 from swecli.store.tables.sessions import InteractionRow, MessageRow, ReductionRow, SessionRow

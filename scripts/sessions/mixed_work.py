@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from swecli.context.epochs import with_notes
-from swecli.models.window import WindowSpec
+from swecli.models.context import WindowSpec
 
 BEGAN = datetime(2025, 3, 3, 9, tzinfo=UTC)
 PAUSED = 0.2  # of the turns come after a long pause

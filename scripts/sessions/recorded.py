@@ -11,7 +11,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from scripts.sessions.mixed_work import BEGAN
 from swecli.context.epochs import with_notes
-from swecli.models.window import WindowSpec
+from swecli.models.context import WindowSpec
 
 SHAPES = Path(__file__).resolve().parents[2] / "tests" / "recorded" / "shapes"
 _CALL = 14  # tokens of a placeholder call

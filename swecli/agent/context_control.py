@@ -13,12 +13,11 @@ from swecli.context.epochs import CONDENSE, SummaryCut
 from swecli.context.fit import Ladder
 from swecli.context.prepare import past_request
 from swecli.context.validate import interaction_of, key_of
-from swecli.models.context import Reduction
+from swecli.models.context import Reduction, WindowSpec
 from swecli.models.errors import BadInput
 from swecli.models.events import Event
 from swecli.models.message import Role
 from swecli.models.session import Session
-from swecli.models.window import WindowSpec
 
 _HOLD = 1.1  # growth of a request after an undo before an optional reduction may follow
 

@@ -29,10 +29,10 @@ from swecli.context.replay.run import (
     plot,
     svg,
 )
+from swecli.models.context import WindowSpec
 from swecli.models.errors import BadInput
 from swecli.models.events import Event, StepStarted, TextDelta, ToolFinished, TurnFailed, TurnStarted, WindowApplied
 from swecli.models.message import ApiMessage
-from swecli.models.window import WindowSpec
 from swecli.playbook.action import ActionResult
 from swecli.redact import redact_value
 

@@ -11,9 +11,9 @@ from typing import Any, Literal, get_args
 
 from swecli.config.model_entry import ModelEntry, boolean, closest_name, integer, list_of, one_of, parse_models, string
 from swecli.config.paths import Paths, read_toml
+from swecli.models.context import DEFAULT_SLACK, WindowSpec
 from swecli.models.errors import ConfigError
 from swecli.models.message import MODES, Mode, ModelChoice
-from swecli.models.window import DEFAULT_SLACK, WindowSpec
 
 PROJECT_FILE = Path(".swecli") / "config.toml"
 _ROLES = {"main": ("model",), "fast": ("reflect_model", "condense_model", "review_verify_model")}  # role -> settings

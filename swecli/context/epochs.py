@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING
 from swecli.context.system_message import HeadParts, compose
 from swecli.context.tokens import TokenCounter
 from swecli.context.validate import SYSTEM_KEY, apply_edits, interaction_of, key_of, normalize_keyed
-from swecli.models.context import KEY, Edits, Epoch, merge_edits
+from swecli.models.context import DEFAULT_SLACK, KEY, Edits, Epoch, WindowSpec, merge_edits
 from swecli.models.message import ApiMessage
 from swecli.models.playbook import Bullet, quote_content
 from swecli.models.session import Session
-from swecli.models.window import DEFAULT_SLACK, WindowSpec
 
 if TYPE_CHECKING:  # counting tokens must not load the store
     from swecli.store.records import FoundInteraction

@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from swecli.models.context import ContextState, add_keys
+from swecli.models.context import ContextState, WindowSpec, add_keys
 from swecli.models.errors import BadInput
 from swecli.models.ids import parse_turn
 from swecli.models.message import ApiMessage, ChatMessage
 from swecli.models.playbook import SessionPlaybook
-from swecli.models.window import WindowSpec
 
 
 def uuid7(now_ms: int | None = None, random_bits: int | None = None) -> str:

@@ -11,12 +11,11 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
-from swecli.models.context import ContextState, Edits, Epoch, Reduction, RetainedFact
+from swecli.models.context import ContextState, Edits, Epoch, Reduction, RetainedFact, WindowSpec
 from swecli.models.errors import BadInput
 from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
 from swecli.models.playbook import Bullet
 from swecli.models.session import Session
-from swecli.models.window import WindowSpec
 from swecli.redact import redact
 
 

@@ -8,10 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from swecli.models.context import Reduction
+from swecli.models.context import Reduction, WindowSpec
 from swecli.models.message import ChatMessage, RequestRecord
 from swecli.models.session import Session, uuid7
-from swecli.models.window import WindowSpec
 from swecli.redact import redact
 from swecli.store.playbook.store import PlaybookStore
 from swecli.store.reading import NEWEST, load_back_to

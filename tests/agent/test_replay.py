@@ -12,8 +12,8 @@ from swecli.config.settings import Settings
 from swecli.context.replay.history import History, read_history, with_stored_requests
 from swecli.context.replay.run import _RELATIVE, Assumptions, Prices, ReplayedTurn
 from swecli.llm.price_table import prepare_environment
+from swecli.models.context import WindowSpec
 from swecli.models.message import ModelRequest
-from swecli.models.window import WindowSpec
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
 from swecli.tools.execute import ToolRegistry

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from swecli.models.context import WindowSpec
 from swecli.models.playbook import Delta, Op
-from swecli.models.window import WindowSpec
 from tests.support.runtime import calls, make_runtime, run_turn
 
 QUERIES = ("implement the parser", "and the tests?", "Remember: use tabs.", "read it", "no, that is wrong")

@@ -9,10 +9,10 @@ import pytest
 
 from swecli.app import Runtime
 from swecli.context.epochs import strategy_lines
+from swecli.models.context import WindowSpec
 from swecli.models.events import Notice
 from swecli.models.playbook import Delta, Op
 from swecli.models.session import Session
-from swecli.models.window import WindowSpec
 from tests.support.runtime import make_runtime, run_turn
 
 pytestmark = pytest.mark.slow

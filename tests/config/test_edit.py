@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from swecli.config.edit import parse_words, render_template, set_value, unset_value
 from swecli.config.paths import format_toml, write_file
 from swecli.config.settings import SETTINGS, load_settings
+from swecli.models.context import WindowSpec
 from swecli.models.errors import ConfigError
-from swecli.models.window import WindowSpec
 
 FILE = '''\
 # mine

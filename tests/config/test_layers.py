@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.config.settings import SETTINGS, Settings, load_settings, unknown_setting
+from swecli.models.context import WindowSpec
 from swecli.models.errors import ConfigError
-from swecli.models.window import WindowSpec
 
 
 def load(user: str = "", project: str | None = None, **layers: Any) -> tuple[Settings, list[str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from swecli.config.settings import SETTINGS, Settings
-from swecli.models.window import WindowSpec
+from swecli.models.context import WindowSpec
 
 
 def test_a_variable_is_named_like_its_setting() -> None:

@@ -13,10 +13,9 @@ from swecli.context.prepare import PreparedRequest, RequestInput, build_request,
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
 from swecli.context.validate import _INTERRUPTED_REPLY, strip_keys
-from swecli.models.context import RetainedFact
+from swecli.models.context import RetainedFact, WindowSpec
 from swecli.models.message import HEAD_OPENS, ChatMessage, Role, ToolCall
 from swecli.models.session import Session
-from swecli.models.window import WindowSpec
 from tests.support.histories import complaint
 from tests.support.playbooks import add_bullet
 

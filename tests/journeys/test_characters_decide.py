@@ -9,7 +9,7 @@ import pytest
 
 from swecli.context.budget import MAX_CHARACTERS
 from swecli.llm.registry import make_model
-from swecli.models.window import WindowSpec
+from swecli.models.context import WindowSpec
 from tests.support.runtime import User, make_runtime, make_start, run_turn
 from tests.support.strict_provider import Call, Received, Reply, StrictProvider
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from swecli.models.context import WindowSpec
 from swecli.models.errors import ContextOverflow
 from swecli.models.events import Notice, TurnFailed
 from swecli.models.message import INTERRUPTED_RESULT, ChatMessage, ModelRequest, Role, ToolCall, Usage
-from swecli.models.window import WindowSpec
 from tests.support.histories import complaint
 from tests.support.runtime import calls, make_runtime, run_turn
 from tests.support.scripted import Reply, ScriptedModel

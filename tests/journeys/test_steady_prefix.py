@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from swecli.models.context import WindowSpec
 from swecli.models.playbook import Delta, Op
-from swecli.models.window import WindowSpec
 from tests.support.runtime import make_runtime, run_turn
 
 pytestmark = pytest.mark.slow

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from swecli.models.context import WindowSpec
 from swecli.models.errors import AuthFailed, ContextOverflow, StoreError, Unavailable
 from swecli.models.events import Event, Notice, StepRetried, ToolFinished, TurnFailed, TurnFinished
 from swecli.models.message import ModelRequest, Role
-from swecli.models.window import WindowSpec
 from tests.support.runtime import NO, YES, User, calls, kinds, make_runtime, run_turn
 from tests.support.scripted import Reply, ScriptedModel
 from tests.support.stored import stored_calls

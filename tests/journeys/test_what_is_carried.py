@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from swecli.app import Runtime
+from swecli.models.context import WindowSpec
 from swecli.models.finding import Finding, ReviewRecord, fingerprint
 from swecli.models.playbook import Delta, Op
-from swecli.models.window import WindowSpec
 from swecli.store.reviews import ReviewStore
 from tests.support.runtime import calls, make_runtime, run_turn
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from swecli.app import Runtime
+from swecli.models.context import WindowSpec
 from swecli.models.errors import ContextOverflow, SwecliError, Unavailable
 from swecli.models.events import to_json
 from swecli.models.message import AskRequest, Decision, ModelRequest, Usage
 from swecli.models.playbook import Delta, Evidence, Op
-from swecli.models.window import WindowSpec
 from swecli.repl.actions.context import ACTIONS
 from tests.recorded.recorder import Recorder
 from tests.support.playbooks import operations

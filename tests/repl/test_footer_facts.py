@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from swecli.models.context import WindowSpec
 from swecli.models.events import ContextMeasured, StepStarted
 from swecli.models.session import Session
-from swecli.models.window import WindowSpec
 from swecli.repl.actions.context import _show
 from swecli.repl.footer import Footer, _count_sent_turns
 from tests.support.runtime import make_runtime, run_turn

@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
+from swecli.models.context import WindowSpec
 from swecli.models.errors import BadInput
 from swecli.models.message import INTERRUPTED_RESULT, ChatMessage, RequestRecord, Role, ToolCall, Usage
 from swecli.models.playbook import Delta, Op
-from swecli.models.window import WindowSpec
 from swecli.store.records import UnfinishedTurn
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import Database

@@ -13,12 +13,11 @@ from swecli.context.epochs import environment_notes, with_notes, without_notes
 from swecli.context.prepare import first_request
 from swecli.context.system_message import load_prompt, system_prompt
 from swecli.context.tokens import CHARACTERS_PER_TOKEN, PER_MESSAGE, PER_REQUEST, TokenCounter
-from swecli.models.context import UNDO, ContextState, Reduction
+from swecli.models.context import UNDO, ContextState, Reduction, WindowSpec
 from swecli.models.errors import BadInput
 from swecli.models.message import IMAGES, ApiMessage, ChatMessage, Image, Role, ToolSpec
 from swecli.models.playbook import Bullet, render_bullets
 from swecli.models.session import Session
-from swecli.models.window import WindowSpec
 
 ASSUMED_WINDOW = MAX_CHARACTERS // CHARACTERS_PER_TOKEN  # tokens, for a model whose window is unknown
 

@@ -10,8 +10,8 @@ from xml.sax.saxutils import escape
 
 from swecli.context.replay.history import History, messages_after
 from swecli.llm.price_table import cost_of, find_row, limit
+from swecli.models.context import WindowSpec
 from swecli.models.message import ApiMessage, Usage
-from swecli.models.window import WindowSpec
 
 TTL = 300.0
 OURS = "ours"

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from swecli.models.context import WindowSpec
 from swecli.models.errors import BadInput
 from swecli.models.ids import parse_turn
 from swecli.models.message import Usage
-from swecli.models.window import WindowSpec
 from swecli.playbook.action import ActionResult
 from swecli.repl.render.formatting import format_dollars, format_tokens, percent
 

@@ -9,8 +9,8 @@ from typing import Any
 from swecli.config.edit import parse_words, set_value, unset_value
 from swecli.config.paths import format_toml, read_toml, write_file
 from swecli.config.settings import SETTINGS, Settings, unknown_setting
+from swecli.models.context import WindowSpec
 from swecli.models.errors import ConfigError
-from swecli.models.window import WindowSpec
 from swecli.playbook.action import ActionResult
 
 

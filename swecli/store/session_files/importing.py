@@ -14,10 +14,9 @@ import sqlmodel
 from pydantic import AfterValidator, AwareDatetime, BaseModel, Field, ValidationError, create_model
 from sqlmodel import col, select
 
-from swecli.models.context import Edits, Epoch
+from swecli.models.context import Edits, Epoch, WindowSpec
 from swecli.models.errors import BadInput
 from swecli.models.playbook import Kind, Scope, State, Trust
-from swecli.models.window import WindowSpec
 from swecli.store.playbook.bullets import number_of
 from swecli.store.playbook.deltas import last_number
 from swecli.store.session_files.archive import EXCLUDED_COLUMNS, Archive, rename_strategies, write_turns

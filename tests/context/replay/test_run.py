@@ -14,11 +14,11 @@ from swecli.config.settings import Settings
 from swecli.context.replay.history import History, read_history
 from swecli.context.replay.run import _RELATIVE, POLICIES, Assumptions, PolicyUsage, Prices, compute_usage
 from swecli.context.tokens import _PER_CALL, PER_MESSAGE, PER_REQUEST, TokenCounter
+from swecli.models.context import WindowSpec
 from swecli.models.errors import BadInput
 from swecli.models.message import STEER, ChatMessage, Role, ToolCall
 from swecli.models.playbook import Bullet
 from swecli.models.session import Session
-from swecli.models.window import WindowSpec
 
 BEGAN = datetime(2025, 1, 1, tzinfo=UTC)
 FIXED = 2_000  # tokens of the system message with its frames

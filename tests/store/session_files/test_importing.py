@@ -11,12 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from swecli.models.context import Edits, Epoch, Reduction, RetainedFact
+from swecli.models.context import Edits, Epoch, Reduction, RetainedFact, WindowSpec
 from swecli.models.errors import BadInput
 from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
 from swecli.models.playbook import Delta, Evidence, Op
 from swecli.models.session import uuid7
-from swecli.models.window import WindowSpec
 from swecli.store.playbook.turns import record_turn
 from swecli.store.session_files.importing import import_session
 from swecli.store.session_manager import SessionManager

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from swecli.models.context import WindowSpec
 from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
-from swecli.models.window import WindowSpec
 from swecli.store.reading import _window_of
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import Database
