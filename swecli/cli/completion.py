@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
-from swecli.cli.flags import SUBCOMMANDS, Parser, build_parser
-from swecli.cli.subcommands import make_parser
+from swecli.cli.flags import SUBCOMMANDS, Parser, build_parser, subcommand
 from swecli.playbook.action import ActionResult
 
 _SCRIPTS = {
@@ -41,7 +40,8 @@ complete -c swecli -f -a '(__swecli_words)'
 }
 
 
-def completion(parser: Parser) -> None:
+@subcommand
+def _completion(parser: Parser) -> None:
     """Completion of swecli's own words in a shell: `source <(swecli completion bash)` in ~/.bashrc, zsh alike; for
     fish, `swecli completion fish | source`."""
     for shell in _SCRIPTS:
@@ -66,7 +66,7 @@ def candidates(words: list[str]) -> Iterator[tuple[str, str]]:
     *before, typed = words
     parser: argparse.ArgumentParser = build_parser()
     if before and before[0] in SUBCOMMANDS:
-        parser = make_parser(before[0])
+        parser = Parser.for_subcommand(before[0])
     elif not before:
         yield from ((name, "") for name in SUBCOMMANDS if name.startswith(typed))
     for word in before:

@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from swecli.cli.flags import Parser
+from swecli.cli.flags import Parser, subcommand
 from swecli.cli.replay import add_replay
 from swecli.cli.startup import make_folders
 from swecli.cli.subcommands import configuration_of, existing_database
@@ -34,7 +34,8 @@ _WORDS = {
 }
 
 
-def context(parser: Parser) -> None:
+@subcommand
+def _context(parser: Parser) -> None:
     """Show and change what a session's next request contains; replay the session with other context policies."""
     for name, (_, about) in _ALL.items():
         action = parser.action(name, _run, about)

@@ -7,7 +7,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from swecli.cli.flags import Parser
+from swecli.cli.flags import Parser, subcommand
 from swecli.cli.playbook import session_of
 from swecli.cli.subcommands import open_runtime, open_sessions
 from swecli.headless.plain import dumps, one_line
@@ -16,7 +16,8 @@ from swecli.redact import redact_value
 from swecli.repl.actions.findings import ACTIONS, open_store, perform_action
 
 
-def findings(parser: Parser) -> None:
+@subcommand
+def _findings(parser: Parser) -> None:
     """List, show, dismiss, mark as fixed, reopen, recheck and export what reviews found in this project."""
     for name, (usage, about) in ACTIONS.items():
         if name in ("walk", "apply"):  # these need a terminal

@@ -14,6 +14,8 @@ if TYPE_CHECKING:  # --help loads nothing it does not need
 
     from swecli.playbook.action import ActionResult
 
+    _Declare = Callable[["Parser"], None]
+
 SUBCOMMANDS = {  # name -> summary for --help
     "sessions": "list, show, search, rename, fork, delete, export, import, replay",
     "playbook": "list, show, why, add, edit, remove, undo, review, good, bad, reflect",
@@ -30,6 +32,7 @@ SUBCOMMANDS = {  # name -> summary for --help
     "doctor": "check this installation",
     "completion": "bash, zsh, fish: completion in your shell",
 }
+_MODULES = dict.fromkeys(("db", "sql", "stats", "report", "doctor", "config"), "stored") | {"learn": "playbook"}
 _MAX_SHOWN = 80  # characters of an argument in an error
 _SEND = "To send it as a prompt: swecli -p, or put `--` before it."
 _STANDALONE = ("continue", "help", "resume", "version")  # flags that are subcommands of other programs
@@ -57,6 +60,20 @@ class Parser(argparse.ArgumentParser):
     """An ArgumentParser that raises UsageError and accepts no abbreviated flags."""
 
     _by_name: Any = None
+
+    @classmethod
+    def for_subcommand(cls, name: str) -> Parser:
+        """Return the parser of `swecli NAME`; its module is imported."""
+        # late: a run has no subcommand
+        import importlib  # noqa: PLC0415
+
+        importlib.import_module(f"swecli.cli.{_MODULES.get(name, name)}")
+        declare = _declared[name]
+        parser = cls(prog=f"swecli {name}", description=declare.__doc__)
+        declare(parser)
+        if parser.get_default("run") is not None:  # otherwise its actions have them
+            parser.add_common_flags()
+        return parser
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **{"allow_abbrev": False} | keywords)
@@ -103,6 +120,16 @@ class Parser(argparse.ArgumentParser):
         if any(action.dest == "words" for action in self._actions):
             hint += " Put a text that contains words like it in quotes, or after --."
         return UsageError(f"Unknown option {name[:_MAX_SHOWN]}.", hint)
+
+
+_declared: dict[str, _Declare] = {}
+
+
+def subcommand(declare: _Declare) -> _Declare:
+    """Register a function that adds the actions or arguments of `swecli NAME`, named like it without the leading
+    underscore. Its docstring is the description in --help."""
+    _declared[declare.__name__.removeprefix("_")] = declare
+    return declare
 
 
 def build_parser() -> Parser:

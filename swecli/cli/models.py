@@ -8,7 +8,7 @@ import os
 import time
 from typing import Any
 
-from swecli.cli.flags import Parser
+from swecli.cli.flags import Parser, subcommand
 from swecli.cli.subcommands import configuration_of
 from swecli.config.paths import Paths
 from swecli.llm.base import ChatModel
@@ -24,7 +24,8 @@ from swecli.playbook.action import ActionResult
 _TEST_TOKENS = 2_000  # of the answer: some models reason before they call
 
 
-def models(parser: Parser) -> None:
+@subcommand
+def _models(parser: Parser) -> None:
     """List the models that can be used here, and what each needs."""
     add = parser.add_argument
     add("word", nargs="?", help="list the known models with this in their name; or show, test, forget")

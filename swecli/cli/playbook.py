@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swecli.cli.flags import Parser
+from swecli.cli.flags import Parser, subcommand
 from swecli.cli.subcommands import configuration_of, open_sessions, positive_int, print_line
 from swecli.config.paths import Paths, project_root
 from swecli.config.settings import Settings
@@ -34,7 +34,8 @@ _TURNS = (
 )
 
 
-def playbook(parser: Parser) -> None:
+@subcommand
+def _playbook(parser: Parser) -> None:
     """Show, add, edit, review, export and import the strategies that apply in this directory."""
     for action in (*ACTIONS.values(), *_TURNS):
         added = parser.action(action.name, _run if action.name in ACTIONS else _on_turn, action.help)
@@ -154,17 +155,18 @@ def _format_lines(event: LearningEvent) -> list[str]:
 _MANY = 100_000  # sessions
 
 
-def learn(parser: Parser) -> None:
+@subcommand
+def _learn(parser: Parser) -> None:
     """Learn from stored sessions what reflecting after each turn would have learned, within the same limits."""
     parser.add_argument(
         "--from", nargs="+", required=True, dest="sessions", metavar="SESSION", help="ids, titles, `here` or `all`"
     )
     parser.add_argument("--epochs", type=positive_int, default=1, metavar="K", help="how many passes (default 1)")
     _add_reflection_flags(parser)
-    parser.set_defaults(run=_learn)
+    parser.set_defaults(run=_backfill)
 
 
-def _learn(args: argparse.Namespace) -> ActionResult:
+def _backfill(args: argparse.Namespace) -> ActionResult:
     """Reflect on stored sessions; exits with 1 if every reflection failed. Raises BadInput for an unknown session,
     SwecliError for a model that cannot be used."""
     settings = configuration_of(args).settings

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from pathlib import Path
 
-from swecli.cli.flags import Parser
+from swecli.cli.flags import Parser, subcommand
 from swecli.cli.startup import internal_error
 from swecli.cli.subcommands import open_runtime, positive_int, print_line, write_file
 from swecli.headless.plain import dumps, one_line
@@ -88,7 +88,8 @@ _FORMATS = ("text", "json", "markdown", "sarif", "seed", "stream-json")
 _SEVERE, _INCOMPLETE, _FAILED = 1, 3, 4  # exit codes: severe finding, incomplete, error
 
 
-def review(parser: Parser) -> None:
+@subcommand
+def _review(parser: Parser) -> None:
     """Review changes, a branch, a commit, paths or the whole tree, and keep every finding."""
     add = parser.add_argument
     add("target", nargs="*", metavar="TARGET", help="paths, a commit or a range A..B (default: uncommitted changes)")
@@ -123,7 +124,7 @@ def review(parser: Parser) -> None:
 def _run(args: argparse.Namespace) -> int:
     """Run the review. Raises SwecliError if it cannot begin or fails; findings are stored."""
     try:
-        return asyncio.run(_review(args, None if args.unfinished else _parse_target(args)))
+        return asyncio.run(_review_target(args, None if args.unfinished else _parse_target(args)))
     except BrokenPipeError:
         raise
     except Exception as error:
@@ -145,7 +146,7 @@ def _parse_target(args: argparse.Namespace) -> tuple[str, ...]:
     return named[0] if named else ()
 
 
-async def _review(args: argparse.Namespace, spec: Sequence[str] | None) -> int:
+async def _review_target(args: argparse.Namespace, spec: Sequence[str] | None) -> int:
     style = args.format or ("json" if args.json else "text")
     if args.post and args.yes:
         require_token(os.environ)  # before any cost

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict
 from pathlib import Path
 
-from swecli.cli.flags import Parser
+from swecli.cli.flags import Parser, subcommand
 from swecli.cli.subcommands import format_call, open_sessions, positive_int
 from swecli.headless.plain import dumps
 from swecli.models.errors import BadInput
@@ -18,7 +18,8 @@ from swecli.redact import redact_value
 _MAX_NAMED = 5  # skipped lines of an import that are listed
 
 
-def sessions(parser: Parser) -> None:
+@subcommand
+def _sessions(parser: Parser) -> None:
     """List, show, search, rename, fork, delete, export, import or replay sessions."""
     listing = parser.action("list", _list, "newest first")
     listing.add_argument("--here", action="store_true", help="only sessions of this directory")

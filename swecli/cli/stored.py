@@ -10,7 +10,7 @@ import sys
 from datetime import date
 from pathlib import Path
 
-from swecli.cli.flags import Parser
+from swecli.cli.flags import Parser, subcommand
 from swecli.cli.subcommands import configuration_of, open_sessions, positive_int
 from swecli.config.edit import render_template
 from swecli.config.paths import Paths
@@ -21,7 +21,8 @@ from swecli.playbook.action import ActionResult
 from swecli.repl.actions.settings import change_setting, show_settings, write_settings
 
 
-def db(parser: Parser) -> None:
+@subcommand
+def _db(parser: Parser) -> None:
     """Show where the database is, check it for damage, and back it up."""
     parser.action("path", _path, "print where the database is")
     parser.action("check", _check, "check for damage; exit 1 if there is any")
@@ -52,16 +53,17 @@ def _backup(args: argparse.Namespace) -> ActionResult:
     return ActionResult({"backup": str(copy)}, (str(copy),))
 
 
-def sql(parser: Parser) -> None:
+@subcommand
+def _sql(parser: Parser) -> None:
     """Query the database of sessions in SQL: read-only, through views whose names and columns are stable."""
     add = parser.add_argument
     add("query", nargs="?", default="", metavar="QUERY", help="one SELECT (without: list the views)")
     add("--limit", type=positive_int, default=1_000, metavar="N", help="print at most N rows (default 1000)")
     add("--copy", metavar="FILE", help="copy the database and the views into FILE, for other programs")
-    parser.set_defaults(run=_sql)
+    parser.set_defaults(run=_run_query)
 
 
-def _sql(args: argparse.Namespace) -> ActionResult:
+def _run_query(args: argparse.Namespace) -> ActionResult:
     # late: --help and usage errors need no database
     from swecli.store.views import copy_with_views, run_query  # noqa: PLC0415
 
@@ -78,13 +80,14 @@ def _sql(args: argparse.Namespace) -> ActionResult:
     return ActionResult(found.records, lines, found.columns, found.cells, found.note)
 
 
-def stats(parser: Parser) -> None:
+@subcommand
+def _stats(parser: Parser) -> None:
     """Show tokens and cost of the last days by day, model, cause and tool."""
     parser.add_argument("days", nargs="?", type=positive_int, default=30, metavar="DAYS", help="how many (default 30)")
-    parser.set_defaults(run=_stats)
+    parser.set_defaults(run=_show_stats)
 
 
-def _stats(args: argparse.Namespace) -> ActionResult:
+def _show_stats(args: argparse.Namespace) -> ActionResult:
     # late: --help and usage errors need no database
     from swecli.repl.actions.insight import format_stats  # noqa: PLC0415
 
@@ -92,14 +95,15 @@ def _stats(args: argparse.Namespace) -> ActionResult:
         return format_stats(sessions.database, args.days, shutil.get_terminal_size().columns)
 
 
-def report(parser: Parser) -> None:
+@subcommand
+def _report(parser: Parser) -> None:
     """Write the statistics of `swecli stats` as one HTML page."""
     parser.add_argument("file", nargs="?", default="", metavar="FILE", help="default: swecli-report-DATE.html")
     parser.add_argument("--days", type=positive_int, default=30, metavar="N", help="how many (default 30)")
-    parser.set_defaults(run=_report)
+    parser.set_defaults(run=_write_report)
 
 
-def _report(args: argparse.Namespace) -> ActionResult:
+def _write_report(args: argparse.Namespace) -> ActionResult:
     # late: --help and usage errors need neither database nor templates
     from swecli.pages.page import render_report, write_new_file  # noqa: PLC0415
     from swecli.store.views import daily_spending  # noqa: PLC0415
@@ -112,12 +116,13 @@ def _report(args: argparse.Namespace) -> ActionResult:
     return ActionResult({"file": str(path)} | found, (f"Written to {path}.",))
 
 
-def doctor(parser: Parser) -> None:
+@subcommand
+def _doctor(parser: Parser) -> None:
     """Check this installation, one line a check; exit 1 if something needs attention."""
-    parser.set_defaults(run=_doctor)
+    parser.set_defaults(run=_run_checks)
 
 
-def _doctor(args: argparse.Namespace) -> ActionResult:
+def _run_checks(args: argparse.Namespace) -> ActionResult:
     # late: --help needs neither models nor a database
     from swecli.repl.actions.doctor import diagnose  # noqa: PLC0415
 
@@ -127,7 +132,8 @@ def _doctor(args: argparse.Namespace) -> ActionResult:
         return diagnose(error)
 
 
-def config(parser: Parser) -> None:
+@subcommand
+def _config(parser: Parser) -> None:
     """Show and change the settings, and where each value comes from."""
     get = parser.action("get", _get, "print one setting, or all of them")
     get.add_argument("name", nargs="?", metavar="NAME")

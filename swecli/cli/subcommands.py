@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import os
 import sys
@@ -26,13 +25,10 @@ if TYPE_CHECKING:
     from swecli.store.session_manager import SessionManager
 
 
-_MODULES = dict.fromkeys(("db", "sql", "stats", "report", "doctor", "config"), "stored") | {"learn": "playbook"}
-
-
 def run_subcommand(name: str, argv: list[str]) -> int:
     """Run `swecli NAME ...`, print its result and return the exit code. Raises SwecliError."""
     prepare_environment(os.environ)
-    parser = make_parser(name)
+    parser = Parser.for_subcommand(name)
     default = parser.get_default("default_action")
     if default and (not argv or (argv[0].startswith("-") and argv[0] not in ("-h", "--help"))):
         argv = [default, *argv]
@@ -40,17 +36,6 @@ def run_subcommand(name: str, argv: list[str]) -> int:
     enter_directory(args)
     result = args.run(args)  # a review prints its result itself
     return result if isinstance(result, int) else _print_result(result, args.json)
-
-
-def make_parser(name: str) -> Parser:
-    """Return the parser of `swecli NAME`. The function NAME declares its actions or arguments; its docstring is the
-    description in --help."""
-    declare = getattr(importlib.import_module(f"swecli.cli.{_MODULES.get(name, name)}"), name)
-    parser = Parser(prog=f"swecli {name}", description=declare.__doc__)
-    declare(parser)
-    if parser.get_default("run") is not None:  # otherwise its actions have them
-        parser.add_common_flags()
-    return parser
 
 
 def configuration_of(args: argparse.Namespace) -> Start:

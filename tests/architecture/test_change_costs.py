@@ -113,7 +113,7 @@ from swecli.repl.commands.base import CommandContext, command
 
 
 @command(usage="[loud]", complete=lambda runtime: [("loud", "in capitals")])
-async def echo(ctx: CommandContext, args: str) -> None:
+async def _echo(ctx: CommandContext, args: str) -> None:
     """Print the words"""
     ctx.screen.line(args)
 '''

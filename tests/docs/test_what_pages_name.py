@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from swecli.cli.flags import SUBCOMMANDS, Parser, build_parser
-from swecli.cli.subcommands import make_parser
 from swecli.repl.commands.registry import discover
 
 ROOT = Path(__file__).parents[2]
@@ -31,7 +30,7 @@ def parser_of(words: list[str]) -> Parser:
     """The parser that takes the flags of `swecli WORDS`."""
     if not words or words[0] not in SUBCOMMANDS:
         return build_parser()
-    parser = make_parser(words[0])
+    parser = Parser.for_subcommand(words[0])
     actions = next((a for a in parser._actions if isinstance(a.choices, dict)), None)
     if actions is None:
         return parser

@@ -139,18 +139,14 @@ class Command:
 
 
 def command(
-    name: str | None = None,
-    *,
-    aliases: Sequence[str] = (),
-    usage: str = "",
-    complete: Complete | None = None,
-    concurrent: str = "",
+    *, aliases: Sequence[str] = (), usage: str = "", complete: Complete | None = None, concurrent: str = ""
 ) -> Callable[[_Run], Command]:
-    """Declare an `async def (ctx, args)` as a command; the first line of its docstring is the help."""
+    """Return a decorator that makes an `async def (ctx, args)` a command, named like it without a leading underscore.
+    The first line of its docstring is the help."""
 
     def declare(run: _Run) -> Command:
         help = (run.__doc__ or "").strip().partition("\n")[0]
-        return Command(name or run.__name__, tuple(aliases), usage, help, run, complete, concurrent)
+        return Command(run.__name__.removeprefix("_"), tuple(aliases), usage, help, run, complete, concurrent)
 
     return declare
 

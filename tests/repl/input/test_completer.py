@@ -17,7 +17,7 @@ from swecli.repl.input.buffer import LineCompleter, _match_paths
 PATHS = ["src/app.py", "src/main.py", "tests/test_app.py", "docs/", "README.md"]
 
 
-@command("paint", aliases=("colour",), usage="[RED]", complete=lambda runtime: [])
+@command(aliases=("colour",), usage="[RED]", complete=lambda runtime: [])
 async def paint(ctx: CommandContext, args: str) -> None:
     """Make it red"""
 

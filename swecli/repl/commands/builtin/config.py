@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @command(usage="[NAME [VALUE]]", complete=lambda runtime: [(s.name, s.doc) for s in SETTINGS.values()], concurrent="*")
-async def config(ctx: CommandContext, args: str) -> None:
+async def _config(ctx: CommandContext, args: str) -> None:
     """Show the settings and where each comes from, or set one from the next start on"""
     # late: not needed to declare a command
     from swecli.repl.actions.settings import change_setting, show_settings  # noqa: PLC0415
@@ -41,7 +41,7 @@ async def config(ctx: CommandContext, args: str) -> None:
 
 
 @command(concurrent="*")
-async def doctor(ctx: CommandContext, args: str) -> None:
+async def _doctor(ctx: CommandContext, args: str) -> None:
     """Check this installation: settings, folders, database, model, programs"""
     # late: not needed to declare a command
     from swecli.repl.actions.doctor import diagnose  # noqa: PLC0415
@@ -61,7 +61,7 @@ _THEMES = {
 
 
 @command(usage="[auto|dark|light|none]", complete=lambda runtime: list(_THEMES.items()), concurrent="*")
-async def theme(ctx: CommandContext, args: str) -> None:
+async def _theme(ctx: CommandContext, args: str) -> None:
     """Show or change the colours on the screen"""
     present, wanted = ctx.asker.theme, args.lower()
     if wanted and wanted not in _THEMES:
@@ -87,7 +87,7 @@ def _complete_models(runtime: Runtime) -> Values:
 
 
 @command(aliases=("models",), usage="[PROVIDER/NAME] · fast PROVIDER/NAME", complete=_complete_models)
-async def model(ctx: CommandContext, args: str) -> None:
+async def _model(ctx: CommandContext, args: str) -> None:
     """Show or change the model, from the next turn on; fast: the one that reflects, condenses and verifies"""
     runtime, words = ctx.runtime, args.split()
     if args:
@@ -107,7 +107,7 @@ async def model(ctx: CommandContext, args: str) -> None:
 
 
 @command(usage="[off|low|medium|high|max|TOKENS]", complete=lambda runtime: [(word, "") for word in THINKING])
-async def effort(ctx: CommandContext, args: str) -> None:
+async def _effort(ctx: CommandContext, args: str) -> None:
     """Show or change how much the model thinks, from the next turn on"""
     agent = ctx.runtime.agent
     if args:
@@ -130,7 +130,7 @@ _RULE_ACTIONS = (
 
 
 @command(usage="[allow RULE | remove N]", complete=lambda runtime: _RULE_ACTIONS)
-async def permissions(ctx: CommandContext, args: str) -> None:
+async def _permissions(ctx: CommandContext, args: str) -> None:
     """Show the permission rules, and why the last call was asked or allowed"""
     rules = ctx.runtime.agent.permissions
     listed = [*rules.project, *(rule for rule in rules.session if rule not in rules.project)]
@@ -191,7 +191,7 @@ _MODE_HELP: dict[Mode, str] = {
 
 
 @command(usage="[ask|edits|plan|auto]", complete=lambda runtime: list(_MODE_HELP.items()), concurrent="*")
-async def mode(ctx: CommandContext, args: str) -> None:
+async def _mode(ctx: CommandContext, args: str) -> None:
     """Show or change what runs without asking"""
     if args:
         _set_mode(ctx, args.lower())
@@ -201,13 +201,13 @@ async def mode(ctx: CommandContext, args: str) -> None:
 
 
 @command(concurrent="*")
-async def plan(ctx: CommandContext, args: str) -> None:
+async def _plan(ctx: CommandContext, args: str) -> None:
     """Switch to plan mode (read only)"""
     _set_mode(ctx, "plan")
 
 
 @command(concurrent="*")
-async def yolo(ctx: CommandContext, args: str) -> None:
+async def _yolo(ctx: CommandContext, args: str) -> None:
     """Switch to auto mode (never asks)"""
     _set_mode(ctx, "auto")
 
@@ -221,7 +221,7 @@ def _set_mode(ctx: CommandContext, wanted: str) -> None:
 
 
 @command()
-async def trust(ctx: CommandContext, args: str) -> None:
+async def _trust(ctx: CommandContext, args: str) -> None:
     """Trust this folder: use its AGENTS.md and settings"""
     runtime = ctx.runtime
     root = project_root(runtime.cwd)

@@ -31,7 +31,7 @@ _SIZES = (
     complete=lambda runtime: _VIEWS,
     concurrent="detail plan why log",
 )
-async def context(ctx: CommandContext, args: str) -> None:
+async def _context(ctx: CommandContext, args: str) -> None:
     """Show what the next request contains and what was removed"""
     word, _, rest = args.strip().partition(" ")
     if word not in ("", *dict(_VIEWS)) or (rest.strip() and word != "why"):
@@ -47,7 +47,7 @@ def _run_action(ctx: CommandContext, action: str, text: str) -> None:
 
 
 @command(aliases=("condense",), usage="[FOCUS]")
-async def compact(ctx: CommandContext, args: str) -> None:
+async def _compact(ctx: CommandContext, args: str) -> None:
     """Summarise the conversation (optional: what to focus on)"""
     async for event in ctx.runtime.context_control.compact(args.strip()):
         ctx.renderer.show(event)
@@ -76,7 +76,7 @@ unpin = _make_command("unpin", _TURN_USAGE, "Unpin a turn (default: the last one
 
 
 @command(usage="[TEXT]", concurrent="*")
-async def prompt(ctx: CommandContext, args: str) -> None:
+async def _prompt(ctx: CommandContext, args: str) -> None:
     """Show exactly what the next request would contain (optional: for TEXT)"""
     _run_action(ctx, "prompt", args)
     ctx.screen.note("swecli context prompt --json prints it for programs")
@@ -92,7 +92,7 @@ _ANSWERS = [("later", "decide later"), ("stop", "stop here")]
     complete=lambda runtime: _CHOICES,
     concurrent="*",
 )
-async def playbook(ctx: CommandContext, args: str) -> None:
+async def _playbook(ctx: CommandContext, args: str) -> None:
     """Show and change learned strategies"""
     word, _, rest = args.partition(" ")
     name = word.lower() or "list"
@@ -119,7 +119,7 @@ async def _review(ctx: CommandContext, result: ActionResult) -> None:
 
 
 @command(usage="[T7|stop]")
-async def reflect(ctx: CommandContext, args: str) -> None:
+async def _reflect(ctx: CommandContext, args: str) -> None:
     """Reflect on the last turn, or on turn T7, now; or stop reflecting"""
     if args.lower() == "stop":
         stopped = await ctx.background.cancel()
@@ -139,13 +139,13 @@ async def reflect(ctx: CommandContext, args: str) -> None:
 
 
 @command(usage="[WHY]")
-async def good(ctx: CommandContext, args: str) -> None:
+async def _good(ctx: CommandContext, args: str) -> None:
     """Mark the last turn good: its strategies count as helpful"""
     await _mark(ctx, True, args)
 
 
 @command(usage="[WHY]")
-async def bad(ctx: CommandContext, args: str) -> None:
+async def _bad(ctx: CommandContext, args: str) -> None:
     """Mark the last turn bad: its strategies count as harmful"""
     await _mark(ctx, False, args)
 

@@ -51,8 +51,8 @@ def _grouped(commands: Sequence[Command]) -> list[tuple[str, list[Command]]]:
     return [(title, found) for title, found in [*groups, ("More", list(left.values()))] if found]
 
 
-@command("help", aliases=("h", "?"), usage="[COMMAND]", concurrent="*")
-async def show_help(ctx: CommandContext, args: str) -> None:
+@command(aliases=("h", "?"), usage="[COMMAND]", concurrent="*")
+async def _help(ctx: CommandContext, args: str) -> None:
     """List the commands and keys"""
     wanted = args.removeprefix("/").lower()
     chosen = [c for c in ctx.commands if not wanted or wanted in (c.name, *c.aliases)]
@@ -75,14 +75,14 @@ async def show_help(ctx: CommandContext, args: str) -> None:
     ctx.screen.note("/help COMMAND for its arguments and aliases")
 
 
-@command("exit", aliases=("quit", "q"))
-async def quit(ctx: CommandContext, args: str) -> None:
+@command(aliases=("quit", "q"))
+async def _exit(ctx: CommandContext, args: str) -> None:
     """Quit (`swecli -c` continues this session)"""
     ctx.program.quit()
 
 
 @command(usage="TEXT", concurrent="*")
-async def steer(ctx: CommandContext, args: str) -> None:
+async def _steer(ctx: CommandContext, args: str) -> None:
     """Send a line to the running turn (same as Ctrl+T)"""
     if not args.strip():
         raise UsageError("There is nothing to send.", "Use /steer TEXT, or type a line and press Ctrl+T.")
@@ -93,7 +93,7 @@ _UNTRUSTED = ": its AGENTS.md is not used"
 
 
 @command(concurrent="*")
-async def status(ctx: CommandContext, args: str) -> None:
+async def _status(ctx: CommandContext, args: str) -> None:
     """Show model, mode, session, database and learning"""
     runtime, session = ctx.runtime, ctx.runtime.session
     pending, trusted = len(runtime.sessions.playbook.pending(session.id)), runtime.trusted
@@ -120,7 +120,7 @@ _INIT_PROMPT = (
 
 
 @command(concurrent="*")
-async def memory(ctx: CommandContext, args: str) -> None:
+async def _memory(ctx: CommandContext, args: str) -> None:
     """Show the instruction files (AGENTS.md) that every request carries, and the skills"""
     runtime = ctx.runtime
     found = load_instructions(runtime.cwd, trusted=runtime.trusted)
@@ -135,7 +135,7 @@ async def memory(ctx: CommandContext, args: str) -> None:
 
 
 @command(usage="[WISH]")
-async def init(ctx: CommandContext, args: str) -> None:
+async def _init(ctx: CommandContext, args: str) -> None:
     """Have the assistant write an AGENTS.md for this repository"""
     there = next((name for name in INSTRUCTION_FILES if (ctx.runtime.cwd / name).is_file()), "")
     make = f"bring {there} up to date (keep what is still true)" if there else "write an AGENTS.md"
@@ -147,7 +147,7 @@ _USE_JOBS = "Use /jobs, /jobs show N, /jobs stop N or /jobs stop all"
 
 
 @command(usage="[show N|stop N|stop all]", concurrent="*")
-async def jobs(ctx: CommandContext, args: str) -> None:
+async def _jobs(ctx: CommandContext, args: str) -> None:
     """List the commands in the background, show the output of one, or stop it"""
     known, (word, _, name) = ctx.runtime.agent.ctx.jobs, args.lower().partition(" ")
     job = known.find(f"job-{name.strip()}")
@@ -184,7 +184,7 @@ _BUCKETS = (
 
 
 @command(aliases=("usage",), concurrent="*")
-async def cost(ctx: CommandContext, args: str) -> None:
+async def _cost(ctx: CommandContext, args: str) -> None:
     """Show this session's tokens and cost, by model, cause and tool"""
     # late: not needed to declare a command
     from swecli.repl.actions.insight import format_tables  # noqa: PLC0415
@@ -200,7 +200,7 @@ async def cost(ctx: CommandContext, args: str) -> None:
 
 
 @command(usage="[DAYS]", concurrent="*")
-async def stats(ctx: CommandContext, args: str) -> None:
+async def _stats(ctx: CommandContext, args: str) -> None:
     """Show what all sessions took in the last 30 (or DAYS) days"""
     # late: as above
     from swecli.repl.actions.insight import format_stats  # noqa: PLC0415
@@ -213,7 +213,7 @@ async def stats(ctx: CommandContext, args: str) -> None:
 
 
 @command(usage="[QUERY]", concurrent="*")
-async def sql(ctx: CommandContext, args: str) -> None:
+async def _sql(ctx: CommandContext, args: str) -> None:
     """Ask the database by SQL, read-only (alone: list the views and their columns)"""
     # late: as above
     from swecli.playbook.action import ActionResult  # noqa: PLC0415

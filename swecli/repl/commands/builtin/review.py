@@ -23,7 +23,7 @@ _CHOICES = tuple((name, f"{usage}: {about}") for name, (usage, about) in ACTIONS
     usage="[PATHS|COMMIT|A..B|--staged|--base B|--pr N [--post]|--continue|--fix F-1]",
     complete=lambda runtime: _TARGETS,
 )
-async def review(ctx: CommandContext, args: str) -> None:
+async def _review(ctx: CommandContext, args: str) -> None:
     """Review changes or files; findings are stored with the project"""
     # late: most sessions review nothing
     from swecli.repl.commands.findings import repair  # noqa: PLC0415
@@ -42,7 +42,7 @@ async def review(ctx: CommandContext, args: str) -> None:
 @command(
     usage=f"[{'|'.join(name for name, _ in _CHOICES)}] …", complete=lambda runtime: _CHOICES, concurrent="list show"
 )
-async def findings(ctx: CommandContext, args: str) -> None:
+async def _findings(ctx: CommandContext, args: str) -> None:
     """List, walk through and resolve the findings of reviews"""
     # late: most sessions review nothing
     from swecli.repl.commands.findings import run_findings  # noqa: PLC0415

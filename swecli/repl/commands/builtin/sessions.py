@@ -33,7 +33,7 @@ def _complete_sessions(runtime: Runtime) -> Values:
 
 
 @command(aliases=("resume", "continue"), usage="[ID|NAME]", complete=_complete_sessions)
-async def sessions(ctx: CommandContext, args: str) -> None:
+async def _sessions(ctx: CommandContext, args: str) -> None:
     """Resume another session of this folder"""
     runtime, ref = ctx.runtime, args
     if not ref:
@@ -54,7 +54,7 @@ async def sessions(ctx: CommandContext, args: str) -> None:
 
 
 @command(aliases=("branch",), usage="[T7]")
-async def fork(ctx: CommandContext, args: str) -> None:
+async def _fork(ctx: CommandContext, args: str) -> None:
     """Continue in a copy of this session (optional: up to turn T7)"""
     before = ctx.runtime.session
     upto = before.resolve_turn(args) if args else None
@@ -113,7 +113,7 @@ def _describe_session(info: SessionInfo, ending: Mapping[str, str]) -> list[str]
 
 
 @command(aliases=("clear", "reset"), usage="[NAME]")
-async def new(ctx: CommandContext, args: str) -> None:
+async def _new(ctx: CommandContext, args: str) -> None:
     """Start a new session (this one is kept)"""
     await ctx.wait_for_background()
     before = ctx.runtime.session
@@ -124,7 +124,7 @@ async def new(ctx: CommandContext, args: str) -> None:
 
 
 @command(aliases=("title", "name"), usage="NAME")
-async def rename(ctx: CommandContext, args: str) -> None:
+async def _rename(ctx: CommandContext, args: str) -> None:
     """Rename this session"""
     name = " ".join(args.split())
     if not name:
@@ -134,7 +134,7 @@ async def rename(ctx: CommandContext, args: str) -> None:
 
 
 @command(usage="WORDS", concurrent="*")
-async def search(ctx: CommandContext, args: str) -> None:
+async def _search(ctx: CommandContext, args: str) -> None:
     """Search all sessions, newest first"""
     if not args:
         raise UsageError("Nothing to search for.", "For example: /search retry limit")
@@ -161,7 +161,7 @@ _FORMATS = (
 
 
 @command(usage="[N]", concurrent="*")
-async def copy(ctx: CommandContext, args: str) -> None:
+async def _copy(ctx: CommandContext, args: str) -> None:
     """Copy the last answer (or the Nth last) to the clipboard"""
     loaded = ctx.runtime.session.messages
     answers = [message.content for message in loaded if message.role == "assistant" and message.content.strip()]
@@ -192,7 +192,7 @@ def _to_clipboard(ctx: CommandContext, text: str) -> str:
 
 
 @command(usage="[html|md|json] [FILE]", complete=lambda runtime: _FORMATS)
-async def export(ctx: CommandContext, args: str) -> None:
+async def _export(ctx: CommandContext, args: str) -> None:
     """Write this session to a file: a page (html), Markdown or JSON, secrets redacted"""
     # late: only this command needs templates and Markdown
     from swecli.pages.page import FORMATS, format_session, write_new_file  # noqa: PLC0415

@@ -23,7 +23,7 @@ _CONFLICT_OPTIONS = [
 
 
 @command(usage=f"[N] {_PARTS_USAGE}", complete=lambda runtime: [(part, "only this") for part in UNDO_PARTS])
-async def undo(ctx: CommandContext, args: str) -> None:
+async def _undo(ctx: CommandContext, args: str) -> None:
     """Undo the last turn (or the last N): files, conversation, window, playbook"""
     history, (word, parts), turns = _require_history(ctx), _parse_args(args), ctx.runtime.session.interactions
     if word and not (word.isdecimal() and 1 <= int(word) <= turns):
@@ -35,7 +35,7 @@ async def undo(ctx: CommandContext, args: str) -> None:
 
 
 @command(aliases=("restore",), usage=f"[T7] {_PARTS_USAGE}")
-async def rewind(ctx: CommandContext, args: str) -> None:
+async def _rewind(ctx: CommandContext, args: str) -> None:
     """Go back to before a turn: choose which, and what of it (also Esc Esc)"""
     history, (word, parts) = _require_history(ctx), _parse_args(args)
     number = ctx.runtime.session.resolve_turn(word)
@@ -51,7 +51,7 @@ async def rewind(ctx: CommandContext, args: str) -> None:
 
 
 @command()
-async def redo(ctx: CommandContext, args: str) -> None:
+async def _redo(ctx: CommandContext, args: str) -> None:
     """Redo what the last undo undid, until a new turn runs"""
     history = _require_history(ctx)
     if args:
@@ -117,7 +117,7 @@ def _require_history(ctx: CommandContext) -> TurnHistory:
 
 
 @command(usage="[T7 | session]", complete=lambda runtime: [("session", "all turns together")], concurrent="*")
-async def diff(ctx: CommandContext, args: str) -> None:
+async def _diff(ctx: CommandContext, args: str) -> None:
     """Show what the last turn, turn T7 or the session changed in files"""
     # late: not needed to declare a command
     from swecli.repl.render.tools import render_diff  # noqa: PLC0415
