@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 
-from swecli.headless.formats import format_names
+from swecli.headless import writers
 from swecli.models.errors import UsageError
 
 TYPE_CHECKING = False
@@ -149,7 +150,7 @@ def build_parser() -> Parser:
     add("--max-budget-usd", metavar="X", help="stop the turn when it has cost this much")
     later = "with -p: reflect at the next start in a terminal instead"
     add("--no-reflect", action="store_const", const=False, dest="reflect_at_end", help=later)
-    add("--output-format", choices=format_names(), help="with -p (default text)")
+    add("--output-format", choices=_format_names(), help="with -p (default text)")
     piped = 'with -p (default text); stream-json: a turn for each piped line {"type": "user", "text": "..."}'
     add("--input-format", choices=("text", "stream-json"), help=piped)
     add("--no-color", action="store_const", const=False, dest="color", help="plain text")
@@ -209,9 +210,15 @@ def _closest(word: str, known: Iterable[str]) -> list[str]:
     return get_close_matches(word, list(known), n=2)
 
 
+def _format_names() -> tuple[str, ...]:
+    """Return the values of --output-format, sorted: each is the name of a module in headless/writers."""
+    names = (name.removesuffix(".py") for name in os.listdir(writers.__path__[0]) if name.endswith(".py"))  # noqa: PTH208  pathlib takes 4 ms
+    return tuple(sorted(name.replace("_", "-") for name in names if name not in ("__init__", "base")))
+
+
 def requested_format(argv: Sequence[str]) -> str:
     """Return the output format in the arguments, even if they are invalid otherwise; "text" by default."""
     finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     finder.add_argument("--output-format", nargs="?")
     asked = None if argv and argv[0] in SUBCOMMANDS else finder.parse_known_args(argv)[0].output_format
-    return asked if asked in format_names() else "text"
+    return asked if asked in _format_names() else "text"

@@ -97,7 +97,7 @@ def fail(error: SwecliError, argv: list[str]) -> int:
     """Write an error to stderr, and to stdout in the requested output format. Return its exit code."""
     # late: only for errors
     from swecli.cli.flags import requested_format  # noqa: PLC0415
-    from swecli.headless.formats import make_writer  # noqa: PLC0415
+    from swecli.headless.writers.base import make_writer  # noqa: PLC0415
     from swecli.models.errors import SwecliError  # noqa: PLC0415
 
     try:
@@ -142,8 +142,8 @@ async def _run_headless(start: Start, prompt: Prompt, output_format: str, *, is_
         ahead = None if is_stream else await stack.enter_async_context(first_request(start, prompt, model, counter))
         # late: the first request is already on its way while the store and the tools are imported
         from swecli.app import build_runtime  # noqa: PLC0415
-        from swecli.headless.formats import make_writer  # noqa: PLC0415
-        from swecli.headless.runner import from_lines, just, refuse, run_prompts  # noqa: PLC0415
+        from swecli.headless.runner import read_prompts, refuse, run_prompts  # noqa: PLC0415
+        from swecli.headless.writers.base import make_writer  # noqa: PLC0415
 
         runtime = build_runtime(start, refuse, model, begun=ahead and ahead[1:])
     runtime.agent.counter = counter
@@ -151,7 +151,7 @@ async def _run_headless(start: Start, prompt: Prompt, output_format: str, *, is_
     try:
         for line in runtime.opening_lines():
             writer.note(f"swecli: {line}")
-        prompts = from_lines(0, start.prompt, check=_refuse_command) if is_stream else just(prompt)
+        prompts = read_prompts(prompt, 0 if is_stream else None, check=_refuse_command)
         return await run_prompts(runtime, prompts, writer, ahead and ahead[0])
     finally:
         runtime.close()

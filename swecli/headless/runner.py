@@ -77,30 +77,32 @@ def _read_some(descriptor: int) -> bytes:
             select.select([descriptor], [], [])
 
 
-async def just(prompt: Prompt) -> AsyncIterator[Prompt]:
-    """Yield one prompt."""
-    yield prompt
-
-
-async def from_lines(
-    descriptor: int, first: str = "", *, max_bytes: int = MAX_BYTES, check: Callable[[str], None] = lambda text: None
+async def read_prompts(
+    first: Prompt,
+    descriptor: int | None = None,
+    *,
+    max_bytes: int = MAX_BYTES,
+    check: Callable[[str], None] = lambda text: None,
 ) -> AsyncIterator[Prompt]:
-    """Yield `first`, unless it is empty, then a prompt for each line `{"type": "user", "text": "..."}` as it arrives.
-    Raises BadInput for an invalid line, or if there was no prompt at all, and what `check` raises for a line's text."""
-    if first.strip():
-        yield Prompt(first)
-    is_any, number = bool(first.strip()), 0
+    """Yield `first`, unless it is empty, then a prompt for each line `{"type": "user", "text": "..."}` of a file, pipe
+    or socket as it arrives. Raises BadInput for an invalid line, or without any prompt, and what `check` raises
+    for a line's text."""
+    is_any, number = bool(first.text.strip()), 0
+    if is_any:
+        yield first
+    if descriptor is None:
+        return
     async for line in _read_lines(descriptor, max_bytes):
         number += 1
         if line.strip():
-            is_any, prompt = True, Prompt(parse_line(line, number))
-            check(prompt.text)
-            yield prompt
+            is_any, text = True, _parse_line(line, number)
+            check(text)
+            yield Prompt(text)
     if not is_any:
         raise BadInput("There is no prompt.", _SHAPE)
 
 
-def parse_line(line: bytes, number: int) -> str:
+def _parse_line(line: bytes, number: int) -> str:
     """Return the text of one line. Raises BadInput."""
     try:
         value = json.loads(line)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.headless.runner import Prompt, from_lines, just, parse_line, read_piped
+from swecli.headless.runner import Prompt, _parse_line, read_piped, read_prompts
 from swecli.models.errors import BadInput
 
 
@@ -32,11 +32,11 @@ def pipe(*pieces: bytes) -> Iterator[int]:
 
 
 async def collected(descriptor: int, first: str = "") -> list[str]:
-    return [prompt.text async for prompt in from_lines(descriptor, first)]
+    return [prompt.text async for prompt in read_prompts(Prompt(first), descriptor)]
 
 
 async def test_one_prompt_is_one() -> None:
-    assert [p async for p in just(Prompt("a", "b"))] == [Prompt("a", "b")]
+    assert [p async for p in read_prompts(Prompt("a", "b"))] == [Prompt("a", "b")]
 
 
 async def test_each_line_is_a_prompt_also_the_last_without_an_end() -> None:
@@ -57,7 +57,7 @@ async def test_a_line_that_is_refused_ends_them() -> None:
             raise BadInput(f"{text} is none.")
 
     with pipe(b'{"type":"user","text":"a"}\n{"type":"user","text":"/b"}\n') as end:
-        lines = from_lines(end, check=check)
+        lines = read_prompts(Prompt(""), end, check=check)
         assert (await anext(lines)).text == "a"
         with pytest.raises(BadInput, match="/b is none"):
             await anext(lines)
@@ -85,7 +85,7 @@ async def test_a_folder_cannot_be_read() -> None:
 
 async def test_lines_before_a_bad_one_are_answered() -> None:
     with pipe(b'{"type":"user","text":"a"}\nno\n') as end:
-        lines = from_lines(end)
+        lines = read_prompts(Prompt(""), end)
         assert (await anext(lines)).text == "a"
         with pytest.raises(BadInput, match=r"Line 2 of the input is not JSON"):
             await anext(lines)
@@ -109,12 +109,12 @@ async def test_lines_before_a_bad_one_are_answered() -> None:
 )
 def test_a_line_that_is_no_prompt_is_named_with_what_it_should_be(line: bytes) -> None:
     with pytest.raises(BadInput, match=r"^Line 7 of the input .*Write lines like"):
-        parse_line(line[:100_000], 7)
+        _parse_line(line[:100_000], 7)
 
 
 async def test_a_line_without_end_is_refused() -> None:
     with pipe(b"x" * 500) as end, pytest.raises(BadInput, match="longer than 100 bytes"):
-        await anext(from_lines(end, max_bytes=100))
+        await anext(read_prompts(Prompt(""), end, max_bytes=100))
 
 
 def test_what_is_piped_is_read_to_its_end() -> None:

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from swecli.headless.runner import HEADLESS_REASON, Prompt, refuse, run_prompts
+from swecli.headless.writers.base import make_writer
 from swecli.headless.writers.json import Json
-from swecli.headless.writers.text import Text
 from swecli.models.errors import AuthFailed, BadInput, ModelNotFound, Unavailable
 from swecli.models.events import Event
 from swecli.models.message import ModelRequest
@@ -125,7 +125,7 @@ async def test_what_is_piped_reaches_the_model_apart_from_the_user_s_words() -> 
     async def one() -> AsyncIterator[Prompt]:
         yield Prompt("explain", "some\nlog")
 
-    await run_prompts(runtime, one(), Text(io.StringIO(), io.StringIO()))
+    await run_prompts(runtime, one(), make_writer("text", io.StringIO(), io.StringIO()))
     session = runtime.sessions.current_session
     assert session is not None
     assert session.messages[0].content == "explain"
@@ -169,7 +169,7 @@ async def test_a_fault_in_learning_does_not_cost_the_answer() -> None:
 
     runtime.learning = Broken()  # type: ignore[assignment]
     out, err = io.StringIO(), io.StringIO()
-    assert await run_prompts(runtime, prompts("a"), Text(out, err)) == 0
+    assert await run_prompts(runtime, prompts("a"), make_writer("text", out, err)) == 0
     assert out.getvalue() == "Fine.\n"
     assert [line.split(": ", 1)[1] for line in err.getvalue().splitlines()] == [
         "RuntimeError: blind · will retry later",
@@ -185,7 +185,7 @@ async def test_what_names_something_that_is_gone_is_reported_and_stays_out_of_th
     fields = {"content": "Prices are in `shop/prices.py`", "scope": "project", "trust": "user"}
     runtime.sessions.playbook.apply(Delta("d", (Op("ADD", fields=fields),), "user"), session)
     err = io.StringIO()
-    await run_prompts(runtime, prompts("where are prices?", "really?"), Text(io.StringIO(), err))
+    await run_prompts(runtime, prompts("where are prices?", "really?"), make_writer("text", io.StringIO(), err))
     assert err.getvalue().count("P-1 is stale and stays out of prompts: shop/prices.py does not exist") == 1
     assert isinstance(runtime.agent.model, ScriptedModel)
     assert "shop/prices.py" not in str(runtime.agent.model.requests[0].messages)
@@ -202,12 +202,12 @@ async def test_a_run_reflects_at_its_end_within_its_budget_and_states_what_waits
         return '{"tags": [], "add": []}' if request.purpose == "reflect" else failing if len(asked) % 2 else "Done."
 
     runtime, err = make_runtime(answer), io.StringIO()
-    await run_prompts(runtime, prompts("run false", "again"), Text(io.StringIO(), err))
+    await run_prompts(runtime, prompts("run false", "again"), make_writer("text", io.StringIO(), err))
     assert asked == ["turn", "turn", "turn", "turn", "reflect", "reflect"], "after the last answer"
     assert "reflected on" not in err.getvalue()
     asked.clear()
     later = make_runtime(answer, reflect_at_end=False)
-    await run_prompts(later, prompts("run false"), Text(io.StringIO(), err))
+    await run_prompts(later, prompts("run false"), make_writer("text", io.StringIO(), err))
     assert asked == ["turn", "turn"]
     assert "1 turn waits to be reflected on: start swecli in a terminal" in err.getvalue()
 

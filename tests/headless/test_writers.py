@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from swecli.headless.formats import format_names, make_writer
+from swecli.cli.flags import _format_names
+from swecli.headless.writers.base import make_writer
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.events import (
     Event,
@@ -90,7 +91,7 @@ def test_text_of_an_answer_that_began_again_comes_once() -> None:
 
 
 def test_a_format_is_a_file_and_is_listed_without_being_imported() -> None:
-    assert format_names() == ("claude-stream-json", *FORMATS)
+    assert _format_names() == ("claude-stream-json", *FORMATS)
     code = "import sys; from swecli.cli.flags import build_parser; build_parser(); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not [name for name in done.stdout.split() if name.startswith("swecli.headless.writers")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import time
 from dataclasses import asdict, dataclass, field
 from typing import Any, TextIO
@@ -89,6 +90,12 @@ class _TurnSummary:
             "usage": asdict(self.usage),
             "permission_denials": [{"tool": c.name, "input": c.parameters, "reason": c.reason} for c in self.denied],
         }
+
+
+def make_writer(name: str, out: TextIO, err: TextIO) -> Writer:
+    """Return a writer of an output format, one of the modules beside this one."""
+    module = importlib.import_module(f"{__package__}.{name.replace('-', '_')}")
+    return module.FORMAT(out, err)  # type: ignore[no-any-return]  # a Writer, by the rule of this folder
 
 
 class Writer:

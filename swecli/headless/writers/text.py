@@ -6,7 +6,7 @@ from swecli.headless.plain import plain
 from swecli.headless.writers.base import Writer
 
 
-class Text(Writer):
+class _Text(Writer):
     """Writes the answer alone."""
 
     def close(self, exit_code: int) -> None:
@@ -16,4 +16,4 @@ class Text(Writer):
         super().close(exit_code)
 
 
-FORMAT = Text
+FORMAT = _Text

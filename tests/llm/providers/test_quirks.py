@@ -11,8 +11,8 @@ import pytest
 
 from swecli.app import Runtime, build_runtime
 from swecli.config.settings import Start
-from swecli.headless.runner import Prompt, just, refuse, run_prompts
-from swecli.headless.writers.text import Text
+from swecli.headless.runner import Prompt, read_prompts, refuse, run_prompts
+from swecli.headless.writers.base import make_writer
 from swecli.llm.base import ChatModel
 from swecli.models.message import Ask
 from tests.support.model_requests import model_at
@@ -51,7 +51,7 @@ def model_of(server: StrictProvider, wire: str) -> ChatModel:
 async def test_a_quirk_without_a_screen(server: StrictProvider, quirk: Quirk, wire: str) -> None:
     runtime = make_runtime(model_of(server, wire), refuse, learn=False)  # type: ignore[arg-type]
     out, err = io.StringIO(), io.StringIO()
-    code = await run_prompts(runtime, just(Prompt("hello")), Text(out, err))
+    code = await run_prompts(runtime, read_prompts(Prompt("hello")), make_writer("text", out, err))
     runtime.close()
     assert server.refusals == []
     assert (len(server.requests), code) == (quirk.requests, quirk.code), err.getvalue()
