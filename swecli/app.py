@@ -12,7 +12,7 @@ from swecli.agent.request_builder import RequestBuilder
 from swecli.config.paths import project_root
 from swecli.config.settings import Settings, Start
 from swecli.context.project import Project, load_project
-from swecli.context.system_message import load_prompt, system_prompt
+from swecli.context.system_message import load_prompt
 from swecli.llm.base import ChatModel
 from swecli.llm.registry import make_model, try_make_model
 from swecli.models.message import Ask, ChatMessage, Mode, ModelChoice
@@ -145,7 +145,7 @@ def build_runtime(
         ctx.skills = found.skills
         return found
 
-    prompt = system_prompt(model.profile.window)
+    prompt = load_prompt("system", model.profile.window)
     learning = LearningService.open(sessions, settings, load_prompt("reflect"), lambda: f"{prompt}\n{project().text}")
     stale, instructions = learning.open_stale_strategies(), lambda: project().text
     agent = Agent(model, toolkit, RequestBuilder(sessions, settings, root, prompt, stale, instructions))

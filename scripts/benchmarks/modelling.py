@@ -24,7 +24,7 @@ from scripts.benchmarks.rows import Effort, MeasuringError, Row, medians
 from scripts.benchmarks.stored import long_session
 from scripts.benchmarks.typist import Typist
 from swecli.context.budget import _LEAN_WINDOW, is_lean, request_limit
-from swecli.context.system_message import system_prompt
+from swecli.context.system_message import load_prompt
 from swecli.llm.endpoints import Endpoint
 from swecli.llm.price_table import model_table
 from swecli.llm.profile import Profile
@@ -227,7 +227,7 @@ def _table() -> Iterator[Row]:
 
 def _fixed(specs: Sequence[ToolSpec], *, lean: bool) -> int:
     """Tokens, by length, of tools and system text."""
-    text = system_prompt(_LEAN_WINDOW if lean else None)
+    text = load_prompt("system", _LEAN_WINDOW if lean else None)
     return (len(text) + sum(len(json.dumps(spec.to_api())) for spec in specs)) // BYTES_A_TOKEN
 
 

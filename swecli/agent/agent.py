@@ -13,7 +13,7 @@ from swecli.agent.loop import Loop
 from swecli.agent.request_builder import Query, RequestBuilder, Turn
 from swecli.agent.turn import TurnRecord
 from swecli.context.budget import SMALL_WINDOW, ModelLimits, is_lean, request_limit
-from swecli.context.system_message import system_prompt
+from swecli.context.system_message import load_prompt
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.models.events import Event, ToolStarted, TurnFailed, TurnFinished, UsageReported
@@ -54,7 +54,7 @@ class Agent:
     def use_model(self, model: ChatModel) -> None:
         """Use another model from the next turn on."""
         self.model = model
-        prompt = system_prompt(model.profile.window)
+        prompt = load_prompt("system", model.profile.window)
         if prompt != self.builder.system_prompt:
             self.builder = replace(self.builder, system_prompt=prompt)
             self.begin_epoch("the model has other tools")

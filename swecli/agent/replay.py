@@ -16,7 +16,7 @@ from swecli.agent.calls import CallRunner, Toolkit
 from swecli.agent.request_builder import Query, RequestBuilder
 from swecli.config.settings import Settings
 from swecli.context.budget import is_lean
-from swecli.context.replay.history import History, PastStep, PastTurn, read_history
+from swecli.context.replay.history import History, PastStep, PastTurn
 from swecli.context.replay.run import Assumptions, ReplayedTurn, SentRequest
 from swecli.llm.profile import Profile
 from swecli.models.errors import SwecliError
@@ -42,7 +42,7 @@ def read_past(session: Session, settings: Settings, context_window: int, instruc
     """Read a completely loaded session for a model with that window in tokens. Raises BadInput if it has no turn."""
     specs = Toolkit.idle(Path(session.working_directory)).tools.specs()
     tools = lean_specs(specs) if is_lean(context_window) else specs
-    return read_history(session, settings, context_window, tools, instructions)
+    return History.read(session, settings, context_window, tools, instructions)
 
 
 def replay_turns(history: History, assumed: Assumptions, settings: Settings) -> list[tuple[ReplayedTurn, list[Event]]]:

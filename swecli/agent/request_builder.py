@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,7 +18,7 @@ from swecli.context.epochs import (
     render_excerpts,
 )
 from swecli.context.prepare import PreparedRequest, RequestInput, build_request, held_strategies, past_request
-from swecli.context.system_message import HeadParts, render_open_findings
+from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.models.message import ApiMessage, Image
@@ -27,6 +27,7 @@ from swecli.playbook.selection import HeldBullets, Selection, request_for, selec
 from swecli.playbook.similarity import BulletIndex
 
 if TYPE_CHECKING:  # a first request is made before the store is loaded
+    from swecli.models.finding import Finding
     from swecli.playbook.workspace import StaleStrategies
     from swecli.store.session_manager import SessionManager
 
@@ -142,12 +143,10 @@ class RequestBuilder:
             bullets = session.get_playbook().bullets
             bullets |= {name: replace(bullets[name], stale=why) for name, why in stale.items()}
 
-    def _open_findings(self, session: Session) -> str:
-        """Render the open review findings in the files that this session has read or changed."""
+    def _open_findings(self, session: Session) -> Sequence[Finding]:
+        """Load the open review findings in the files that this session has read or changed."""
         paths = [fact.text for fact in session.context.facts.values() if fact.kind in ("read", "changed")]
-        if not paths:
-            return ""
-        return render_open_findings(self.sessions.open_findings(paths))
+        return self.sessions.open_findings(paths) if paths else ()
 
     def _find_earlier(
         self, session: Session, query: str, opening: Opening | None, model: ChatModel, counter: TokenCounter

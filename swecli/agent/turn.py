@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from swecli.agent.calls import CallRunner
 from swecli.agent.request_builder import Turn
 from swecli.context.budget import RequestSize
-from swecli.context.system_message import facts_from_answer, facts_from_calls, facts_from_query
+from swecli.context.system_message import extract_facts
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
@@ -168,7 +168,7 @@ class TurnRecord:
         session, number, opened = self.session, message.interaction, request.opened
         if opened is not None:
             context.add(session, opened)
-        context.keep(session, facts_from_query(message.content, number))
+        context.keep(session, extract_facts(message))
         query = [api | {KEY: f"{number}.0"} for api in message.to_api()]
         state = TurnState(turn.query, number, [*request.keyed[:-1], *query])
         if request.removed:
@@ -196,15 +196,12 @@ class TurnRecord:
     def store_steering(self, line: str) -> ChatMessage:
         """Store a line that the user sent to the running turn, and the constraints in it."""
         message = self.sessions.append(ChatMessage(Role.USER, line, status=STEER))
-        facts = [fact for fact in facts_from_query(line, message.interaction) if fact.kind != "request"]
-        self.sessions.context.keep(self.session, facts)
+        self.store_facts(message)
         return message
 
     def store_facts(self, message: ChatMessage) -> None:
-        """Store the retained facts of a reply and of its finished calls."""
-        number = message.interaction
-        facts = [*facts_from_answer(message.content, number), *facts_from_calls(message.tool_calls, number)]
-        self.sessions.context.keep(self.session, facts)
+        """Store the retained facts of a message; of a reply when its calls are finished."""
+        self.sessions.context.keep(self.session, extract_facts(message))
 
     def settle(self, state: TurnState) -> None:
         """Store what an interrupted or failed turn left: the partial answer, and a result for every open call."""

@@ -15,7 +15,7 @@ from typing import Any
 from swecli.cli.flags import Parser
 from swecli.cli.playbook import instructions_in
 from swecli.cli.subcommands import configuration_of, format_call, format_table, open_sessions, positive_int, write_file
-from swecli.context.replay.history import ASSUMED_WINDOW, History, PastTurn, with_stored_requests
+from swecli.context.replay.history import ASSUMED_WINDOW, History, PastTurn
 from swecli.context.replay.run import (
     MINIMUM_PREFIX,
     OURS,
@@ -25,7 +25,6 @@ from swecli.context.replay.run import (
     PolicyUsage,
     Prices,
     TurnUsage,
-    compute_usage,
     plot,
     svg,
 )
@@ -80,7 +79,7 @@ def _replay_policies(args: argparse.Namespace) -> ActionResult:
     for name in dict.fromkeys(args.policy or _POLICIES):
         ours = name == OURS
         turns = [t for t, _ in replay_turns(history, assumed, settings)] if ours else POLICIES[name](history, assumed)
-        replays.append(compute_usage(name, turns, history, assumed))
+        replays.append(PolicyUsage.compute(name, turns, history, assumed))
     if args.svg:
         write_file(args.svg, svg(replays, f"Replay of {session.title or session.id}"), "Give --svg another file.")
     totals = {replayed.policy: replayed.totals() for replayed in replays}
@@ -182,9 +181,8 @@ def replay_session(args: argparse.Namespace) -> ActionResult:
         log = sessions.context.log(session, 1_000_000)
     settings, prices = configuration_of(args).settings, Prices.of(session.model)
     window = prices.context_window or ASSUMED_WINDOW
-    history = with_stored_requests(
-        read_past(session, settings, window, instructions_in(session.working_directory)), log
-    )
+    history = read_past(session, settings, window, instructions_in(session.working_directory))
+    history = history.with_stored_requests(log)
     if args.diff and not any(turn.stored for turn in history.turns):
         raise BadInput(
             "The requests of this session are not stored: it was imported from another tool.",

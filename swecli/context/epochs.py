@@ -11,7 +11,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swecli.context.system_message import HeadParts, compose
+from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
 from swecli.context.validate import SYSTEM_KEY, apply_edits, interaction_of, key_of, normalize_keyed
 from swecli.models.context import DEFAULT_SLACK, KEY, Edits, Epoch, WindowSpec, merge_edits
@@ -136,7 +136,7 @@ def rebuild_epoch(
 ) -> tuple[Epoch, list[ApiMessage]]:
     """Return the current epoch with a new system message, whose head retains the facts of all unpinned interactions,
     and the messages as it sends them."""
-    system = compose(parts, session, epoch.summary, session.context.pins)
+    system = parts.compose(session, epoch.summary, session.context.pins)
     rebuilt = replace(epoch, system=system, strategies=parts.contents, began=interaction + 1)
     return rebuilt, _with_epoch(rebuilt, messages)
 
@@ -171,8 +171,8 @@ class SummaryCut:
         """Return the epoch that begins with a summary, its edits and its messages."""
         number, context = self.interaction, session.context
         pins = tuple(pin for pin in context.pins if pin < number)
-        system = compose(parts, session, summary, pins if self.dropped else {*pins, number})
-        epoch = Epoch(number, system, parts.contents, pins, number, summary, str(session.window), number + 1)
+        system = parts.compose(session, summary, pins if self.dropped else {*pins, number})
+        epoch = Epoch(number, system, parts.contents, pins, summary, str(session.window), number + 1)
         edits = merge_edits([*context.edits, Edits(self.dropped)], number, context.pins)
         kept = [message for message in self.messages if interaction_of(message) in (*pins, number)]
         return epoch, edits, normalize_keyed(apply_edits(_with_epoch(epoch, kept), [Edits(self.dropped)]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from swecli.context.epochs import (
@@ -14,12 +14,11 @@ from swecli.context.epochs import (
     strip_old_strategies,
     with_notes,
 )
-from swecli.context.system_message import HeadParts, compose, render_summary
+from swecli.context.system_message import HeadParts, render_contents
 from swecli.context.tokens import TokenCounter
 from swecli.context.validate import SYSTEM_KEY, apply_edits, interaction_of, key_of, normalize_keyed, strip_keys
 from swecli.models.context import BEGIN, KEY, Edits, Epoch, Reduction, add_keys, merge_edits
-from swecli.models.message import HEAD_OPENS, IMAGES, ApiMessage, ChatMessage, Image, Role
-from swecli.models.playbook import Bullet, render_bullets
+from swecli.models.message import IMAGES, ApiMessage, ChatMessage, Image, Role
 from swecli.models.session import Session
 
 
@@ -128,7 +127,11 @@ def build_request(inputs: RequestInput, counter: TokenCounter) -> PreparedReques
         after = counter.count_messages(_drop_last_stub(past))
         opened = Reduction(how, completed + 1, 0, before, after, opening.why, epoch, edits[0])
     first_before = session.window_start if state.epoch is None else state.epoch.first
-    segments = _split_segments(epoch, inputs.head.system_prompt, messages[:-1], counter)
+    segments = [_Segment(name, counter.count(text), text) for name, text in inputs.head.split(epoch)]
+    for number in dict.fromkeys(interaction_of(message) for message in messages[1:-1]):
+        name = f"pinned {number}" if number in epoch.pins else f"interaction {number}"
+        own = [message for message in messages[1:-1] if interaction_of(message) == number]
+        segments.append(_measure_segment(name, own, counter))
     return PreparedRequest(
         keyed=messages,
         segments=(*segments, _measure_segment("query", [query], counter)),
@@ -141,20 +144,14 @@ def build_request(inputs: RequestInput, counter: TokenCounter) -> PreparedReques
     )
 
 
-def past_request(session: Session) -> list[ApiMessage]:
-    """Return the keyed messages that the next request begins with if the current epoch continues; [] without one."""
-    epoch = session.context.epoch
-    return _drop_last_stub(_epoch_messages(session, epoch, session.context.edits, "")[:-1]) if epoch is not None else []
-
-
-def first_request(session: Session, query: ChatMessage) -> list[ApiMessage]:
-    """Rebuild the first request of a turn from its rows; [] without an epoch. `session` is the one before `query`."""
+def past_request(session: Session, query: ChatMessage | None = None) -> list[ApiMessage]:
+    """Return the keyed messages that the next request begins with if the current epoch continues; [] without one. With
+    `query`, a message stored behind this session, return the whole first request of its turn."""
     if (epoch := session.context.epoch) is None:
         return []
-    text = query.content if query.sent is None else query.sent
-    *past, last = _epoch_messages(session, epoch, session.context.edits, text)
-    images = {IMAGES: list(query.images)} if query.images else {}
-    return strip_keys(normalize_keyed([*past, last | images]))
+    sent = query.to_api()[0] if query else {"content": ""}
+    *past, last = _epoch_messages(session, epoch, session.context.edits, sent["content"])
+    return normalize_keyed([*past, sent | last]) if query else _drop_last_stub(past)
 
 
 def held_strategies(session: Session, past: Iterable[ApiMessage], counter: TokenCounter) -> tuple[tuple[str, ...], int]:
@@ -166,7 +163,7 @@ def held_strategies(session: Session, past: Iterable[ApiMessage], counter: Token
     contents = {bullet.id: bullet.content for bullet in session.get_playbook().live_bullets(known)}
     notes = [f"{line}\n" for text in sent for line in strategy_lines(text)]
     changes = [f"- {line}\n" for line in strategy_notes(known, contents, contents)]
-    texts = (_render_strategies(head), "".join(notes), "".join(changes))
+    texts = (render_contents(head), "".join(notes), "".join(changes))
     return tuple(known), sum(map(counter.count, texts))
 
 
@@ -179,10 +176,9 @@ def _begin_epoch(inputs: RequestInput, opening: Opening) -> Epoch:
     summary = before.summary if before else ""
     return Epoch(
         first=first,
-        system=compose(inputs.head, session, summary, {*pins, *range(first, completed + 2)}),
+        system=inputs.head.compose(session, summary, {*pins, *range(first, completed + 2)}),
         strategies=inputs.head.contents,
         pins=pins,
-        floor=min(before.floor, first) if before else 1,
         summary=summary,
         spec=str(session.window),
         began=completed + 1,
@@ -215,28 +211,6 @@ def _drop_last_stub(past: list[ApiMessage]) -> list[ApiMessage]:
 
 def _user_texts(messages: Iterable[ApiMessage]) -> list[str]:
     return [str(message["content"]) for message in messages if message["role"] == "user"]
-
-
-def _render_strategies(contents: Mapping[str, str]) -> str:
-    return render_bullets(Bullet(name, content) for name, content in contents.items())
-
-
-def _split_segments(
-    epoch: Epoch, system_prompt: str, messages: list[ApiMessage], counter: TokenCounter
-) -> list[_Segment]:
-    """Split the system message into its parts, and the window into its interactions."""
-    static, opens, head = epoch.system.partition(HEAD_OPENS)
-    rest = static.removeprefix(system_prompt)
-    playbook, summary = _render_strategies(epoch.strategies), render_summary(epoch.summary)
-    facts = opens + head.replace(playbook, "", 1).replace(summary, "", 1)
-    named = [("system", static[: len(static) - len(rest)]), ("instructions", rest), ("playbook", playbook)]
-    named += [("summary", summary), ("kept from earlier", facts if facts != HEAD_OPENS else "")]
-    segments = [_Segment(name, counter.count(text), text) for name, text in named if text]
-    for number in dict.fromkeys(interaction_of(message) for message in messages[1:]):
-        name = f"pinned {number}" if number in epoch.pins else f"interaction {number}"
-        own = [message for message in messages[1:] if interaction_of(message) == number]
-        segments.append(_measure_segment(name, own, counter))
-    return segments
 
 
 def _measure_segment(name: str, messages: Sequence[ApiMessage], counter: TokenCounter) -> _Segment:

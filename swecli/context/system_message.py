@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from swecli.context.budget import is_lean
-from swecli.models.context import RetainedFact
-from swecli.models.message import HEAD_OPENS, ApiMessage, ToolCall
+from swecli.models.context import Epoch, RetainedFact
+from swecli.models.message import HEAD_OPENS, ApiMessage, ChatMessage, Role, ToolCall
 from swecli.models.playbook import Bullet, quote_content, render_bullets
 from swecli.models.session import Session
 
 if TYPE_CHECKING:
     from swecli.models.finding import Finding
 
-_PromptName = Literal["system", "system_small", "reflect", "condense"]
+_PromptName = Literal["system", "reflect", "condense"]
 _AnyFinding = TypeVar("_AnyFinding", "Finding", dict[str, Any])
 
 _PROMPTS = Path(__file__).parent / "prompts"
 
 _MAX_ITEMS = 40  # newest facts of one kind
 _MAX_LENGTH = 400  # characters of one fact
+_MAX_FINDINGS = 20  # open findings that are listed
 _MAX_WORDS = 60  # of a constraint; a first request may have twice as many
 _TITLES = (
     ("request", "The user's first request"),
@@ -55,22 +56,37 @@ class HeadParts:
     system_prompt: str
     instructions: str = ""
     strategies: tuple[Bullet, ...] = ()
-    open_findings: str = ""
+    findings: Sequence[Finding] = ()
 
     @property
     def contents(self) -> dict[str, str]:
         return {bullet.id: bullet.content for bullet in self.strategies}
 
+    def compose(self, session: Session, summary: str, sent: Collection[int]) -> str:
+        """Return the system message of an epoch that sends the interactions in `sent`: static prompt, project
+        instructions, and the head if it has any content. Facts of interactions that are not sent completely are part of
+        the head."""
+        complete = {number for number in sent if not session.context.is_cut(number)}
+        facts = _missing_facts(session.context.facts.values(), complete, summary)
+        rules = f"\n\n{self.instructions.strip()}" if self.instructions.strip() else ""
+        head = render_bullets(self.strategies) + _render_summary(summary) + _render_facts(facts)
+        head += _render_findings(self.findings)
+        return f"{self.system_prompt}{rules}{HEAD_OPENS if head else ''}{head}"
 
-def compose(parts: HeadParts, session: Session, summary: str, sent: Collection[int]) -> str:
-    """Return the system message of an epoch that sends the interactions in `sent`: static prompt, project instructions,
-    and the head if it has any content. Facts of interactions that are not sent completely are part of the head."""
-    complete = {number for number in sent if not session.context.is_cut(number)}
-    facts = _missing_facts(session.context.facts.values(), complete, summary)
-    rules = f"\n\n{parts.instructions.strip()}" if parts.instructions.strip() else ""
-    head = render_bullets(parts.strategies) + render_summary(summary) + _render_facts(facts)
-    head += f"\n\n## Findings\n{parts.open_findings}" if parts.open_findings else ""
-    return f"{parts.system_prompt}{rules}{HEAD_OPENS if head else ''}{head}"
+    def split(self, epoch: Epoch) -> list[tuple[str, str]]:
+        """Split an epoch's system message into its named parts, in the order of `compose`, without empty ones."""
+        static, opens, head = epoch.system.partition(HEAD_OPENS)
+        rest = static.removeprefix(self.system_prompt)
+        playbook, summary = render_contents(epoch.strategies), _render_summary(epoch.summary)
+        facts = opens + head.replace(playbook, "", 1).replace(summary, "", 1)
+        parts = [("system", static[: len(static) - len(rest)]), ("instructions", rest), ("playbook", playbook)]
+        parts += [("summary", summary), ("kept from earlier", facts if facts != HEAD_OPENS else "")]
+        return [(name, text) for name, text in parts if text]
+
+
+def render_contents(contents: Mapping[str, str]) -> str:
+    """Render strategies, id to content, as the head contains them."""
+    return render_bullets(Bullet(name, content) for name, content in contents.items())
 
 
 def cache_marks(messages: Sequence[ApiMessage]) -> tuple[int, ...]:
@@ -80,7 +96,7 @@ def cache_marks(messages: Sequence[ApiMessage]) -> tuple[int, ...]:
     return (end,) if end > 0 else ()
 
 
-def render_summary(summary: str) -> str:
+def _render_summary(summary: str) -> str:
     """Render a summary as a part of the head; "" for none."""
     if not summary.strip():
         return ""
@@ -117,32 +133,38 @@ def _missing_facts(facts: Iterable[RetainedFact], sent: Collection[int], summary
     return [fact for fact in unsent if fact.kind in ("todo", "finding") or fact.text not in summary]
 
 
-def render_open_findings(findings: Iterable[Finding], most: int = 20) -> str:
-    """Render the open findings in the session's files as prompt text; "" if there are none."""
+def _render_findings(findings: Sequence[Finding]) -> str:
     rows = [
         f"- [{f.id}] {f.place} {f.code_smell_type} ({f.severity}): {' '.join(f.message.split())[:160]}"
-        for f in findings
+        for f in findings[:_MAX_FINDINGS]
     ]
-    more = [f"- … and {len(rows) - most} more: /findings"] if len(rows) > most else []
-    return "Open review findings in these files:\n" + "\n".join([*rows[:most], *more]) if rows else ""
+    left = len(findings) - len(rows)
+    lines = ["\n\n## Findings\nOpen review findings in these files:", *rows]
+    return "\n".join([*lines, *([f"- … and {left} more: /findings"] if left else [])]) if rows else ""
 
 
-def load_prompt(name: _PromptName) -> str:
-    """Load a prompt: "system" opens every request of a turn, "system_small" those of a model with a small window;
-    "reflect" is the reflector's system prompt, "condense" the user message that requests a summary."""
-    return (_PROMPTS / f"{name}.md").read_text(encoding="utf-8").strip()
+def load_prompt(name: _PromptName, window: int | None = None) -> str:
+    """Load a prompt: "system" opens every request of a turn and is shorter for a small `window`, in tokens; "reflect"
+    is the reflector's system prompt, "condense" the user message that requests a summary."""
+    file = "system_small.md" if name == "system" and is_lean(window) else f"{name}.md"
+    return (_PROMPTS / file).read_text(encoding="utf-8").strip()
 
 
-def system_prompt(window: int | None) -> str:
-    """Return the system prompt for a model with a window of that many tokens (None: unknown)."""
-    return load_prompt("system_small" if is_lean(window) else "system")
+def extract_facts(message: ChatMessage) -> Iterator[RetainedFact]:
+    """Extract the facts that every reduction keeps from a stored message: of the user's the first request and the
+    constraints; of the assistant's the findings, files read and changed, and open to-do items."""
+    if message.role is Role.USER:
+        yield from _parse_query(message)
+    else:
+        yield from _parse_answer(message.content, message.interaction)
+        yield from _inspect_calls(message.tool_calls, message.interaction)
 
 
-def facts_from_query(query: str, interaction: int) -> Iterator[RetainedFact]:
-    """Extract the constraints in a user's own words, code fences excluded, and the first request of a session.
-    Questions are skipped."""
-    text = _FENCE.sub(" ", query)
-    if interaction == 1 and text.strip():
+def _parse_query(message: ChatMessage) -> Iterator[RetainedFact]:
+    """Find the constraints in a user's own words, code fences excluded, and the first request of a session. Questions
+    are skipped."""
+    text, interaction = _FENCE.sub(" ", message.content), message.interaction
+    if message.is_query and interaction == 1 and text.strip():
         yield RetainedFact("request", "first", " ".join(text.split()[: _MAX_WORDS * 2]), interaction)
     for sentence in _SENTENCE.split(text):
         words = " ".join(sentence.split())
@@ -150,8 +172,8 @@ def facts_from_query(query: str, interaction: int) -> Iterator[RetainedFact]:
             yield RetainedFact("constraint", words.casefold()[:200], words, interaction)
 
 
-def facts_from_calls(calls: Iterable[ToolCall], interaction: int) -> Iterator[RetainedFact]:
-    """Extract the files read and changed, and the open to-do items. Failed calls are skipped."""
+def _inspect_calls(calls: Iterable[ToolCall], interaction: int) -> Iterator[RetainedFact]:
+    """Find the files read and changed, and the open to-do items. Failed calls are skipped."""
     for call in calls:
         if call.error or call.result is None:
             continue
@@ -168,8 +190,7 @@ def facts_from_calls(calls: Iterable[ToolCall], interaction: int) -> Iterator[Re
             yield RetainedFact("todo", "list", "; ".join(filter(None, todo)), interaction)
 
 
-def facts_from_answer(text: str, interaction: int) -> Iterator[RetainedFact]:
-    """Extract the findings that an answer reports."""
+def _parse_answer(text: str, interaction: int) -> Iterator[RetainedFact]:
     for finding in dedupe_findings(_parse_findings(text)):
         path, line, smell = finding.key
         words = f"{path}:{line} {smell}: {finding.message}" if finding.message else f"{path}:{line} {smell}"

@@ -13,7 +13,7 @@ from swecli.config.paths import project_root
 from swecli.config.settings import Start
 from swecli.context.budget import RequestLimits, is_lean
 from swecli.context.project import load_project
-from swecli.context.system_message import cache_marks, system_prompt
+from swecli.context.system_message import cache_marks, load_prompt
 from swecli.context.tokens import TokenCounter
 from swecli.headless.runner import Prompt
 from swecli.llm.base import ChatModel
@@ -62,7 +62,7 @@ def _store_first_message(
         session = store.resume(start.resume or None, folder)
     _check_anchors(session)
     found = load_project(start, trusted=start.trusted, window=model.profile.window)
-    root, system = start.cwd.resolve(), system_prompt(model.profile.window)
+    root, system = start.cwd.resolve(), load_prompt("system", model.profile.window)
     builder = RequestBuilder(store, settings, root, system, instructions=lambda: found.text)  # type: ignore[arg-type]
     query = Query(prompt.text, (prompt.enclosed,) if prompt.attached else ())
     turn = builder.prepare(query, model, counter)

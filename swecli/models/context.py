@@ -71,22 +71,22 @@ class Epoch:
 
     `first` is the oldest interaction of the window. `system` is the complete system message, including the head, as
     composed at the start of the epoch. `strategies` maps the ids of its bullets to their contents. `pins` are the
-    pinned interactions before `first`. Interactions before `floor` are replaced by the summary. `spec` is the window
-    setting at that time. Strategy notes in interactions before `began` are not sent, because the head contains them.
+    pinned interactions before `first`; `summary` replaces the others. `spec` is the window setting at that time.
+    Strategy notes in interactions before `began` are not sent, because the head contains them.
     """
 
     first: int
     system: str
     strategies: dict[str, str] = field(default_factory=dict)
     pins: tuple[int, ...] = ()
-    floor: int = 1
     summary: str = ""
     spec: str = ""
     began: int = 0
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Epoch:
-        return cls(**(value | {"pins": tuple(value.get("pins", ()))}))
+        known = {name: one for name, one in value.items() if name != "floor"}  # stored by earlier versions
+        return cls(**(known | {"pins": tuple(value.get("pins", ()))}))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from swecli.context.system_message import facts_from_answer, facts_from_calls, facts_from_query
+from swecli.context.system_message import extract_facts
 from swecli.models.errors import BadInput, StoreError
 from swecli.store.records import FileChange, FileState, UndoStep
 from swecli.store.session_manager import SessionManager
@@ -231,11 +231,8 @@ class TurnHistory:
     def restore_facts(self) -> None:
         """After an undo, store the retained facts of the remaining turns again where an undone turn had replaced
         them."""
-        session, facts = self._sessions.session, {}
-        for message in session.messages:
-            number, parse = message.interaction, facts_from_query if message.role == "user" else facts_from_answer
-            for fact in (*parse(message.content, number), *facts_from_calls(message.tool_calls, number)):
-                facts[fact.kind, fact.key] = fact
+        session = self._sessions.session
+        facts = {(fact.kind, fact.key): fact for message in session.messages for fact in extract_facts(message)}
         known = session.context.facts
         self._sessions.context.keep(session, [fact for key, fact in facts.items() if key not in known and fact.text])
 

@@ -9,7 +9,7 @@ import pytest
 
 from swecli.agent.replay import _ReplayAgent
 from swecli.config.settings import Settings
-from swecli.context.replay.history import History, read_history, with_stored_requests
+from swecli.context.replay.history import History
 from swecli.context.replay.run import _RELATIVE, Assumptions, Prices, ReplayedTurn
 from swecli.llm.price_table import prepare_environment
 from swecli.models.context import WindowSpec
@@ -56,7 +56,7 @@ async def replayed(past: SessionManager, **settings: Any) -> tuple[SessionManage
     assert session is not None
     past.load_back_to(1)
     specs = ToolRegistry.discover().specs()
-    history = read_history(session, Settings(), WINDOW, specs)
+    history = History.read(session, Settings(), WINDOW, specs)
     assumed = Assumptions(Prices("m", "USD", _RELATIVE, max_output=OUTPUT), session.window, WINDOW, summary_tokens=400)
     again = SessionManager(open_database(":memory:"))
     agent = _ReplayAgent(history, assumed, make_start(learn=False, **settings).settings, again)
@@ -90,7 +90,7 @@ async def test_what_a_turn_sent_first_is_rebuilt_from_its_rows(tmp_path: Path, w
     _, turns, history = await replayed(past, **given)
     session = past.current_session
     assert session is not None
-    known = with_stored_requests(history, past.context.log(session))
+    known = history.with_stored_requests(past.context.log(session))
     assert [list(turn.stored) for turn in known.turns] == [turn.requests[0].messages for turn in turns]
     assert {str(turn.window) for turn in known.turns} == {window}
 

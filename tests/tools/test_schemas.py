@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from swecli.context.budget import _LEAN_WINDOW
-from swecli.context.system_message import system_prompt
+from swecli.context.system_message import load_prompt
 from swecli.context.tokens import TokenCounter
 from swecli.tools.execute import ToolRegistry
 from swecli.tools.limits import bundled_specs, lean_specs
@@ -22,7 +22,7 @@ def test_a_small_window_gets_few_tools_and_a_short_text() -> None:
     specs = lean_specs(ToolRegistry.discover().specs())
     assert [spec.name for spec in specs] == FIVE
     assert counter.count_tools(specs) <= 900
-    assert counter.count(system_prompt(_LEAN_WINDOW)) <= 350
+    assert counter.count(load_prompt("system", _LEAN_WINDOW)) <= 350
     assert all("." not in spec.description[:-1] for spec in specs), "a sentence each"
     whole = {spec.name: spec for spec in ToolRegistry.discover().specs()}
     for spec in specs:
@@ -43,6 +43,6 @@ async def test_the_model_decides_and_a_change_of_model_begins_an_epoch() -> None
     first, second, third = (*small.requests, *large.requests)
     assert [spec.name for spec in first.tools] == FIVE
     assert second.messages[0] == first.messages[0]
-    assert third.messages[0]["content"].startswith(system_prompt(200_000))
+    assert third.messages[0]["content"].startswith(load_prompt("system", 200_000))
     assert "todo" in [spec.name for spec in third.tools]
     runtime.close()

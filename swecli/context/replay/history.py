@@ -10,9 +10,10 @@ from pathlib import Path
 from swecli.config.settings import Settings
 from swecli.context.budget import MAX_CHARACTERS
 from swecli.context.epochs import environment_notes, with_notes, without_notes
-from swecli.context.prepare import first_request
-from swecli.context.system_message import load_prompt, system_prompt
+from swecli.context.prepare import past_request
+from swecli.context.system_message import load_prompt
 from swecli.context.tokens import CHARACTERS_PER_TOKEN, PER_MESSAGE, PER_REQUEST, TokenCounter
+from swecli.context.validate import strip_keys
 from swecli.models.context import UNDO, ContextState, Reduction, WindowSpec
 from swecli.models.errors import BadInput
 from swecli.models.message import IMAGES, ApiMessage, ChatMessage, Image, Role, ToolSpec
@@ -30,6 +31,11 @@ class PastStep:
     at: float
     reply: ChatMessage | None = None
     steered: tuple[str, ...] = ()
+
+    def next_messages(self) -> list[ApiMessage]:
+        """Return the messages that the step adds to the next request."""
+        messages = self.reply.to_api() if self.reply else []
+        return [*messages, *({"role": "user", "content": line} for line in self.steered)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,29 @@ class History:
     tools: Sequence[ToolSpec] = ()
     instructions: str = ""
 
+    @classmethod
+    def read(
+        cls,
+        session: Session,
+        settings: Settings,
+        context_window: int,
+        tools: Sequence[ToolSpec],
+        instructions: str = "",
+    ) -> History:
+        """Split a completely loaded session into turns with ascending times, for a model with that window in tokens.
+        Raises BadInput if it has no turn."""
+        now, turns = float("-inf"), list[PastTurn]()
+        for number, group in enumerate(session.group_by_interaction(), 1):
+            turns.append(_read_turn(group[0].interaction or number, group, now))
+            now = max(turns[-1].steps[-1].at, _end_time(group[-1]))
+        if not turns:
+            raise BadInput("This session has no turns to replay.", "See: swecli sessions list")
+        live = sorted(
+            (b for b in session.playbook.bullets.values() if b.is_live), key=lambda b: (b.created_at, b.number)
+        )
+        prompts = load_prompt("system", context_window), settings.custom_condensing_prompt or load_prompt("condense")
+        return cls(session, tuple(turns), tuple(live), TokenCounter(), *prompts, tools, instructions)
+
     def bullets_at(self, turn: PastTurn) -> tuple[Bullet, ...]:
         return tuple(bullet for bullet in self.bullets if bullet.created_at.timestamp() <= turn.steps[0].at)
 
@@ -86,45 +115,22 @@ class History:
         counter = self.counter
         return counter.count_message(reply.to_api()[0]) + counter.count(reply.reasoning) if reply else 0
 
-
-def read_history(
-    session: Session, settings: Settings, context_window: int, tools: Sequence[ToolSpec], instructions: str = ""
-) -> History:
-    """Split a completely loaded session into turns with ascending times, for a model with that window in tokens. Raises
-    BadInput if it has no turn."""
-    now, turns = float("-inf"), list[PastTurn]()
-    for number, group in enumerate(session.group_by_interaction(), 1):
-        turns.append(_read_turn(group[0].interaction or number, group, now))
-        now = max(turns[-1].steps[-1].at, _end_time(group[-1]))
-    if not turns:
-        raise BadInput("This session has no turns to replay.", "See: swecli sessions list")
-    live = sorted((b for b in session.playbook.bullets.values() if b.is_live), key=lambda b: (b.created_at, b.number))
-    prompts = system_prompt(context_window), settings.custom_condensing_prompt or load_prompt("condense")
-    return History(session, tuple(turns), tuple(live), TokenCounter(), *prompts, tools, instructions)
-
-
-def with_stored_requests(history: History, log: Sequence[Reduction]) -> History:
-    """Add to each turn its first request, rebuilt from the session's reductions, those that were undone later too."""
-    undone = {row.detail: row.interaction for row in log if row.how == UNDO}
-    rows, turns = sorted(log, key=lambda row: row.number), list[PastTurn]()
-    for turn in history.turns:
-        state, messages = ContextState(), [m for m in history.session.messages if m.interaction <= turn.number]
-        for row in rows:  # step 1 made the first request fit
-            if (row.interaction, row.step) <= (turn.number, 1) and undone.get(row.id, turn.number) >= turn.number:
-                state.add(row)
-        asked = next(message for message in messages if message.interaction == turn.number)
-        before = [message for message in messages if message.interaction < turn.number]
-        then = replace(history.session, messages=before, interactions=turn.number - 1, context=state)
-        stored = first_request(then, asked)
-        window = WindowSpec.parse(state.epoch.spec) if state.epoch and state.epoch.spec else None
-        turns.append(replace(turn, window=window, stored=tuple(stored)))
-    return replace(history, turns=tuple(turns))
-
-
-def messages_after(step: PastStep) -> list[ApiMessage]:
-    """Return the messages that a step adds to the next request."""
-    messages = step.reply.to_api() if step.reply else []
-    return [*messages, *({"role": "user", "content": line} for line in step.steered)]
+    def with_stored_requests(self, log: Sequence[Reduction]) -> History:
+        """Add to each turn its first request, rebuilt from the session's reductions, also from those undone later."""
+        undone = {row.detail: row.interaction for row in log if row.how == UNDO}
+        rows, turns = sorted(log, key=lambda row: row.number), list[PastTurn]()
+        for turn in self.turns:
+            state, messages = ContextState(), [m for m in self.session.messages if m.interaction <= turn.number]
+            for row in rows:  # step 1 made the first request fit
+                if (row.interaction, row.step) <= (turn.number, 1) and undone.get(row.id, turn.number) >= turn.number:
+                    state.add(row)
+            asked = next(message for message in messages if message.interaction == turn.number)
+            before = [message for message in messages if message.interaction < turn.number]
+            then = replace(self.session, messages=before, interactions=turn.number - 1, context=state)
+            stored = strip_keys(past_request(then, asked))
+            window = WindowSpec.parse(state.epoch.spec) if state.epoch and state.epoch.spec else None
+            turns.append(replace(turn, window=window, stored=tuple(stored)))
+        return replace(self, turns=tuple(turns))
 
 
 def _read_turn(number: int, group: Sequence[ChatMessage], now: float) -> PastTurn:

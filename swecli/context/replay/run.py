@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import Any, Literal
 from xml.sax.saxutils import escape
 
-from swecli.context.replay.history import History, messages_after
+from swecli.context.replay.history import History
 from swecli.llm.price_table import cost_of, find_row, limit
 from swecli.models.context import WindowSpec
 from swecli.models.message import ApiMessage, Usage
@@ -121,7 +121,7 @@ def _baseline(
                 kept, summaries, visible, reductions = [kept[0], *past[0]], 1, 0, reductions + 1
                 messages = [*kept, query]
             sent.append(SentRequest(step.at, messages, history.output(step.reply)))
-            running += messages_after(step)
+            running += step.next_messages()
         past.append(running)
         yield ReplayedTurn(turn.number, tuple(sent), visible, reductions)
 
@@ -166,44 +166,44 @@ class PolicyUsage:
     policy: str
     turns: list[TurnUsage]
 
+    @classmethod
+    def compute(cls, policy: str, turns: Iterable[ReplayedTurn], history: History, assumed: Assumptions) -> PolicyUsage:
+        """Compute the usage of a session's requests, in their order. The prefix shared with the previous request is
+        cached, unless the pause was too long or the prefix is too short."""
+        count, fixed, prices, usages = history.counter.count_message, history.fixed, assumed.prices, list[TurnUsage]()
+        tools = fixed - count(history.system())
+        writes = "cache_creation_input_token_cost" in prices.row  # some providers bill writing to the cache separately
+        last, sums, at = list[ApiMessage](), list[int](), float("-inf")  # sums: tokens up to and including each message
+        for turn in turns:
+            cold = turn.requests[0].at - at >= assumed.ttl
+            usage = TurnUsage(turn.number, cold, visible=turn.visible, reductions=turn.reductions)
+            for sent in turn.requests:
+                pairs = enumerate(zip(last, sent.messages, strict=False))
+                same = next((n for n, (a, b) in pairs if a is not b and a != b), min(len(last), len(sent.messages)))
+                shared = sums[same - 1] if same else fixed if last else 0
+                known = sums[:same] or [tools + count(sent.messages[0])]
+                sums = [*known[:-1], *accumulate(map(count, sent.messages[len(known) :]), initial=known[-1])]
+                tokens = sums[-1]
+                cached = shared if sent.at - at < assumed.ttl and shared >= MINIMUM_PREFIX else 0
+                written = tokens - cached if writes and tokens >= MINIMUM_PREFIX else 0
+                billed = Usage(tokens - cached - written, cache_read=cached, cache_write=written, output=sent.output)
+                usage.requests += 1
+                usage.input += tokens
+                usage.cached += cached
+                usage.output += sent.output
+                usage.cost += prices.cost(billed)
+                usage.peak = max(usage.peak, tokens)
+                usage.over += tokens > assumed.context_window
+                last, at = sent.messages, sent.at
+            usages.append(usage)
+        return cls(policy, usages)
+
     def totals(self) -> TurnUsage:
         total = TurnUsage(0, peak=max(turn.peak for turn in self.turns))
         for name in ("requests", "input", "cached", "output", "cost", "visible", "reductions", "over"):
             setattr(total, name, sum(getattr(turn, name) for turn in self.turns))
         total.visible /= len(self.turns)
         return total
-
-
-def compute_usage(policy: str, turns: Iterable[ReplayedTurn], history: History, assumed: Assumptions) -> PolicyUsage:
-    """Compute the usage of a session's requests, in their order. The prefix shared with the previous request is cached,
-    unless the pause was too long or the prefix is too short."""
-    count, fixed, prices, usages = history.counter.count_message, history.fixed, assumed.prices, list[TurnUsage]()
-    tools = fixed - count(history.system())
-    writes = "cache_creation_input_token_cost" in prices.row  # some providers bill writing to the cache separately
-    last, sums, at = list[ApiMessage](), list[int](), float("-inf")  # sums: tokens up to and including each message
-    for turn in turns:
-        cold = turn.requests[0].at - at >= assumed.ttl
-        usage = TurnUsage(turn.number, cold, visible=turn.visible, reductions=turn.reductions)
-        for sent in turn.requests:
-            pairs = enumerate(zip(last, sent.messages, strict=False))
-            same = next((n for n, (a, b) in pairs if a is not b and a != b), min(len(last), len(sent.messages)))
-            shared = sums[same - 1] if same else fixed if last else 0
-            known = sums[:same] or [tools + count(sent.messages[0])]
-            sums = [*known[:-1], *accumulate(map(count, sent.messages[len(known) :]), initial=known[-1])]
-            tokens = sums[-1]
-            cached = shared if sent.at - at < assumed.ttl and shared >= MINIMUM_PREFIX else 0
-            written = tokens - cached if writes and tokens >= MINIMUM_PREFIX else 0
-            billed = Usage(tokens - cached - written, cache_read=cached, cache_write=written, output=sent.output)
-            usage.requests += 1
-            usage.input += tokens
-            usage.cached += cached
-            usage.output += sent.output
-            usage.cost += prices.cost(billed)
-            usage.peak = max(usage.peak, tokens)
-            usage.over += tokens > assumed.context_window
-            last, at = sent.messages, sent.at
-        usages.append(usage)
-    return PolicyUsage(policy, usages)
 
 
 _ROWS, _MIN_WIDTH = 20, 30

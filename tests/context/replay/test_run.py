@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swecli.config.settings import Settings
-from swecli.context.replay.history import History, read_history
-from swecli.context.replay.run import _RELATIVE, POLICIES, Assumptions, PolicyUsage, Prices, compute_usage
+from swecli.context.replay.history import History
+from swecli.context.replay.run import _RELATIVE, POLICIES, Assumptions, PolicyUsage, Prices
 from swecli.context.tokens import _PER_CALL, PER_MESSAGE, PER_REQUEST, TokenCounter
 from swecli.models.context import WindowSpec
 from swecli.models.errors import BadInput
@@ -69,13 +69,13 @@ class Talk:
 
     def read(self) -> History:
         prompt, condense = text(FIXED - PER_MESSAGE - PER_REQUEST), text(10 - PER_MESSAGE)
-        past = read_history(self.session, Settings(), 200_000, ())
+        past = History.read(self.session, Settings(), 200_000, ())
         return replace(past, counter=TokenCounter("none"), prompt=prompt, condense=condense)
 
 
 def one(past: History, policy: str, prices: Prices | None = None, **assumed: Any) -> PolicyUsage:
     given_so = Assumptions(prices or Prices.of(""), **assumed)
-    return compute_usage(policy, POLICIES[policy](past, given_so), past, given_so)
+    return PolicyUsage.compute(policy, POLICIES[policy](past, given_so), past, given_so)
 
 
 def query(past: History) -> int:

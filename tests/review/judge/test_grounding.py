@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from swecli.context.system_message import render_open_findings
+from swecli.context.system_message import HeadParts
 from swecli.models.finding import Finding
+from swecli.models.session import Session
 from swecli.review.judge.grounding import ground
 from swecli.review.judge.sources import Block, Sources
 
@@ -105,9 +106,10 @@ def test_a_long_method_is_known_by_all_of_its_lines_and_by_its_length() -> None:
 def test_the_digest_holds_the_open_ones_of_the_files_at_hand() -> None:
     found = [replace(one(n), id=f"F-{n}") for n in (1, 2, 3)]
     rows = [found[0], replace(found[2], path="b.py", state="regressed")]
-    assert "F-1" in render_open_findings(rows)
-    assert "1 more" in render_open_findings(rows, most=1)
-    assert render_open_findings([]) == ""
+    texts = [HeadParts("", findings=some).compose(Session(""), "", ()) for some in (rows, rows * 11, [])]
+    assert "[F-1] a.py" in texts[0]
+    assert "2 more" in texts[1]
+    assert texts[2] == ""
 
 
 @pytest.mark.parametrize(
