@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
-from swecli.cli.flags import SUBCOMMANDS, Parser, build_parser, subcommand
+from swecli.cli.flags import SUBCOMMANDS, Parser, subcommand
 from swecli.playbook.action import ActionResult
 
 _SCRIPTS = {
@@ -56,15 +56,15 @@ def _script(args: argparse.Namespace) -> ActionResult:
 
 
 def _words(args: argparse.Namespace) -> ActionResult:
-    found = list(candidates(args.words or [""]))
+    found = list(_candidates(args.words or [""]))
     text = "".join(f"{word}\t{what}\n" for word, what in found)
     return ActionResult(dict(found), tuple(f"{word}  {what}" for word, what in found), exact=text)
 
 
-def candidates(words: list[str]) -> Iterator[tuple[str, str]]:
+def _candidates(words: list[str]) -> Iterator[tuple[str, str]]:
     """Yield completions of the last word after `swecli`, with descriptions; none where a file or other value fits."""
     *before, typed = words
-    parser: argparse.ArgumentParser = build_parser()
+    parser: argparse.ArgumentParser = Parser.for_run()
     if before and before[0] in SUBCOMMANDS:
         parser = Parser.for_subcommand(before[0])
     elif not before:

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 from swecli.cli.flags import Parser, subcommand
-from swecli.cli.playbook import session_of
 from swecli.cli.subcommands import open_runtime, open_sessions
 from swecli.headless.plain import dumps, one_line
 from swecli.playbook.action import ActionResult
@@ -33,8 +32,7 @@ def _findings(parser: Parser) -> None:
 
 
 def _perform(args: argparse.Namespace) -> ActionResult:
-    with open_sessions(args) as sessions:
-        sessions.current_session = session_of(sessions, None)
+    with open_sessions(args, resume=True) as sessions:
         return perform_action(sessions, Path.cwd(), [args.action, *args.words], "swecli ")
 
 

@@ -63,6 +63,42 @@ class Parser(argparse.ArgumentParser):
     _by_name: Any = None
 
     @classmethod
+    def for_run(cls) -> Parser:
+        """Return the parser of a run; subcommands have their own."""
+        parser = cls(
+            prog="swecli",
+            description=_DESCRIPTION,
+            epilog=_EPILOG,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        add = parser.add_argument
+        add("prompt", nargs="?", default="", help="becomes the first message")
+        add(
+            "-c", "--continue", action="store_true", dest="continue_last", help="continue this directory's last session"
+        )
+        add(
+            "-r", "--resume", nargs="?", const="", metavar="ID|NAME", help="resume a session; alone: choose from a list"
+        )
+        add("-p", "--print", action="store_true", dest="headless", help="answer one prompt without a screen and exit")
+        add("-m", "--model", metavar="PROVIDER/NAME", help="for example openai/gpt-4o, ollama_chat/qwen3, demo")
+        add("--window", metavar="N[+S]|full|auto", help="reflection window: interactions sent verbatim (default 5)")
+        add("--mode", metavar="MODE", help="ask (default), edits, plan or auto")
+        add("--max-turns", metavar="N", help="at most this many requests to the model in one turn")
+        add("--max-budget-usd", metavar="X", help="stop the turn when it has cost this much")
+        later = "with -p: reflect at the next start in a terminal instead"
+        add("--no-reflect", action="store_const", const=False, dest="reflect_at_end", help=later)
+        add("--output-format", choices=_format_names(), help="with -p (default text)")
+        piped = 'with -p (default text); stream-json: a turn for each piped line {"type": "user", "text": "..."}'
+        add("--input-format", choices=("text", "stream-json"), help=piped)
+        add("--no-color", action="store_const", const=False, dest="color", help="plain text")
+        add("--db", metavar="URL", help="database file or sqlite:/// URL")
+        add("--config", metavar="FILE", help="use this settings file")
+        add("-C", "--cwd", metavar="DIR", help="work in this directory")
+        add("--allow-home", action="store_true", help="allow your home folder, its parents and /")
+        add("--version", action="store_true", help="print the version")
+        return parser
+
+    @classmethod
     def for_subcommand(cls, name: str) -> Parser:
         """Return the parser of `swecli NAME`; its module is imported."""
         # late: a run has no subcommand
@@ -78,6 +114,14 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **{"allow_abbrev": False} | keywords)
+
+    @staticmethod
+    def requested_format(argv: Sequence[str]) -> str:
+        """Return the output format in the arguments, even if they are invalid otherwise; "text" by default."""
+        finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+        finder.add_argument("--output-format", nargs="?")
+        asked = None if argv and argv[0] in SUBCOMMANDS else finder.parse_known_args(argv)[0].output_format
+        return asked if asked in _format_names() else "text"
 
     def action(self, name: str, run: Callable[[argparse.Namespace], ActionResult], about: str) -> Parser:
         """Add an action of a subcommand, `swecli NAME ACTION`, run by `run`. Returns its parser."""
@@ -133,38 +177,9 @@ def subcommand(declare: _Declare) -> _Declare:
     return declare
 
 
-def build_parser() -> Parser:
-    """Return the parser of a run; subcommands have their own."""
-    parser = Parser(
-        prog="swecli", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    add = parser.add_argument
-    add("prompt", nargs="?", default="", help="becomes the first message")
-    add("-c", "--continue", action="store_true", dest="continue_last", help="continue this directory's last session")
-    add("-r", "--resume", nargs="?", const="", metavar="ID|NAME", help="resume a session; alone: choose from a list")
-    add("-p", "--print", action="store_true", dest="headless", help="answer one prompt without a screen and exit")
-    add("-m", "--model", metavar="PROVIDER/NAME", help="for example openai/gpt-4o, ollama_chat/qwen3, demo")
-    add("--window", metavar="N[+S]|full|auto", help="reflection window: interactions sent verbatim (default 5)")
-    add("--mode", metavar="MODE", help="ask (default), edits, plan or auto")
-    add("--max-turns", metavar="N", help="at most this many requests to the model in one turn")
-    add("--max-budget-usd", metavar="X", help="stop the turn when it has cost this much")
-    later = "with -p: reflect at the next start in a terminal instead"
-    add("--no-reflect", action="store_const", const=False, dest="reflect_at_end", help=later)
-    add("--output-format", choices=_format_names(), help="with -p (default text)")
-    piped = 'with -p (default text); stream-json: a turn for each piped line {"type": "user", "text": "..."}'
-    add("--input-format", choices=("text", "stream-json"), help=piped)
-    add("--no-color", action="store_const", const=False, dest="color", help="plain text")
-    add("--db", metavar="URL", help="database file or sqlite:/// URL")
-    add("--config", metavar="FILE", help="use this settings file")
-    add("-C", "--cwd", metavar="DIR", help="work in this directory")
-    add("--allow-home", action="store_true", help="allow your home folder, its parents and /")
-    add("--version", action="store_true", help="print the version")
-    return parser
-
-
 def parse_run(argv: Sequence[str]) -> argparse.Namespace:
     """Parse the flags of a run. Raises UsageError, also for flags that exclude each other."""
-    parser = build_parser()
+    parser = Parser.for_run()
     args, rest = parser.parse_known_args(argv)
     empty = [name for name in ("model", "window", "mode", "db", "config", "cwd") if getattr(args, name) == ""]
     if empty:
@@ -214,11 +229,3 @@ def _format_names() -> tuple[str, ...]:
     """Return the values of --output-format, sorted: each is the name of a module in headless/writers."""
     names = (name.removesuffix(".py") for name in os.listdir(writers.__path__[0]) if name.endswith(".py"))  # noqa: PTH208  pathlib takes 4 ms
     return tuple(sorted(name.replace("_", "-") for name in names if name not in ("__init__", "base")))
-
-
-def requested_format(argv: Sequence[str]) -> str:
-    """Return the output format in the arguments, even if they are invalid otherwise; "text" by default."""
-    finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    finder.add_argument("--output-format", nargs="?")
-    asked = None if argv and argv[0] in SUBCOMMANDS else finder.parse_known_args(argv)[0].output_format
-    return asked if asked in _format_names() else "text"

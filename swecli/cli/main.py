@@ -47,18 +47,18 @@ def run_safely(argv: list[str]) -> int:
     try:
         return _run(argv)
     except SwecliError as error:
-        return fail(error, argv)
+        return _fail(error, argv)
     except KeyboardInterrupt:
         stopped = SwecliError("Interrupted.")
         stopped.exit_code = 130
-        return fail(stopped, argv)
+        return _fail(stopped, argv)
     except BrokenPipeError:  # the reader is gone, as with SIGPIPE
         return 141
     except Exception as error:  # noqa: BLE001 - the user never sees a traceback
         # late: only for unexpected errors
         from swecli.cli.startup import internal_error  # noqa: PLC0415
 
-        return fail(internal_error(error), argv)
+        return _fail(internal_error(error), argv)
 
 
 def _run(argv: list[str]) -> int:
@@ -93,15 +93,15 @@ def _run(argv: list[str]) -> int:
     return asyncio.run(REPL(start).run())
 
 
-def fail(error: SwecliError, argv: list[str]) -> int:
+def _fail(error: SwecliError, argv: list[str]) -> int:
     """Write an error to stderr, and to stdout in the requested output format. Return its exit code."""
     # late: only for errors
-    from swecli.cli.flags import requested_format  # noqa: PLC0415
+    from swecli.cli.flags import Parser  # noqa: PLC0415
     from swecli.headless.writers.base import make_writer  # noqa: PLC0415
     from swecli.models.errors import SwecliError  # noqa: PLC0415
 
     try:
-        make_writer(requested_format(argv), sys.stdout, sys.stderr).refuse(error)
+        make_writer(Parser.requested_format(argv), sys.stdout, sys.stderr).refuse(error)
     except SwecliError as write_error:
         for one in (error, write_error):
             make_writer("text", sys.stdout, sys.stderr).refuse(one)

@@ -20,7 +20,6 @@ from swecli.llm.base import ChatModel
 from swecli.llm.registry import choose_model, make_model
 from swecli.models.errors import BadInput
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
-from swecli.models.session import Session
 from swecli.playbook.action import ACTIONS, Action, ActionResult
 
 if TYPE_CHECKING:
@@ -52,8 +51,7 @@ def _playbook(parser: Parser) -> None:
 
 
 def _run(args: argparse.Namespace) -> ActionResult:
-    with open_sessions(args, create=args.action == "add") as sessions:  # `add` may create the database
-        sessions.current_session = session_of(sessions, args.session)
+    with open_sessions(args, create=args.action == "add", resume=True) as sessions:  # `add` may create the database
         learning = _open_learning(sessions, configuration_of(args).settings, None)
         return learning.perform(args.action, _build_arguments(args), "swecli playbook")
 
@@ -64,8 +62,8 @@ def _on_turn(args: argparse.Namespace) -> ActionResult:
     if reflecting and not settings.learn:
         raise BadInput("Learning is off.", "Set learn = true in the configuration.")
     model = _choose_reflector(settings, args.model) if reflecting and not args.rules_only else None
-    with open_sessions(args) as sessions:
-        session = session_of(sessions, args.session)
+    with open_sessions(args, resume=True) as sessions:
+        session = sessions.session
         number = session.resolve_turn(" ".join(args.words) if reflecting else "")
         learning = _open_learning(sessions, settings, model)
         if reflecting:
@@ -91,19 +89,6 @@ def _build_arguments(args: argparse.Namespace) -> list[str]:
         elif value is True:
             words.append(flag)
     return words
-
-
-def session_of(sessions: SessionManager, ref: str | None) -> Session:
-    """Resolve the named session, this directory's last, or an unsaved one of this project."""
-    directory = str(Path.cwd())
-    try:
-        return sessions.resume(ref, directory)
-    except BadInput:
-        if ref:
-            raise
-    empty = Session(id="", working_directory=directory, project=str(project_root(Path.cwd())))
-    empty.update_playbook(sessions.playbook.load(empty))
-    return empty
 
 
 def _add_reflection_flags(parser: argparse.ArgumentParser) -> None:

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import argparse
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from difflib import SequenceMatcher, unified_diff
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from swecli.cli.flags import Parser, subcommand
-from swecli.cli.subcommands import format_call, open_sessions, positive_int
+from swecli.cli.subcommands import configuration_of, open_sessions, positive_int
 from swecli.headless.plain import dumps
 from swecli.models.errors import BadInput
+from swecli.models.events import Event, StepStarted, TextDelta, ToolFinished, TurnFailed, TurnStarted, WindowApplied
 from swecli.models.ids import parse_turn
 from swecli.models.session import title_by_rule
 from swecli.playbook.action import ActionResult
 from swecli.redact import redact_value
 
+if TYPE_CHECKING:
+    from swecli.context.replay.history import PastTurn
+    from swecli.models.message import ApiMessage
+
+_Change = tuple[tuple[str, ...], tuple[str, ...]]
 _MAX_NAMED = 5  # skipped lines of an import that are listed
 
 
@@ -67,7 +77,7 @@ def _show(args: argparse.Namespace) -> ActionResult:
     for message in session.messages:
         labels = "".join(f" {image['label']}" for image in message.images or ())
         lines.append(f"{message.role.value}: {message.content}{labels}".rstrip())
-        lines += [format_call(c.name, c.parameters, c.error or c.result or "") for c in message.tool_calls]
+        lines += [_format_call(c.name, c.parameters, c.error or c.result or "") for c in message.tool_calls]
     return ActionResult(None, tuple(lines))
 
 
@@ -116,13 +126,6 @@ def _export(args: argparse.Namespace) -> ActionResult:
     return ActionResult(whole, (text,), exact=text)
 
 
-def _replay(args: argparse.Namespace) -> ActionResult:
-    # late: the other actions need no agent
-    from swecli.cli.replay import replay_session  # noqa: PLC0415
-
-    return replay_session(args)
-
-
 def _import(args: argparse.Namespace) -> ActionResult:
     # late: the other actions need no importers
     from swecli.store.session_files.importing import import_file  # noqa: PLC0415
@@ -138,3 +141,116 @@ def _import(args: argparse.Namespace) -> ActionResult:
         more = f", and {len(brought.skipped) - _MAX_NAMED} more" if len(brought.skipped) > _MAX_NAMED else ""
         lines.append(f"Skipped {'; '.join(brought.skipped[:_MAX_NAMED])}{more}.")
     return ActionResult(asdict(brought), tuple(lines))
+
+
+def _replay(args: argparse.Namespace) -> ActionResult:
+    """Replay the session with today's code; with `args.diff`, print the differences between the requests and return
+    exit code 1 if there are any. Raises BadInput."""
+    # late: the other actions need no agent
+    from swecli.agent.replay import read_past, replay_turns  # noqa: PLC0415
+    from swecli.cli.playbook import instructions_in  # noqa: PLC0415
+    from swecli.context.replay.history import ASSUMED_WINDOW  # noqa: PLC0415
+    from swecli.context.replay.run import Assumptions, Prices  # noqa: PLC0415
+
+    with open_sessions(args) as sessions:
+        session = sessions.resume(args.session, "", window_hint=1)
+        sessions.load_back_to(1)
+        log = sessions.context.log(session, 1_000_000)
+    settings, prices = configuration_of(args).settings, Prices.of(session.model)
+    window = prices.context_window or ASSUMED_WINDOW
+    history = read_past(session, settings, window, instructions_in(session.working_directory))
+    history = history.with_stored_requests(log)
+    if args.diff and not any(turn.stored for turn in history.turns):
+        raise BadInput(
+            "The requests of this session are not stored: it was imported from another tool.",
+            "Replay it without --diff.",
+        )
+    assumed = Assumptions(prices, session.window, window, settings.cache_minutes * 60)
+    turns, sizes = replay_turns(history, assumed, settings), list[int]()
+    tools, seen, different = history.counter.count_tools(history.tools), set[_Change](), 0
+    lines, values = list[str](), list[dict[str, Any]]()
+    for past, (sent, events) in zip(history.turns, turns, strict=True):
+        sizes += (each := [tools + history.counter.count_messages(request.messages) for request in sent.requests])
+        value: dict[str, Any] = {"turn": past.number, "query": past.query, "requests": each}
+        if args.diff:
+            today = next((request.messages for request in sent.requests if not request.condense), [])
+            changes = list(_compare_messages(past.stored, today))
+            different += bool(changes)
+            before, after = map(history.counter.count_messages, (past.stored, today))
+            names = (f"T{past.number} then, {before:,} tokens", f"T{past.number} today, {after:,} tokens")
+            value |= {"tokens": [before, after], "diff": [line for change in changes for line in _diff(names, change)]}
+            lines += _new_changes(past, names, changes, seen)
+        else:
+            steps = [size for size, request in zip(each, sent.requests, strict=True) if not request.condense]
+            lines += _format_turn(past, events, steps)
+        values.append(value)
+    outcome = f"{different} of {len(turns)} turns send something else" if different else "the requests are the same"
+    sums = f"{len(turns)} turns, {len(sizes)} requests, {sum(sizes):,} tokens"
+    ends = [*([outcome] if args.diff else []), f"{sums}; nothing was sent, no tool ran."]
+    whole = redact_value({"session_id": session.id, "turns": values})
+    return ActionResult(whole, (*lines, ": ".join(ends)), code=int(different > 0))
+
+
+def _format_turn(past: PastTurn, events: Sequence[Event], sizes: Sequence[int]) -> Iterator[str]:
+    """Describe the events of a turn, one line each; the answer is unchanged."""
+    text = ""
+    for event in events:
+        if isinstance(event, TextDelta):
+            text += event.text
+            continue
+        if text:
+            yield f"  {text}"
+            text = ""
+        match event:
+            case TurnStarted():
+                yield f"T{past.number} {past.query}"
+            case StepStarted() if event.n <= len(sizes):  # otherwise the turn ended before it was sent
+                yield f"  request {event.n}: {sizes[event.n - 1]:,} tokens"
+            case WindowApplied():
+                yield f"  window: {event.removed} turns removed, {event.kept} kept"
+            case ToolFinished():
+                yield _format_call(event.call.name, event.call.parameters, event.result.for_model)
+            case TurnFailed():
+                yield f"  {event.error}"
+            case _:
+                if line := event.describe():
+                    yield f"  {line}"
+    if text:
+        yield f"  {text}"
+
+
+def _format_call(name: str, parameters: dict[str, Any], result: str) -> str:
+    """Format a tool call with the first line of its result."""
+    first, *rest = result.strip().splitlines() or ["nothing"]
+    more = f" (+{len(rest)} lines)" if rest else ""
+    return f"  {name} {json.dumps(parameters, ensure_ascii=False)} -> {first}{more}"
+
+
+def _compare_messages(stored: Sequence[ApiMessage], today: Sequence[ApiMessage]) -> Iterator[_Change]:
+    """Yield the differences between the stored and today's first request; none if it is not stored."""
+    then, now = [_message_text(message) for message in stored], [_message_text(message) for message in today]
+    for kind, a, b, c, d in SequenceMatcher(None, then, now, autojunk=False).get_opcodes() if stored else ():
+        if kind != "equal":
+            yield tuple(then[a:b]), tuple(now[c:d])
+
+
+def _message_text(message: ApiMessage) -> str:
+    calls = "".join(f"\n{json.dumps(call, ensure_ascii=False)}" for call in message.get("tool_calls") or ())
+    return f"{message['role']}: {message.get('content') or ''}{calls}"
+
+
+def _new_changes(past: PastTurn, names: tuple[str, str], changes: list[_Change], seen: set[_Change]) -> Iterator[str]:
+    """Yield diffs of the changes not seen in earlier turns, and a line that counts the others."""
+    for change in changes:
+        if change not in seen:
+            yield from _diff(names, change)
+    if before := sum(change in seen for change in changes):
+        yield f"T{past.number}: {before} of {len(changes)} differences were already shown"
+    seen.update(changes)
+    if not past.stored:
+        yield f"T{past.number}: its requests are not stored"
+
+
+def _diff(names: tuple[str, str], change: _Change) -> Iterator[str]:
+    then, now = ("\n".join(side).splitlines() for side in change)
+    return unified_diff(then, now, *names, lineterm="", n=1)

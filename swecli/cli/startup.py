@@ -38,7 +38,7 @@ _SETTING_FLAGS = (
 def read_configuration(config: str | None, flags: Mapping[str, Any]) -> Start:
     """Load the settings for the working directory, with `flags` as the last layer, but choose no model. Raises
     ConfigError, BadInput."""
-    paths, cwd = Paths.find(os.environ), working_directory()
+    paths, cwd = Paths.find(os.environ), _working_directory()
     root = project_root(cwd)
     project, trusted = root / PROJECT_FILE, paths.is_trusted(root)
     settings, notices = load_settings(
@@ -59,7 +59,7 @@ def enter_directory(args: argparse.Namespace) -> None:
     if args.cwd is None:
         return
     args.db = _absolute_database(args.db)
-    args.config = args.config and str(working_directory() / args.config)
+    args.config = args.config and str(_working_directory() / args.config)
     try:
         os.chdir(args.cwd)
     except OSError as error:
@@ -72,10 +72,10 @@ def _absolute_database(database: str | None) -> str | None:
     path = (database or "").removeprefix(scheme)
     if not path.strip() or path == ":memory:" or "://" in path or path.startswith(("/", "~", "?")):
         return database
-    return f"{scheme}{working_directory() / path}"
+    return f"{scheme}{_working_directory() / path}"
 
 
-def working_directory() -> Path:
+def _working_directory() -> Path:
     """Return the current directory. Raises BadInput if it was deleted."""
     try:
         return Path.cwd()
@@ -83,7 +83,7 @@ def working_directory() -> Path:
         raise BadInput(f"The working directory is gone: {error.strerror}.", "Change to another one.") from error
 
 
-def require_workspace(folder: Path, *, allow_home: bool) -> None:
+def _require_workspace(folder: Path, *, allow_home: bool) -> None:
     """Raise UsageError for `/`, the user's home and its parents unless allowed, because they contain all files."""
     try:
         account = pwd.getpwuid(os.getuid()).pw_dir
@@ -111,13 +111,13 @@ def make_start(args: argparse.Namespace) -> Start:
     except UnicodeEncodeError as error:
         raise BadInput("The prompt is not UTF-8 text.", "Set the terminal to UTF-8, or pipe the text in.") from error
     enter_directory(args)
-    folder = working_directory()
+    folder = _working_directory()
     folder = project_root(folder) if given.get("whole_project") else folder
-    require_workspace(folder, allow_home=given.get("allow_home", False))
+    _require_workspace(folder, allow_home=given.get("allow_home", False))
     prepare_environment(os.environ)
     configured = read_configuration(args.config, {name: given.get(name) for name in _SETTING_FLAGS})
     make_folders(configured.paths)
-    log_to(configured.paths.log)
+    _log_to(configured.paths.log)
     choice = choose_model(configured.settings, os.environ)
     session = "" if given.get("continue_last") else resume or None
     return replace(configured, choice=choice, resume=session, pick=resume == "", prompt=prompt)
@@ -141,12 +141,12 @@ def internal_error(error: Exception) -> SwecliError:
         log = Paths.find(os.environ).log
     except SwecliError:
         return SwecliError(problem)
-    log_to(log)
+    _log_to(log)
     logging.getLogger(__name__).error("internal error", exc_info=error)
     return SwecliError(problem, f"The details are in {log}.")
 
 
-def log_to(path: Path) -> None:
+def _log_to(path: Path) -> None:
     """Write warnings and errors, redacted, to this file only. It rotates at `MAX_LOG_BYTES`; if it cannot be written,
     nothing is logged."""
     root = logging.getLogger()

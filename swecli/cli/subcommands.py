@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from swecli.cli.flags import Parser
 from swecli.cli.startup import enter_directory, make_start, read_configuration
+from swecli.config.paths import project_root
 from swecli.config.settings import Start
 from swecli.headless.plain import complaint, dumps, one_line, plain
 from swecli.llm.price_table import prepare_environment
@@ -62,8 +62,9 @@ def existing_database(configured: Start) -> str | Path:
 
 
 @contextmanager
-def open_sessions(args: argparse.Namespace, *, create: bool = False) -> Iterator[SessionManager]:
-    """Open the store, which must exist unless `create`. Raises SwecliError."""
+def open_sessions(args: argparse.Namespace, *, create: bool = False, resume: bool = False) -> Iterator[SessionManager]:
+    """Open the store, which must exist unless `create`; with `resume` in the session that `args` name, this directory's
+    last, or an unsaved one of this project. Raises SwecliError."""
     configured = configuration_of(args)
     location = configured.database if create else existing_database(configured)
     # late: a usage error and a missing database need no store
@@ -73,7 +74,22 @@ def open_sessions(args: argparse.Namespace, *, create: bool = False) -> Iterator
     with closing(sessions.database):
         for notice in sessions.database.notices:
             sys.stderr.write(complaint(notice, "") + "\n")
+        if resume:
+            _resume(sessions, vars(args).get("session"))
         yield sessions
+
+
+def _resume(sessions: SessionManager, ref: str | None) -> None:
+    # late: as above
+    from swecli.models.session import Session  # noqa: PLC0415
+
+    directory = Path.cwd()
+    try:
+        sessions.resume(ref, str(directory))
+    except BadInput:
+        if ref:
+            raise
+        sessions.use(Session(id="", working_directory=str(directory), project=str(project_root(directory))))
 
 
 @contextmanager
@@ -131,13 +147,6 @@ def _write(lines: Iterable[str], exact: str = "") -> None:
         raise
     except OSError as error:
         raise SwecliError(f"The output cannot be written: {error.strerror}.") from error
-
-
-def format_call(name: str, parameters: dict[str, Any], result: str) -> str:
-    """Format a tool call with the first line of its result."""
-    first, *rest = result.strip().splitlines() or ["nothing"]
-    more = f" (+{len(rest)} lines)" if rest else ""
-    return f"  {name} {json.dumps(parameters, ensure_ascii=False)} -> {first}{more}"
 
 
 def format_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:

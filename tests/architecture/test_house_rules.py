@@ -121,5 +121,5 @@ HEAVY = {"litellm", "openai", "httpx", "pydantic", "sqlalchemy", "sqlmodel", "ti
 
 
 def test_reading_flags_and_settings_loads_nothing_heavy() -> None:
-    imports = "from swecli.cli.startup import make_start\nfrom swecli.cli.flags import build_parser"
-    assert not HEAVY & loaded_by(f"{imports}\nmake_start(build_parser().parse_args([]))")
+    imports = "from swecli.cli.startup import make_start\nfrom swecli.cli.flags import Parser"
+    assert not HEAVY & loaded_by(f"{imports}\nmake_start(Parser.for_run().parse_args([]))")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.cli.completion import candidates
+from swecli.cli.completion import _candidates
 from tests.support.shell import Run
 from tests.support.terminal import Terminal
 
@@ -30,7 +30,7 @@ def installed(shell: str) -> str:
 
 
 def words(*typed: str) -> list[str]:
-    return [word for word, _ in candidates(list(typed))]
+    return [word for word, _ in _candidates(list(typed))]
 
 
 def test_subcommands_actions_flags_and_choices_are_known() -> None:

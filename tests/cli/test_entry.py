@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.cli.main import fail, run_safely
+from swecli.cli.main import _fail, run_safely
 from swecli.config.paths import Paths
 from swecli.models.errors import BadInput, RateLimited, UsageError
 from swecli.store.sqlite.database import open_database
@@ -223,13 +223,13 @@ def test_an_ambiguous_session_names_those_it_could_be(run: Run) -> None:
 
 
 def test_a_failure_is_reported_to_people_and_to_programs(capsys: pytest.CaptureFixture[str]) -> None:
-    assert fail(BadInput("It\x1b[2J is\nodd.", "Mend it."), ["-p", "--output-format", "json"]) == 42
+    assert _fail(BadInput("It\x1b[2J is\nodd.", "Mend it."), ["-p", "--output-format", "json"]) == 42
     out, err = capsys.readouterr()
     assert err == "swecli: It is odd.  Mend it.\n"
     assert json.loads(out)["is_error"] is True
-    assert fail(UsageError("Odd."), []) == 2
+    assert _fail(UsageError("Odd."), []) == 2
     assert capsys.readouterr().out == ""
-    assert fail(RateLimited("Busy."), []) == 75
+    assert _fail(RateLimited("Busy."), []) == 75
 
 
 def test_no_arguments_at_all_in_a_pipe_say_how_to_run_without_a_screen(capsys: pytest.CaptureFixture[str]) -> None:

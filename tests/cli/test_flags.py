@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.cli.flags import SUBCOMMANDS, build_parser, parse_run, requested_format
+from swecli.cli.flags import SUBCOMMANDS, Parser, parse_run
 from swecli.models.errors import UsageError
 
 
@@ -74,7 +74,7 @@ def test_a_wrong_flag_is_one_line_with_what_to_do(argv: list[str], said: str) ->
 
 
 def test_help_names_every_subcommand_and_exit_code() -> None:
-    text = build_parser().format_help()
+    text = Parser.for_run().format_help()
     assert all(f"swecli {name} " in text for name in SUBCOMMANDS)
     assert all(f" {code} " in text for code in (0, 1, 2, 42, 53, 75, 130, 143))
 
@@ -94,7 +94,7 @@ def test_help_names_every_subcommand_and_exit_code() -> None:
     ],
 )
 def test_which_format_was_asked_for_is_known_also_from_flags_that_cannot_be_parsed(argv: list[str], asked: str) -> None:
-    assert requested_format(argv) == asked
+    assert Parser.requested_format(argv) == asked
 
 
 @pytest.mark.parametrize(

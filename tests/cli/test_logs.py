@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.cli.startup import MAX_LOG_BYTES, log_to
+from swecli.cli.startup import MAX_LOG_BYTES, _log_to
 from tests.support.secrets import secrets
 
 
@@ -24,7 +24,7 @@ def own_handlers() -> Iterator[None]:
 
 
 def test_warnings_and_traces_are_written_and_nothing_else(capfd: pytest.CaptureFixture[str]) -> None:
-    log_to(Path("x.log").absolute())
+    _log_to(Path("x.log").absolute())
     logging.getLogger("a").info("no")
     try:
         raise ValueError("why")
@@ -39,19 +39,19 @@ def test_warnings_and_traces_are_written_and_nothing_else(capfd: pytest.CaptureF
 
 @pytest.mark.slow
 def test_the_file_is_the_user_s_alone_also_after_it_was_cut() -> None:
-    log_to(Path("x.log").absolute())
+    _log_to(Path("x.log").absolute())
     for _ in range(3):
         logging.getLogger("a").warning("x" * (MAX_LOG_BYTES // 2))
     assert {p.name: p.stat().st_mode & 0o777 for p in Path.cwd().glob("x.log*")} == {"x.log": 0o600, "x.log.1": 0o600}
 
 
 def test_nothing_logged_makes_no_file() -> None:
-    log_to(Path("x.log").absolute())
+    _log_to(Path("x.log").absolute())
     assert not Path("x.log").exists()
 
 
 def test_secrets_are_taken_out_of_messages_and_traces() -> None:
-    log_to(Path("x.log").absolute())
+    _log_to(Path("x.log").absolute())
     for text, _ in secrets().values():
         try:
             raise ValueError(text)
@@ -63,20 +63,20 @@ def test_secrets_are_taken_out_of_messages_and_traces() -> None:
 
 
 def test_the_same_file_is_written_once() -> None:
-    log_to(Path("x.log").absolute())
-    log_to(Path("x.log").absolute())
+    _log_to(Path("x.log").absolute())
+    _log_to(Path("x.log").absolute())
     logging.getLogger("a").warning("once")
     assert Path("x.log").read_text().count("once") == 1
 
 
 def test_a_file_that_cannot_be_written_disturbs_nobody(capfd: pytest.CaptureFixture[str]) -> None:
-    log_to(Path("/dev/null/x.log"))
+    _log_to(Path("/dev/null/x.log"))
     logging.getLogger("a").warning("lost")
     assert capfd.readouterr() == ("", "")
 
 
 def test_odd_letters_are_written_as_well_as_they_can_be() -> None:
-    log_to(Path("x.log").absolute())
+    _log_to(Path("x.log").absolute())
     # given to the handler itself: what is logged in a test becomes part of its report, which must be UTF-8
     logging.getLogger().handlers[-1].handle(logging.LogRecord("a", logging.WARNING, "", 0, "half \udcff", (), None))
     assert "half ?" in Path("x.log").read_text()

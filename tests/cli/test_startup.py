@@ -10,12 +10,12 @@ import pytest
 
 from swecli.cli.flags import parse_run
 from swecli.cli.startup import (
+    _working_directory,
     enter_directory,
     internal_error,
     make_folders,
     make_start,
     read_configuration,
-    working_directory,
 )
 from swecli.config.paths import Paths
 from swecli.config.settings import Start
@@ -96,7 +96,7 @@ def test_a_working_directory_that_is_gone_is_reported(tmp_path: Path, monkeypatc
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
     with pytest.raises(BadInput, match="The working directory is gone"):
-        working_directory()
+        _working_directory()
 
 
 def test_a_home_that_cannot_be_made_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

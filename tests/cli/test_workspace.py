@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.cli.startup import require_workspace
+from swecli.cli.startup import _require_workspace
 from swecli.models.errors import UsageError
 from tests.support.project import make_project
 from tests.support.shell import Run, script, swecli
@@ -18,7 +18,7 @@ from tests.support.shell import Run, script, swecli
 def refused(folder: Path | str) -> str:
     """The complaint about a folder, "" for one that may be worked in."""
     try:
-        require_workspace(Path(folder), allow_home=False)
+        _require_workspace(Path(folder), allow_home=False)
     except UsageError as error:
         return str(error)
     return ""

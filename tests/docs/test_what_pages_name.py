@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.cli.flags import SUBCOMMANDS, Parser, build_parser
+from swecli.cli.flags import SUBCOMMANDS, Parser
 from swecli.repl.commands.registry import discover
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +29,7 @@ def named(page: Path) -> list[str]:
 def parser_of(words: list[str]) -> Parser:
     """The parser that takes the flags of `swecli WORDS`."""
     if not words or words[0] not in SUBCOMMANDS:
-        return build_parser()
+        return Parser.for_run()
     parser = Parser.for_subcommand(words[0])
     actions = next((a for a in parser._actions if isinstance(a.choices, dict)), None)
     if actions is None:
