@@ -27,6 +27,7 @@ _SUGGESTION = re.compile(r"```suggestion[^\n]*\n(?P<code>.*?)\n?```", re.DOTALL)
 _LINES = re.compile(
     r"[^\d-]{0,12}(?P<start>\d{1,12})(?::\d+)?(?:\s*(?:(?:,\s*\d+)*,|-|–|\.\.+|…|to)\s*L?(?P<end>\d{1,12}))?(?!\w)"
 )
+_PATH_KEY = re.compile(r"\S*\w[/.]\w\S*")
 _PATH_AND_LINES = re.compile(r"(?P<path>.+?\w)[:#]L?(?P<place>\d.*)")
 _LEVEL = re.compile(r"(?:p|s|sev|prio)[ -]?(?P<step>[0-4])|(?:cvss\D*)?(?P<score>\d{1,2}(?:\.\d+)?)(?:\s*/\s*10)?")
 
@@ -38,24 +39,31 @@ def _synonyms(table: str) -> dict[str, str]:
     return {word: ours for ours, words in data[table].items() for word in words.split()}
 
 
-def find_rows(value: Any, lost: list[str], path: Any = None, depth: int = 0) -> Iterator[dict[str, Any]]:
-    """Yield every dict in a value that looks like a finding, at any depth; `path` is that of an enclosing object."""
+def find_rows(
+    value: Any, lost: list[str], shared: Mapping[str, Any] | None = None, depth: int = 0
+) -> Iterator[dict[str, Any]]:
+    """Yield every dict in a value that looks like a finding, at any depth. `shared` are the path and severity of the
+    enclosing objects, which may also be keys: `{"high": {"src/a.py": [...]}}`."""
+    shared = shared or {}
     if depth > 12:
         lost.append("a part was nested too deeply to be looked into")
     elif isinstance(value, list):
         for item in value:
-            yield from find_rows(item, lost, path, depth + 1)
+            yield from find_rows(item, lost, shared, depth + 1)
     elif isinstance(value, dict):
         row = {_normalize_key(key): item for key, item in value.items()}
         own = _first_value(row, _PATH)
-        named = own if isinstance(own, str) else path
+        below = {**shared, "path": own} if isinstance(own, str) else shared
         words = _first_value(row, _MESSAGE) or _first_value(row, _TYPE)
         placed = own is not None and (words or "line" in row)
-        if placed or (named and words and _first_value(row, _LINE) is not None):
-            yield row if own is not None else {**row, "path": named}
-        else:
-            for item in value.values():
-                yield from find_rows(item, lost, named, depth + 1)
+        if placed or (below.get("path") and words and _first_value(row, _LINE) is not None):
+            yield {**{name: item for name, item in shared.items() if name != "path" or own is None}, **row}
+            return
+        for key, item in value.items():
+            first = _normalize_key(key).partition("_")[0]  # of high_severity, too
+            is_level = _synonyms("severity").get(first, first) in SEVERITIES
+            name = "severity" if is_level else "path" if _PATH_KEY.fullmatch(str(key)) else ""
+            yield from find_rows(item, lost, {**below, name: first if is_level else key} if name else below, depth + 1)
 
 
 def _normalize_key(key: object) -> str:

@@ -29,7 +29,9 @@ _EXCLUDED = frozenset({"todo", "search_session", "skill", "task"})  # they are a
 _LISTS = ("findings", "issues", "code_smells", "codeSmells", "results")
 _MIN_QUOTATION = 40  # characters of a JSON value that is ignored if the code contains it
 _LOOKS_LIKE = re.compile(r"codeSmellType|code_smell_type|\"(?:path|file)\"\s*:", re.IGNORECASE)
-_FIELD = re.compile(r"^\s*(?P<item>-\s+)?[\"'`*]*(?P<key>[A-Za-z<][\w< -]{1,24})[\"'`*]*\s*:[*]*\s+(?P<value>\S.*)$")
+_FIELD = re.compile(
+    r"^\s*(?P<bullet>(?:[-*+]|\d+[.)])\s+)?[\"'`*]*(?P<key>[A-Za-z<][\w< -]{1,24})[\"'`*]*\s*:[*]*\s+(?P<value>\S.*)$"
+)
 _PLACE = re.compile(
     r"[`*\[(]*(?P<path>[\w./@+-]+\.\w+|[\w./@+-]*/[\w.@+-]+)(?:[:#]|[`*]*,? \(?lines? |[`*]* (?=L))L?(?P<line>\d{1,9})"
     r"(?::\d{1,5}(?=:))?(?:\s*[-–]\s*L?(?P<end>\d{1,9}))?"
@@ -148,16 +150,18 @@ def _decode_lists(value: Any) -> tuple[Any, bool]:
 
 
 def _parse_records(text: str) -> Iterator[dict[str, Any]]:
-    """Yield records of `key: value` lines, as in YAML, or of XML elements. A dash or a repeated key starts the next
-    record. A record with a path but without a message holds the fields that the following ones share."""
+    """Yield records of `key: value` lines, as in YAML, or of XML elements. A repeated key starts the next record, as
+    does a bullet, unless each field is one. A record with a path but without a message holds the fields that the
+    following ones share."""
     row: dict[str, Any] = {}
     common: dict[str, Any] = {}
     key, folded = "", -1  # the last key, and its column if its value is the block of lines below
+    indents: list[int] = []  # of the record's fields if all are bullets
     text = _ELEMENT.sub(
         lambda m: f"\n- element: x\n{_ATTRIBUTE.sub(_AS_LEAF, m['attributes'])}<message>{m['text']}</message>", text
     )
     text = _LEAF.sub(lambda leaf: f"\n{leaf['key']}: {' '.join(unescape(leaf['value']).split())}\n", text)
-    for line in [*text.split("\n"), "- end: x"]:
+    for line in [*text.split("\n"), "end: x", "end: x"]:
         if folded >= 0 and not line[: folded + 1].strip():
             row[key] = f"{row[key]}\n{line[folded + 2 :]}".lstrip("\n")
             continue
@@ -165,13 +169,16 @@ def _parse_records(text: str) -> Iterator[dict[str, Any]]:
         if match is None:
             continue
         key = match["key"].strip().lower().replace(" ", "_")
-        if match["item"] or key in row:
+        indent, has_path, has_words = match.start("bullet"), bool(row.keys() & {"path", "file"}), row.keys() & _WORDS
+        starts = not indents or indent < indents[0] or (indent > indents[-1] and has_path and not has_words)
+        if key in row or (key in common and has_words) or (match["bullet"] and starts):
             whole = common | row
-            if row.keys() & _WORDS and ("path" in whole or "file" in whole):
+            if has_words and ("path" in whole or "file" in whole):
                 yield whole
-            elif "path" in row or "file" in row:
+            elif has_path:
                 common = row
-            row = {}
+            row, indents = {}, []
+        indents = [*indents, indent] if match["bullet"] and (indents or not row) else []
         row[key] = match["value"].strip().strip("\"'`")
         if row[key][0:1] in ("|", ">") and len(row[key]) < 3:
             row[key], folded = "", match.start("key")

@@ -210,6 +210,41 @@ def test_a_cell_may_hold_bars_and_a_record_what_the_others_have_in_common() -> N
     assert (two.path, two.line, two.message) == ("a.py", 7, "other")
 
 
+# two findings each: src/a.py, line 3, high · src/b.py, line 7, low
+RECORDS = {
+    "every field is a bullet": "- **File**: `src/a.py`\n- **Line**: 3\n- **Severity**: High\n- **Issue**: one\n\n"
+    "- **File**: `src/b.py`\n- **Line**: 7\n- **Severity**: Low\n- **Issue**: two\n",
+    "under a heading": "### Finding 1\n* **Severity:** High\n* **File:** `src/a.py`\n"
+    "* **Lines:** 3-5\n* **Issue:** one\n\n"
+    "### Finding 2\n* **Severity:** Low\n* **File:** `src/b.py`\n* **Lines:** 7\n* **Issue:** two\n",
+    "under a number": "1. **Issue**: one\n   - **File**: src/a.py\n   - **Line**: 3\n   - **Severity**: high\n"
+    "2. **Issue**: two\n   - **File**: src/b.py\n   - **Line**: 7\n   - **Severity**: low\n",
+    "under a numbered file": "1. **File**: src/a.py\n   - **Line**: 3\n   - **Severity**: high\n   - **Issue**: one\n"
+    "2. **File**: src/b.py\n   - **Line**: 7\n   - **Severity**: low\n   - **Issue**: two\n",
+    "under a file": "**File**: src/a.py\n- **Line**: 3\n- **Severity**: high\n- **Issue**: one\n\n"
+    "**File**: src/b.py\n- **Line**: 7\n- **Severity**: low\n- **Issue**: two\n",
+    "YAML": "- path: src/a.py\n  line: 3\n  severity: high\n  message: one\n"
+    "- severity: low\n  path: src/b.py\n  line: 7\n  message: two\n",
+    "YAML by file": "- file: src/a.py\n  issues:\n    - line: 3\n      severity: high\n      message: one\n"
+    "- file: src/b.py\n  issues:\n    - line: 7\n      severity: low\n      message: two\n",
+    "JSON by severity": json.dumps({
+        "High Severity": [{"path": "src/a.py", "line": 3, "message": "one"}],
+        "low": [{"path": "src/b.py", "line": 7, "message": "two"}],
+    }),
+    "JSON by path": json.dumps({
+        "src/a.py": [{"line": 3, "severity": "high", "message": "one"}],
+        "src/b.py": [{"line": 7, "severity": "low", "message": "two"}],
+    }),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_each_record_keeps_its_own_file_line_and_severity(name: str) -> None:
+    found = extract(ModelReply(RECORDS[name]), paths={"src/a.py", "src/b.py"}).findings
+    read = [(one.path, one.line, one.severity, one.message) for one in found]
+    assert read == [("src/a.py", 3, "high", "one"), ("src/b.py", 7, "low", "two")]
+
+
 REPORT: dict[str, Any] = {"part": 1, "done": True, "findings": [row()]}
 
 
