@@ -17,14 +17,7 @@ from swecli.models.errors import SwecliError
 from swecli.models.message import ChatMessage
 from swecli.models.playbook import SessionPlaybook
 from swecli.models.session import Session
-from swecli.store.reading import (
-    find_session,
-    first_query,
-    playbook_version,
-    read_bullets,
-    read_reflectors,
-    read_session,
-)
+from swecli.store.reading import Reader, first_query
 from swecli.store.sqlite.files import APPLICATION_ID, locate, needs_check, write_lock
 
 if TYPE_CHECKING:  # most requests hold the whole session
@@ -88,16 +81,20 @@ class EarlyStore:
     current_session: Session = field(default_factory=lambda: Session(""))
     _counts: tuple[int, int, int] | None = None  # interactions, messages, running turns; None for a new session
 
+    @property
+    def _reader(self) -> Reader:
+        return Reader(self.db)
+
     def start(self, session: Session) -> Session:
         """Use a new session, and load its playbook."""
         self.current_session = session
-        bullets = read_bullets(self.db, session, session.project or session.working_directory)
-        session.update_playbook(SessionPlaybook(bullets, playbook_version(self.db)))
+        bullets = self._reader.bullets(session, session.project or session.working_directory)
+        session.update_playbook(SessionPlaybook(bullets, self._reader.playbook_version()))
         return session
 
     def resume(self, ref: str | None, directory: str) -> Session:
         """Load a stored session as `SessionManager.resume` does. Raises Unsupported if one of its turns is running."""
-        session = read_session(self.db, find_session(self.db, ref, directory))
+        session = self._reader.session(self._reader.find_session(ref, directory))
         self._counts = self.db.execute(_COUNTS, (session.id,)).fetchone()
         if self._counts is None or self._counts[2]:
             raise Unsupported("a turn of the session is running")
@@ -113,7 +110,7 @@ class EarlyStore:
         """Do nothing: the playbook has just been loaded."""
 
     def reflectors(self) -> dict[str, Any]:
-        return read_reflectors(self.db)
+        return self._reader.reflectors()
 
     def search_session(self, query: str, *, before: int, limit: int) -> list[FoundInteraction]:
         """Search earlier interactions; see `SessionManager.search_session`."""

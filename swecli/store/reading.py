@@ -6,13 +6,14 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import fields
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
 from swecli.models.context import ContextState, Edits, Epoch, Reduction, RetainedFact, WindowSpec
-from swecli.models.errors import BadInput
+from swecli.models.errors import BadInput, DamagedDatabase
 from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
 from swecli.models.playbook import Bullet
 from swecli.models.session import Session
@@ -56,65 +57,6 @@ _PARSERS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def _select(
-    db: sqlite3.Connection, names: Sequence[str], rest: str, given: Mapping[str, Any] | Sequence[Any]
-) -> Iterator[dict[str, Any]]:
-    """Yield the rows of `SELECT names FROM rest` with times, JSON and booleans parsed. Raises ValueError or TypeError
-    for a corrupt value."""
-    parsers = [_PARSERS.get(name) for name in names]
-    columns = ", ".join(f'"{name}"' for name in names)  # quoted: one of them is "when"
-    for row in db.execute(f"SELECT {columns} FROM {rest}", given):
-        pairs = zip(names, parsers, row, strict=True)
-        yield {name: value if value is None or parse is None else parse(value) for name, parse, value in pairs}
-
-
-def find_session(db: sqlite3.Connection, ref: str | None, directory: str) -> str:
-    """Return the id of a session by its id, title or unique prefix of its id; None or "" selects the newest of the
-    directory. Both must be clean text. Raises BadInput."""
-    if not ref:
-        newest = f"SELECT id FROM session WHERE directory = ? ORDER BY {NEWEST_FIRST} LIMIT 1"
-        for (found,) in db.execute(newest, (directory,)):
-            return str(found)
-        raise BadInput("There is no session in this directory yet.", "Start one: swecli")
-    ref = ref.strip()
-    for condition, value in (
-        ("id = ?", ref.lower()),
-        ("lower(title) = lower(?)", ref),
-        ("instr(id, ?) = 1", ref.lower()),
-    ):
-        which = f"SELECT id FROM session WHERE {condition} ORDER BY number DESC LIMIT 4"
-        ids = [str(row[0]) for row in db.execute(which, (value,))]
-        if len(ids) == 1:
-            return ids[0]
-        if ids:
-            listed = ", ".join(ids[:3]) + (", …" if len(ids) > 3 else "")
-            raise BadInput(f"{ref!r} matches more than one session.", f"Use one of: {listed}.")
-    raise BadInput(f"There is no session {ref!r}.", "See: swecli sessions list")
-
-
-def read_session(db: sqlite3.Connection, session_id: str, newest: int = NEWEST) -> Session:
-    """Load a session with its context and its `newest` interactions, or all of its window or epoch if they are more;
-    the playbook is not loaded. Raises ValueError or TypeError for a corrupt row."""
-    names = (*SESSION, "interactions", "cost", "directory", "window_spec")
-    (row,) = _select(db, names, "session WHERE id = ?", (session_id,))
-    directory, window = row.pop("directory"), _window_of(row.pop("window_spec"))
-    session = Session(**row | {"title": redact(row["title"])}, working_directory=directory, window=window)
-    first = session.interactions - max(1, newest) + 1
-    session.messages = _read_messages(db, session_id, first if first > 1 else 0, session.interactions)
-    session.context = _read_context(db, session_id)
-    read_pinned(db, session)
-    epoch = session.context.epoch
-    load_back_to(db, session, epoch.first if epoch else window.first_kept(session.interactions, session.window_start))
-    return session
-
-
-def load_back_to(db: sqlite3.Connection, session: Session, interaction: int) -> None:
-    """Load the interactions from that number on into `session.messages`, unless they are loaded."""
-    first = session.messages[0].interaction if session.messages else session.interactions + 1
-    if interaction < first:
-        session.messages[:0] = _read_messages(db, session.id, interaction, first - 1)
-
-
 def first_query(content: str) -> str:
     """Return the beginning of the first query, which lists show for a session without a title. Redacted before it is
     truncated."""
@@ -129,80 +71,152 @@ def _window_of(text: str) -> WindowSpec:
         return WindowSpec()
 
 
-def _read_messages(db: sqlite3.Connection, session_id: str, first: int, last: int) -> list[ChatMessage]:
-    """Load the messages of the interactions from `first` to `last`, in order, with their calls."""
-    given, theirs = (session_id, first, last), "session_id = ? AND interaction BETWEEN ? AND ?"
-    of = f"tool_call WHERE message_id IN (SELECT id FROM message WHERE {theirs}) ORDER BY message_id, id"
-    grouped = groupby(_select(db, ("message_id", "call_id", *CALL), of, given), key=lambda row: row.pop("message_id"))
-    calls = {message: [ToolCall(row.pop("call_id"), **row) for row in rows] for message, rows in grouped}
-    return [
-        ChatMessage(Role(row.pop("role")), tool_calls=calls.get(row["id"], []), **row)
-        for row in _select(db, ("id", "role", *MESSAGE), f"message WHERE {theirs} ORDER BY id", given)
-    ]
+@contextmanager
+def _report_damage() -> Iterator[None]:
+    """Raise DamagedDatabase for a corrupt time, role or JSON value, which SQLite's own checks do not find."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise DamagedDatabase(
+            f"The session cannot be read: {' '.join(str(error).split())}.",
+            "Resume another; a copy of the file may help.",
+        ) from error
 
 
-def _read_context(db: sqlite3.Connection, session_id: str) -> ContextState:
-    """Load what the next request depends on besides the messages: the current epoch, later reductions, pins and
-    retained facts. The cost does not depend on the session's length."""
-    state = ContextState(read_reductions(db, session_id))
-    facts = _select(db, _names(RetainedFact), "survivor WHERE session_id = ? ORDER BY id", (session_id,))
-    kept = [RetainedFact(**row) for row in facts]
-    state.pins = tuple(sorted(fact.interaction for fact in kept if fact.kind == PIN))
-    state.keep(fact for fact in kept if fact.kind != PIN)
-    turns = "model_request WHERE session_id = ? AND purpose = 'turn' ORDER BY id DESC LIMIT 1"
-    for row in _select(db, (*REQUEST, *USAGE, "created_at"), turns, (session_id,)):
-        at, usage = row.pop("created_at"), Usage(**{name: row.pop(name) for name in USAGE})
-        extra = row["extra"] if isinstance(row["extra"], dict) else {}
-        state.record_request(RequestRecord(usage=usage, **row | {"extra": extra}), at)
-    return state
+class Reader:
+    """Loads sessions and strategies over a connection, in the transaction that is open."""
 
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self.db = db
 
-def read_pinned(db: sqlite3.Connection, session: Session) -> None:
-    """Load the messages of pinned interactions that are not in `session.messages`."""
-    state, loaded = session.context, {message.interaction for message in session.messages}
-    for pin in {*state.pins, *(state.epoch.pins if state.epoch else ())} - loaded - set(state.pinned):
-        state.pinned[pin] = _read_messages(db, session.id, pin, pin)
+    def _select(
+        self, names: Sequence[str], rest: str, given: Mapping[str, Any] | Sequence[Any]
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the rows of `SELECT names FROM rest` with times, JSON and booleans parsed. Raises ValueError or
+        TypeError for a corrupt value."""
+        parsers = [_PARSERS.get(name) for name in names]
+        columns = ", ".join(f'"{name}"' for name in names)  # quoted: one of them is "when"
+        for row in self.db.execute(f"SELECT {columns} FROM {rest}", given):
+            pairs = zip(names, parsers, row, strict=True)
+            yield {name: value if value is None or parse is None else parse(value) for name, parse, value in pairs}
 
+    def find_session(self, ref: str | None, directory: str) -> str:
+        """Return the id of a session by its id, title or unique prefix of its id; None or "" selects the newest of the
+        directory. Both must be clean text. Raises BadInput."""
+        if not ref:
+            newest = f"SELECT id FROM session WHERE directory = ? ORDER BY {NEWEST_FIRST} LIMIT 1"
+            for (found,) in self.db.execute(newest, (directory,)):
+                return str(found)
+            raise BadInput("There is no session in this directory yet.", "Start one: swecli")
+        ref = ref.strip()
+        for condition, value in (
+            ("id = ?", ref.lower()),
+            ("lower(title) = lower(?)", ref),
+            ("instr(id, ?) = 1", ref.lower()),
+        ):
+            which = f"SELECT id FROM session WHERE {condition} ORDER BY number DESC LIMIT 4"
+            ids = [str(row[0]) for row in self.db.execute(which, (value,))]
+            if len(ids) == 1:
+                return ids[0]
+            if ids:
+                listed = ", ".join(ids[:3]) + (", …" if len(ids) > 3 else "")
+                raise BadInput(f"{ref!r} matches more than one session.", f"Use one of: {listed}.")
+        raise BadInput(f"There is no session {ref!r}.", "See: swecli sessions list")
 
-def read_reductions(db: sqlite3.Connection, session_id: str, newest: int | None = None) -> list[Reduction]:
-    """Load the reduction that began the current epoch and those after it that were not undone, oldest first; with
-    `newest` that many of all, undone ones too, newest first."""
-    opening = "SELECT max(number) FROM reduction WHERE session_id = :id AND NOT undone AND opens"
-    which, order = f"AND NOT undone AND number >= coalesce(({opening}), 0)", "number"
-    if newest is not None:
-        which, order = "", "number DESC LIMIT :newest"
-    rest = f"reduction WHERE session_id = :id {which} ORDER BY {order}"
-    reductions = []
-    for row in _select(db, _names(Reduction), rest, {"id": session_id, "newest": newest}):
-        row["epoch"] = Epoch.from_json(row["epoch"]) if row["epoch"] else None
-        row["edits"] = Edits.from_json(row["edits"] or {})
-        reductions.append(Reduction(**row))
-    return reductions
+    @_report_damage()
+    def session(self, session_id: str, newest: int = NEWEST) -> Session:
+        """Load a session with its context and its `newest` interactions, or all of its window or epoch if they are
+        more; the playbook is not loaded. Raises DamagedDatabase for a corrupt row."""
+        names = (*SESSION, "interactions", "cost", "directory", "window_spec")
+        (row,) = self._select(names, "session WHERE id = ?", (session_id,))
+        directory, window = row.pop("directory"), _window_of(row.pop("window_spec"))
+        session = Session(**row | {"title": redact(row["title"])}, working_directory=directory, window=window)
+        first = session.interactions - max(1, newest) + 1
+        session.messages = self._messages(session_id, first if first > 1 else 0, session.interactions)
+        session.context = self._context(session_id)
+        self.load_pinned(session)
+        epoch = session.context.epoch
+        self.load_back_to(
+            session, epoch.first if epoch else window.first_kept(session.interactions, session.window_start)
+        )
+        return session
 
+    @_report_damage()
+    def load_back_to(self, session: Session, interaction: int) -> None:
+        """Load the interactions from that number on into `session.messages`, unless they are loaded."""
+        first = session.messages[0].interaction if session.messages else session.interactions + 1
+        if interaction < first:
+            session.messages[:0] = self._messages(session.id, interaction, first - 1)
 
-def read_bullets(
-    db: sqlite3.Connection, session: Session, project: str, among: Sequence[int] | None = None
-) -> dict[str, Bullet]:
-    """Load the bullets that apply to a session of the project, except deleted ones, by id in ascending order; only the
-    numbers in `among`, unless it is None."""
-    which = "" if among is None else " AND number IN (SELECT value FROM json_each(:among))"
-    rest = f"bullet WHERE {APPLIES} AND state != 'deleted'{which} ORDER BY number"
-    given = {"own": session.id, "project": project, "among": json.dumps(among)}
-    found = {}
-    for row in _select(db, ("number", *BULLET), rest, given):
-        name = f"P-{row.pop('number')}"
-        tuples = {field: tuple(row[field] or ()) for field in ("anchors", "belief")}
-        found[name] = Bullet(id=name, **row | tuples)
-    return found
+    @_report_damage()
+    def load_pinned(self, session: Session) -> None:
+        """Load the messages of pinned interactions that are not in `session.messages`."""
+        state, loaded = session.context, {message.interaction for message in session.messages}
+        for pin in {*state.pins, *(state.epoch.pins if state.epoch else ())} - loaded - set(state.pinned):
+            state.pinned[pin] = self._messages(session.id, pin, pin)
 
+    def _messages(self, session_id: str, first: int, last: int) -> list[ChatMessage]:
+        """Load the messages of the interactions from `first` to `last`, in order, with their calls."""
+        given, theirs = (session_id, first, last), "session_id = ? AND interaction BETWEEN ? AND ?"
+        of = f"tool_call WHERE message_id IN (SELECT id FROM message WHERE {theirs}) ORDER BY message_id, id"
+        grouped = groupby(
+            self._select(("message_id", "call_id", *CALL), of, given), key=lambda row: row.pop("message_id")
+        )
+        calls = {message: [ToolCall(row.pop("call_id"), **row) for row in rows] for message, rows in grouped}
+        return [
+            ChatMessage(Role(row.pop("role")), tool_calls=calls.get(row["id"], []), **row)
+            for row in self._select(("id", "role", *MESSAGE), f"message WHERE {theirs} ORDER BY id", given)
+        ]
 
-def playbook_version(db: sqlite3.Connection) -> int:
-    """Return a number that grows with every delta, undo and redo, without reading the deltas."""
-    which = "SELECT (SELECT coalesce(max(number), 0) FROM delta) + (SELECT coalesce(max(turned), 0) FROM delta)"
-    return int(db.execute(which).fetchone()[0])
+    def _context(self, session_id: str) -> ContextState:
+        """Load what the next request depends on besides the messages: the current epoch, later reductions, pins and
+        retained facts. The cost does not depend on the session's length."""
+        state = ContextState(self.reductions(session_id))
+        facts = self._select(_names(RetainedFact), "survivor WHERE session_id = ? ORDER BY id", (session_id,))
+        kept = [RetainedFact(**row) for row in facts]
+        state.pins = tuple(sorted(fact.interaction for fact in kept if fact.kind == PIN))
+        state.keep(fact for fact in kept if fact.kind != PIN)
+        turns = "model_request WHERE session_id = ? AND purpose = 'turn' ORDER BY id DESC LIMIT 1"
+        for row in self._select((*REQUEST, *USAGE, "created_at"), turns, (session_id,)):
+            at, usage = row.pop("created_at"), Usage(**{name: row.pop(name) for name in USAGE})
+            extra = row["extra"] if isinstance(row["extra"], dict) else {}
+            state.record_request(RequestRecord(usage=usage, **row | {"extra": extra}), at)
+        return state
 
+    def reductions(self, session_id: str, newest: int | None = None) -> list[Reduction]:
+        """Load the reduction that began the current epoch and those after it that were not undone, oldest first; with
+        `newest` that many of all, undone ones too, newest first."""
+        opening = "SELECT max(number) FROM reduction WHERE session_id = :id AND NOT undone AND opens"
+        which, order = f"AND NOT undone AND number >= coalesce(({opening}), 0)", "number"
+        if newest is not None:
+            which, order = "", "number DESC LIMIT :newest"
+        rest = f"reduction WHERE session_id = :id {which} ORDER BY {order}"
+        reductions = []
+        for row in self._select(_names(Reduction), rest, {"id": session_id, "newest": newest}):
+            row["epoch"] = Epoch.from_json(row["epoch"]) if row["epoch"] else None
+            row["edits"] = Edits.from_json(row["edits"] or {})
+            reductions.append(Reduction(**row))
+        return reductions
 
-def read_reflectors(db: sqlite3.Connection) -> dict[str, Any]:
-    """Return what is known of every reflector, by its name."""
-    rows = _select(db, ("name", "value"), "playbook_learned WHERE name LIKE 'reflector:%'", ())
-    return {row["name"].removeprefix("reflector:"): row["value"] for row in rows}
+    def bullets(self, session: Session, project: str, among: Sequence[int] | None = None) -> dict[str, Bullet]:
+        """Load the bullets that apply to a session of the project, except deleted ones, by id in ascending order; only
+        the numbers in `among`, unless it is None."""
+        which = "" if among is None else " AND number IN (SELECT value FROM json_each(:among))"
+        rest = f"bullet WHERE {APPLIES} AND state != 'deleted'{which} ORDER BY number"
+        given = {"own": session.id, "project": project, "among": json.dumps(among)}
+        found = {}
+        for row in self._select(("number", *BULLET), rest, given):
+            name = f"P-{row.pop('number')}"
+            tuples = {field: tuple(row[field] or ()) for field in ("anchors", "belief")}
+            found[name] = Bullet(id=name, **row | tuples)
+        return found
+
+    def playbook_version(self) -> int:
+        """Return a number that grows with every delta, undo and redo, without reading the deltas."""
+        which = "SELECT (SELECT coalesce(max(number), 0) FROM delta) + (SELECT coalesce(max(turned), 0) FROM delta)"
+        return int(self.db.execute(which).fetchone()[0])
+
+    def reflectors(self) -> dict[str, Any]:
+        """Return what is known of every reflector, by its name."""
+        rows = self._select(("name", "value"), "playbook_learned WHERE name LIKE 'reflector:%'", ())
+        return {row["name"].removeprefix("reflector:"): row["value"] for row in rows}

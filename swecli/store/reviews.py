@@ -13,12 +13,12 @@ from sqlmodel import col, select
 from swecli.models.errors import BadInput
 from swecli.models.finding import Finding, Judgement, ReviewRecord, StateChange, fingerprint
 from swecli.models.ids import parse_short_id
-from swecli.store.sessions.rows import is_in_use
 from swecli.store.sqlite.database import Database
-from swecli.store.tables.columns import clean_text, shared, values
+from swecli.store.tables.columns import clean_text, values
 from swecli.store.tables.learned import FindingChangeRow, FindingRow, ReviewFindingRow, ReviewRow
+from swecli.store.tables.sessions import InteractionRow
 
-_COLUMNS = shared(Finding, FindingRow)
+_COLUMNS = FindingRow.shared_with(Finding)
 _MORE = ("symbol", "verdict", "source", "late", "same_as")  # fields stored together in one JSON column
 _PLACE = ("path", "line", "end_line", "verified", "why", "anchor", "file_hash", "block", "symbol")
 _WORDS = ("message", "improvement", "suggestion", "evidence", "severity", "kind")
@@ -102,8 +102,10 @@ class ReviewStore:
         newest = select(ReviewRow).filter_by(project=self.project).order_by(col(ReviewRow.number).desc())
         with self.database.reading() as db:
             row = db.exec(newest.limit(1)).first()
-            is_done = row is None or row.status == "done" or is_in_use(db, row.session_id)
-            return None if row is None or is_done else _to_review(db, row)
+            if row is None or row.status == "done":
+                return None
+            in_use = any(turn.is_running_elsewhere for turn in InteractionRow.running(db, row.session_id))
+            return None if in_use else _to_review(db, row)
 
     def findings_of(self, review_id: str) -> list[Finding]:
         """Return the unique findings of a review in the order of their reports, each with its loop."""

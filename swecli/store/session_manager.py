@@ -8,25 +8,29 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import sqlmodel
+from sqlalchemy import func
+from sqlmodel import col
+
 from swecli.models.context import Reduction, WindowSpec
-from swecli.models.message import ChatMessage, RequestRecord
+from swecli.models.message import ChatMessage, RequestRecord, Role
 from swecli.models.session import Session, uuid7
 from swecli.redact import redact
 from swecli.store.playbook.store import PlaybookStore
-from swecli.store.reading import NEWEST, load_back_to
-from swecli.store.session_files import archive
-from swecli.store.sessions.rows import ContextStore, load_session, report_damage
-from swecli.store.sessions.store import SessionWriter
-from swecli.store.sqlite.database import Database, driver, open_database
+from swecli.store.reading import NEWEST
+from swecli.store.session_files.archive import SessionArchive
+from swecli.store.sessions.rows import INTERRUPTED, ContextStore
+from swecli.store.sqlite.database import Database, open_database, reader
 from swecli.store.tables.columns import clean_text
+from swecli.store.tables.sessions import InteractionRow, MessageRow, SessionRow
 from swecli.store.undo import UndoStore
 
 if TYPE_CHECKING:  # few sessions have findings
     from swecli.models.finding import Finding
 
 
-class SessionManager(SessionWriter):
-    """Keeps `current_session` and the database in sync, see `SessionWriter`; starts, resumes, forks and exports
+class SessionManager(SessionArchive):
+    """Keeps `current_session` and the database in sync, see `SessionWriter`; starts, resumes and forks
     sessions."""
 
     def __init__(self, database: Database) -> None:
@@ -59,8 +63,13 @@ class SessionManager(SessionWriter):
 
     def resume(self, ref: str | None, directory: str, window_hint: int = NEWEST) -> Session:
         """Resume a session with its newest `window_hint` interactions and its playbook. `ref` is an id, a title or a
-        unique prefix of an id; None or "" is the newest of the directory. Raises BadInput."""
-        return self.use(load_session(self.database, ref, clean_text(directory), window_hint))
+        unique prefix of an id; None or "" is the newest of the directory. Turns of
+        dead processes are marked as interrupted first. Raises BadInput, DamagedDatabase."""
+        with self.database.transaction() as db:
+            session_id = reader(db).find_session(ref and clean_text(ref), clean_text(directory))
+            _settle_interrupted(db, session_id)
+            session = reader(db).session(session_id, window_hint)
+        return self.use(session)
 
     def use(self, session: Session, waiting: ChatMessage | None = None) -> Session:
         """Use a session, with its playbook reloaded; `waiting` is a stored message whose turn has not begun."""
@@ -70,8 +79,8 @@ class SessionManager(SessionWriter):
 
     def load_back_to(self, interaction: int) -> None:
         """Load the interactions from that number on into `current_session.messages`."""
-        with report_damage(), self.database.reading() as db:
-            load_back_to(driver(db), self.session, interaction)
+        with self.database.reading() as db:
+            reader(db).load_back_to(self.session, interaction)
 
     def set_window(self, spec: WindowSpec) -> None:
         """Set the session's window, and load the turns that it keeps."""
@@ -94,19 +103,23 @@ class SessionManager(SessionWriter):
         return ReviewStore(self.database, self.session.project).findings(("open", "regressed"), paths)
 
     def fork(self, ref: str | None = None, *, upto: int | None = None) -> Session:
-        """Copy a session (None: this one) and resume the copy; see `archive.fork`."""
-        new = archive.fork(self.database, ref or self.session.id, upto)
-        return self.resume(new, "")
+        """Copy a session (None: this one) and resume the copy; see `SessionArchive`."""
+        return self.resume(self._copy(ref or self.session.id, upto), "")
 
-    def delete(self, ref: str) -> str:
-        """Delete a session other than the one in use; return its id. See `archive.delete`."""
-        current = self.current_session
-        return archive.delete(self.database, ref, keep=current.id if current else "")
 
-    def export(self, ref: str) -> dict[str, Any]:
-        """Export a session as JSON values: messages, calls, turn records, strategies and totals. Raises BadInput if
-        none or several match `ref`."""
-        return archive.export(self.database, ref)
+def _settle_interrupted(db: sqlmodel.Session, session_id: str) -> None:
+    """Mark running turns of dead processes as interrupted. A partial answer becomes a message, unless the whole answer
+    was stored later."""
+    for turn in InteractionRow.running(db, session_id):
+        if turn.is_running_elsewhere:
+            continue
+        newest = db.exec(sqlmodel.select(func.max(MessageRow.id)).filter_by(session_id=session_id)).one()
+        if turn.partial and (newest or 0) <= turn.partial_after:
+            message = ChatMessage(Role.ASSISTANT, turn.partial, interaction=turn.number, status="partial")
+            db.add(MessageRow.of(session_id, message))
+            counted = sqlmodel.update(SessionRow).filter_by(id=session_id)
+            db.exec(counted.values(messages=col(SessionRow.messages) + 1))
+        turn.status, turn.pending, turn.partial = INTERRUPTED, True, ""
 
 
 class _TaskSessions(SessionManager):

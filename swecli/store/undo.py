@@ -16,9 +16,8 @@ from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
 from swecli.models.session import Session, uuid7
-from swecli.store.playbook import deltas
+from swecli.store.playbook.deltas import FREE, Deltas
 from swecli.store.records import FileChange, FileState, UndoStep
-from swecli.store.sessions.rows import find_turn
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.learned import ChoiceRow, DeltaRow, ReflectionRow, TurnRow
 from swecli.store.tables.sessions import (
@@ -93,7 +92,7 @@ class UndoStore:
                 db.get_one(FileChangeRow, key).undone_by = step.id or 0
             taken = {"parts": list(parts), "window": [row.window_spec, row.window_start]}
             names, refused = _revert_deltas(db, session, step.id, first) if "playbook" in parts else ([], [])
-            first_turn = find_turn(db, session.id, first)
+            first_turn = InteractionRow.find(db, session.id, first)
             if first_turn is not None and first_turn.window_spec:  # empty in turns of older versions
                 row.window_spec = first_turn.window_spec if "window" in parts else row.window_spec
                 row.window_start = first_turn.window_start if "conversation" in parts else row.window_start
@@ -185,11 +184,11 @@ def _revert_deltas(
     which = select(DeltaRow).filter_by(session_id=session.id, undone=back).where(of)
     names, refused = dict[str, None](), list[str]()
     for row in db.exec(which.order_by(number if back else number.desc())).all():
-        if not back and row.author in deltas.FREE and not row.reason.startswith("mark "):
+        if not back and row.author in FREE and not row.reason.startswith("mark "):
             continue
         try:
             with db.begin_nested():
-                deltas.revert(db, row, redo=back)
+                Deltas(db).revert(row, redo=back)
             row.id = row.id.removesuffix(mark) if back else row.id + mark
             names |= dict.fromkeys(row.before)
         except BadInput as error:

@@ -23,9 +23,8 @@ from swecli.models.context import KEY, Epoch, Reduction
 from swecli.models.errors import ContextFull, ContextOverflow
 from swecli.models.events import Event, Notice
 from swecli.models.message import ApiMessage, Usage
-from swecli.store.reading import read_session
 from swecli.store.session_manager import SessionManager
-from swecli.store.sqlite.database import driver, open_database
+from swecli.store.sqlite.database import open_database, reader
 from tests.support.histories import Message, call, complaint, legal_histories, result
 from tests.support.scripted import ScriptedModel
 
@@ -85,7 +84,7 @@ class Climb:
     def rebuilt(self) -> list[ApiMessage]:
         """What a restart would send: from the messages and the rows alone."""
         with self.sessions.database.reading() as db:
-            context = read_session(driver(db), self.session.id, 1).context
+            context = reader(db).session(self.session.id, 1).context
         epoch = context.epoch
         assert epoch is not None
         shown = [m for m in self.raw[1:] if interaction_of(m) >= epoch.first or interaction_of(m) in epoch.pins]

@@ -1,4 +1,4 @@
-"""Apply, undo and redo deltas within a transaction, with a snapshot of every bullet that a delta touches."""
+"""Apply, undo and redo deltas and marks of turns, with a snapshot of every bullet that a delta touches."""
 
 from __future__ import annotations
 
@@ -34,11 +34,12 @@ from swecli.models.playbook import (
 )
 from swecli.models.session import Session
 from swecli.redact import redact
-from swecli.store.playbook import bullets
-from swecli.store.playbook.bullets import bullet_rows, project_of
-from swecli.store.playbook.turns import revert_mark
+from swecli.store.playbook.bullets import Bullets, applies, number_of, project_of
 from swecli.store.tables.columns import clean_text, values
-from swecli.store.tables.learned import BulletRow, DeltaRow, EvidenceRow
+from swecli.store.tables.learned import BulletRow, DeltaRow, EvidenceRow, TurnRow
+from swecli.store.tables.sessions import InteractionRow
+
+EVIDENCE = EvidenceRow.shared_with(Evidence)
 
 FREE = frozenset({"user", "import"})  # authors without caps: both are the user
 _CAPS = (
@@ -49,110 +50,147 @@ _CAPS = (
 _CHOICES = {"kind": get_args(Kind), "scope": get_args(Scope), "state": get_args(State), "trust": get_args(Trust)}
 _STATES: dict[OpName, State] = {"REMOVE": "deleted", "PIN": "pinned", "QUARANTINE": "quarantined", "RESTORE": "active"}
 _PAST = ("helpful", "harmful", "neutral", "uses", "belief", "created_at", "updated_at", "last_used")
+_OUTCOME = ("good", "weight", "signal")  # what a mark sets of a turn's record
 _SCOPES = ("session", "project", "user")  # from narrow to wide
 
 
-def apply_delta(db: sqlmodel.Session, delta: Delta, session: Session, verdicts: Sequence[Verdict] = ()) -> DeltaRow:
-    """Insert and apply a delta with its verdicts. Raises BadInput, which rolls the transaction back."""
-    delta = replace(delta, session_id=delta.session_id or session.id)
-    _check_caps(db, delta, session)
-    rows = bullet_rows(db, (op.bullet_id for op in delta.ops if op.bullet_id), bullets.applies(session))
-    before, new, evidence = dict[str, Any](), list[Bullet](), list[dict[str, Any]]()
-    newest = last_number(db)
-    for op in delta.ops:
-        if op.op == "ADD":
-            bullet, counts = _new_bullet(op, delta, session, f"P-{newest + len(new) + 1}")
-            new.append(bullet)
-            evidence += counts
-            # the evidence of a hand-written strategy is its author
-            found = op.evidence or (Evidence(delta.author, bullet.content, delta.session_id, trust="user"),)
-            number = bullet.number
-        else:
-            changed = _find_row(rows, op)
-            before.setdefault(op.bullet_id, bullets.snapshot(changed))
-            _change_row(changed, op, delta, session)
-            found, number = op.evidence, changed.number or 0
-        at = {"bullet": number, "kind": "", "factors": None}
-        evidence += [
-            at | values(item, bullets.EVIDENCE) | {"created_at": item.created_at or delta.created_at} for item in found
-        ]
-    place = {"session_id": session.id, "project": project_of(session)}
-    if new:
-        made = [place | {"number": one.number} | bullets.column_values(one) for one in new]
-        db.connection().execute(insert(BulletRow), made)
-        bullets.mark_changed(db, [one.number for one in new])
-    after = {name: bullets.snapshot(rows[name]) for name in before}
-    scopes = [value["scope"] for value in (*before.values(), *after.values())] + [one.scope for one in new]
-    reach = max(scopes, key=_SCOPES.index, default="project" if verdicts else "session")
-    row = DeltaRow(project=place["project"], reach=reach, **values(delta, bullets.DELTA))
-    row.ops = [{name: value for name, value in asdict(op).items() if value} for op in delta.ops]
-    row.added = [one.id for one in new]
-    row.refused, row.before = delta.refused, before | dict.fromkeys(row.added)
-    db.add(row)
-    db.flush()
-    if evidence:
-        owned = [item | {"delta": None if item["kind"] else row.number} for item in evidence]
-        db.connection().execute(insert(EvidenceRow), owned)
-    fields = ("trust", "vouched_at")  # they decide on the prior and on which evidence counts
-    bullets.recompute(db, [rows[name] for name in after if any(before[name][f] != after[name][f] for f in fields)])
-    bullets.add_verdicts(db, row, verdicts)
-    db.refresh(row)  # the columns clean their values
-    return row
+class Deltas:
+    """The deltas in the transaction `db`."""
 
+    def __init__(self, db: sqlmodel.Session) -> None:
+        self._db, self._bullets = db, Bullets(db)
 
-def last_number(db: sqlmodel.Session) -> int:
-    """Return the highest bullet number ever used, 0 if there is none."""
-    found = db.connection().exec_driver_sql("SELECT seq FROM sqlite_sequence WHERE name = 'bullet'")
-    return int(found.scalar() or 0)
+    def find(self, delta_id: str) -> DeltaRow | None:
+        """Return the row of a delta."""
+        return self._db.exec(select(DeltaRow).filter_by(id=clean_text(delta_id))).first()
 
+    def apply(self, delta: Delta, session: Session, verdicts: Sequence[Verdict] = ()) -> DeltaRow:
+        """Insert and apply a delta with its verdicts. Raises BadInput, which rolls the transaction back."""
+        delta = replace(delta, session_id=delta.session_id or session.id)
+        self._check_caps(delta, session)
+        rows = self._bullets.rows((op.bullet_id for op in delta.ops if op.bullet_id), applies(session))
+        before, new, evidence = dict[str, Any](), list[Bullet](), list[dict[str, Any]]()
+        newest = self._bullets.last_number()
+        for op in delta.ops:
+            if op.op == "ADD":
+                bullet, counts = _new_bullet(op, delta, session, f"P-{newest + len(new) + 1}")
+                new.append(bullet)
+                evidence += counts
+                # the evidence of a hand-written strategy is its author
+                found = op.evidence or (Evidence(delta.author, bullet.content, delta.session_id, trust="user"),)
+                number = bullet.number
+            else:
+                changed = _find_row(rows, op)
+                before.setdefault(op.bullet_id, changed.snapshot())
+                _change_row(changed, op, delta, session)
+                found, number = op.evidence, changed.number or 0
+            at = {"bullet": number, "kind": "", "factors": None}
+            evidence += [
+                at | values(item, EVIDENCE) | {"created_at": item.created_at or delta.created_at} for item in found
+            ]
+        self._bullets.insert(new, session)
+        after = {name: rows[name].snapshot() for name in before}
+        scopes = [value["scope"] for value in (*before.values(), *after.values())] + [one.scope for one in new]
+        reach = max(scopes, key=_SCOPES.index, default="project" if verdicts else "session")
+        same = values(delta, DeltaRow.shared_with(Delta, "ops", "refused"))
+        row = DeltaRow(project=project_of(session), reach=reach, **same)
+        row.ops = [{name: value for name, value in asdict(op).items() if value} for op in delta.ops]
+        row.added = [one.id for one in new]
+        row.refused, row.before = delta.refused, before | dict.fromkeys(row.added)
+        self._db.add(row)
+        self._db.flush()
+        if evidence:
+            owned = [item | {"delta": None if item["kind"] else row.number} for item in evidence]
+            self._db.connection().execute(insert(EvidenceRow), owned)
+        fields = ("trust", "vouched_at")  # they decide on the prior and on which evidence counts
+        self._bullets.recompute(
+            [rows[name] for name in after if any(before[name][f] != after[name][f] for f in fields)]
+        )
+        self._bullets.add_verdicts(row, verdicts)
+        self._db.refresh(row)  # the columns clean their values
+        return row
 
-def revert(db: sqlmodel.Session, row: DeltaRow, *, redo: bool) -> None:
-    """Undo a delta, or redo an undone one with the same ids, counts and evidence. Raises BadInput if a later delta
-    changed one of its bullets."""
-    _check_unchanged(db, row)
-    rows = bullet_rows(db, row.before)
-    forms = (row.kept or {}) if redo else row.before
-    if not redo:
-        row.kept = {name: bullets.snapshot(found) for name, found in rows.items()}
-    for name, value in forms.items():
-        if value is None:
-            rows[name].state = "deleted"
-        elif "content" in value:  # snapshots of old versions may lack it
-            bullets.restore_row(db, rows.get(name), value)
-    revert_mark(db, row, redo=redo)
-    row.undone = not redo
-    row.turned = 1 + int(db.exec(sqlmodel.select(func.coalesce(func.max(DeltaRow.turned), 0))).one())
-    db.flush()
-    judged = db.exec(select(EvidenceRow.bullet).filter_by(delta=row.number)).all()
-    bullets.recompute(db, bullet_rows(db, {*row.before, *(f"P-{number}" for number in judged)}).values())
-    db.flush()
+    def revert(self, row: DeltaRow, *, redo: bool) -> None:
+        """Undo a delta, or redo an undone one with the same ids, counts and evidence. Raises BadInput if a later delta
+        changed one of its bullets."""
+        self._check_unchanged(row)
+        rows = self._bullets.rows(row.before)
+        forms = (row.kept or {}) if redo else row.before
+        if not redo:
+            row.kept = {name: found.snapshot() for name, found in rows.items()}
+        for name, value in forms.items():
+            if value is None:
+                rows[name].state = "deleted"
+            elif "content" in value:  # snapshots of old versions may lack it
+                restored = rows.get(name) or BulletRow(number=number_of(name), content=value["content"])
+                restored.restore(value)
+                self._db.add(restored)
+        self._revert_mark(row, redo=redo)
+        row.undone = not redo
+        newest = sqlmodel.select(func.coalesce(func.max(DeltaRow.turned), 0))
+        row.turned = 1 + int(self._db.exec(newest).one())
+        self._db.flush()
+        judged = self._db.exec(select(EvidenceRow.bullet).filter_by(delta=row.number)).all()
+        self._bullets.recompute(self._bullets.rows({*row.before, *(f"P-{number}" for number in judged)}).values())
+        self._db.flush()
 
+    def mark_turn(self, row: DeltaRow, mark: str, why: str) -> None:
+        """Mark a delta's turn; the delta stores the outcome before and after. Raises BadInput if the turn does not
+        exist."""
+        if (before := self._turn_outcome(row)) is None:
+            raise BadInput(f"There is no turn T{row.interaction} in session {row.session_id} to mark.")
+        after = {"good": mark == "good", "weight": 1.0, "signal": "mark"}
+        row.judged = {"before": before, "after": after | {"mark": mark, "why": clean_text(why)}}
+        self._set_turn_outcome(row, row.judged["after"])
+        self._db.add(row)
+        self._db.flush()
 
-def _check_unchanged(db: sqlmodel.Session, row: DeltaRow) -> None:
-    """Raises BadInput if a later delta that is not undone touched one of the same bullets."""
-    later = (col(DeltaRow.number) > row.number, cast(col(DeltaRow.before), Text) != "{}")
-    for other in db.exec(select(DeltaRow).where(*later).filter_by(undone=False)).all() if row.before else ():
-        shared = sorted(row.before.keys() & other.before.keys())
-        if shared:
-            outside = f"outside of a session, in {other.project}"
-            place = f"in session {other.session_id}" if other.session_id else outside
-            raise BadInput(f"{shared[0]} was changed later, {place}.", "Undo that change there first.")
+    def _revert_mark(self, row: DeltaRow, *, redo: bool) -> None:
+        """Restore the outcome from before a mark, unless it was marked again since; with `redo`, set the mark's
+        outcome. Raises BadInput if a redone turn was marked otherwise meanwhile."""
+        was, becomes = ("before", "after") if redo else ("after", "before")
+        now = self._turn_outcome(row) if row.judged else None  # None: no mark, or a deleted session
+        if now is not None and now == row.judged[was]:
+            self._set_turn_outcome(row, row.judged[becomes])
+        elif now is not None and redo:
+            raise BadInput(f"T{row.interaction} was marked again after that undo.", "Mark it again.")
 
+    def _turn_outcome(self, row: DeltaRow) -> dict[str, Any] | None:
+        """Return the current outcome and mark of a delta's turn, or None if the turn does not exist."""
+        turn = InteractionRow.find(self._db, row.session_id, row.interaction)
+        if turn is None:
+            return None
+        return values(TurnRow.find(self._db, row.session_id, turn.number), _OUTCOME) | values(turn, ("mark", "why"))
 
-def _check_caps(db: sqlmodel.Session, delta: Delta, session: Session) -> None:
-    """Raises BadInput if rules and models change more in one turn than allowed, earlier deltas of the turn included.
-    Operations with the user's words as evidence are not counted."""
-    if delta.author in FREE:
-        return
-    earlier: list[Op] = []
-    if delta.ops and delta.interaction is not None and delta.session_id:
-        same = values(delta, ("session_id", "interaction")) | {"project": project_of(session), "undone": False}
-        rows = db.exec(select(DeltaRow).filter_by(**same)).all()
-        earlier = [op for row in rows if row.author not in FREE for op in bullets.parse_ops(row)]
-    for names, most, what in _CAPS:
-        now, before = (sum(op.op in names and not op.in_users_words for op in ops) for ops in (delta.ops, earlier))
-        if now and now + before > most:
-            raise BadInput(f"{now + before} {what} in one turn, at most {most}: nothing was applied.")
+    def _set_turn_outcome(self, row: DeltaRow, outcome: dict[str, Any]) -> None:
+        if (turn := InteractionRow.find(self._db, row.session_id, row.interaction)) is not None:
+            turn.mark, turn.why = outcome["mark"], outcome["why"]
+            TurnRow.record(self._db, row.session_id, turn.number, **{name: outcome[name] for name in _OUTCOME})
+
+    def _check_unchanged(self, row: DeltaRow) -> None:
+        """Raises BadInput if a later delta that is not undone touched one of the same bullets."""
+        later = (col(DeltaRow.number) > row.number, cast(col(DeltaRow.before), Text) != "{}")
+        which = select(DeltaRow).where(*later).filter_by(undone=False)
+        for other in self._db.exec(which).all() if row.before else ():
+            if shared := sorted(row.before.keys() & other.before.keys()):
+                outside = f"outside of a session, in {other.project}"
+                place = f"in session {other.session_id}" if other.session_id else outside
+                raise BadInput(f"{shared[0]} was changed later, {place}.", "Undo that change there first.")
+
+    def _check_caps(self, delta: Delta, session: Session) -> None:
+        """Raises BadInput if rules and models change more in one turn than allowed, earlier deltas of the turn
+        included. Operations with the user's words as evidence are not counted."""
+        if delta.author in FREE:
+            return
+        earlier: list[Op] = []
+        if delta.ops and delta.interaction is not None and delta.session_id:
+            same = values(delta, ("session_id", "interaction")) | {"project": project_of(session), "undone": False}
+            rows = self._db.exec(select(DeltaRow).filter_by(**same)).all()
+            earlier = [op for row in rows if row.author not in FREE for op in row.to_applied().delta.ops]
+        for names, most, what in _CAPS:
+            now, before = (sum(op.op in names and not op.in_users_words for op in ops) for ops in (delta.ops, earlier))
+            if now and now + before > most:
+                raise BadInput(f"{now + before} {what} in one turn, at most {most}: nothing was applied.")
 
 
 def _new_bullet(op: Op, delta: Delta, session: Session, name: str) -> tuple[Bullet, list[dict[str, Any]]]:
@@ -178,7 +216,7 @@ def _new_bullet(op: Op, delta: Delta, session: Session, name: str) -> tuple[Bull
         return bullet, []
     factors, prior = factors_of_counts(bullet.helpful, bullet.harmful), PRIORS[bullet.trust]
     counts = Evidence("counts", f"{bullet.helpful} {bullet.harmful} {bullet.neutral}")
-    item = values(counts, bullets.EVIDENCE) | {"bullet": bullet.number, "kind": "before", "factors": factors}
+    item = values(counts, EVIDENCE) | {"bullet": bullet.number, "kind": "before", "factors": factors}
     return replace(bullet, belief=update_belief(prior, prior, factors, 0.0)), [item]
 
 

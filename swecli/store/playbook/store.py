@@ -9,28 +9,20 @@ from datetime import UTC, datetime
 from typing import Any
 
 import sqlmodel
-from sqlalchemy import ColumnElement, Text, bindparam, cast
+from sqlalchemy import ColumnElement, Text, and_, bindparam, cast, false, or_
 from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
 from swecli.models.ids import parse_short_id
 from swecli.models.playbook import AppliedDelta, Bullet, Delta, Evidence, SessionPlaybook, Tag
 from swecli.models.session import Session
-from swecli.store.playbook import bullets, deltas
-from swecli.store.playbook.bullets import applied_delta, applies, is_undoable, load_bullets, number_of
-from swecli.store.playbook.turns import (
-    ReflectionQueue,
-    TurnRecords,
-    record_attempt,
-    record_checks,
-    record_turn,
-    store_mark,
-)
-from swecli.store.reading import playbook_version
+from swecli.store.playbook.bullets import Bullets, applies, evidence_query, number_of, project_of
+from swecli.store.playbook.deltas import EVIDENCE, Deltas
+from swecli.store.playbook.turns import ReflectionQueue, TurnRecords
 from swecli.store.records import TurnLessons
-from swecli.store.sqlite.database import Database, driver
-from swecli.store.tables.columns import clean_text, values
-from swecli.store.tables.learned import BulletRow, DeltaRow, EvidenceRow, LearnedRow
+from swecli.store.sqlite.database import Database, reader
+from swecli.store.tables.columns import values
+from swecli.store.tables.learned import BulletRow, CheckRow, DeltaRow, EvidenceRow, LearnedRow, TurnRow
 from swecli.store.tables.sessions import InteractionRow
 
 
@@ -44,29 +36,30 @@ class PlaybookStore(ReflectionQueue):
     def load(self, session: Session) -> SessionPlaybook:
         """Load the bullets of the session, its project and the user, without deleted ones."""
         with self._database.reading() as db:
-            return load_bullets(db, session)
+            return Bullets(db).load(session)
 
     def refresh(self, session: Session) -> None:
         """Reload the session's playbook if another process has changed it."""
         with self._database.reading() as db:
-            if session.playbook.version != playbook_version(driver(db)):
-                session.update_playbook(load_bullets(db, session))
+            if session.playbook.version != reader(db).playbook_version():
+                session.update_playbook(Bullets(db).load(session))
 
     def apply(self, delta: Delta, session: Session) -> AppliedDelta:
         """Apply a delta atomically; return the stored one unchanged if its id was applied before. Raises BadInput if an
         operation is invalid, names no bullet of the session's scopes, or exceeds what a turn may change."""
         with self._changing(session) as db:
-            return applied_delta(_find_delta(db, delta.id) or deltas.apply_delta(db, delta, session))
+            deltas = Deltas(db)
+            return (deltas.find(delta.id) or deltas.apply(delta, session)).to_applied()
 
     @contextmanager
     def _changing(self, session: Session) -> Iterator[sqlmodel.Session]:
         """Run a transaction, then update the session's playbook."""
         known = session.playbook
         with self._database.transaction() as db:
-            current = known.version == playbook_version(driver(db))
+            current = known.version == reader(db).playbook_version()
             yield db
             db.flush()
-            playbook = load_bullets(db, session, known if current else None)
+            playbook = Bullets(db).load(session, known if current else None)
         session.update_playbook(playbook)
 
     def undo(self, session: Session, n: int = 1, *, redo: bool = False) -> list[AppliedDelta]:
@@ -74,7 +67,7 @@ class PlaybookStore(ReflectionQueue):
         the `n` most recently undone ones. Raises BadInput if there is none, or a bullet was changed by a later
         delta."""
         with self._changing(session) as db:
-            theirs = select(DeltaRow).where(is_undoable(session), col(DeltaRow.undone).is_(redo))
+            theirs = select(DeltaRow).where(_is_undoable(session), col(DeltaRow.undone).is_(redo))
             if redo:
                 which = theirs.where(col(DeltaRow.turned) > 0).order_by(col(DeltaRow.turned).desc())
             else:
@@ -86,64 +79,67 @@ class PlaybookStore(ReflectionQueue):
             if not rows:
                 raise BadInput("Nothing to undo in the playbook.", "Changes of another project are undone there.")
             for row in rows:
-                deltas.revert(db, row, redo=redo)
-            return [applied_delta(row) for row in rows]
+                Deltas(db).revert(row, redo=redo)
+            return [row.to_applied() for row in rows]
 
     def record_lessons(self, session: Session, lessons: TurnLessons) -> AppliedDelta | None:
         """Store the lessons of a turn atomically; return the delta, or None if there is none or the user undid it
         before. Raises BadInput as `apply`."""
         with self._changing(session) as db:
-            row = _find_delta(db, lessons.delta.id) if lessons.delta else None
+            deltas, changed = Deltas(db), Bullets(db)
+            row = deltas.find(lessons.delta.id) if lessons.delta else None
             fresh = lessons.delta is not None and row is None
             for earlier in lessons.replaces if fresh else ():
-                if (old := _find_delta(db, earlier)) is not None and not old.undone:
-                    deltas.revert(db, old, redo=False)
+                if (old := deltas.find(earlier)) is not None and not old.undone:
+                    deltas.revert(old, redo=False)
                     old.turned = 0  # not undone by the user, so redo must not find it
             if lessons.delta is not None and row is None:
-                row = deltas.apply_delta(db, lessons.delta, session, lessons.verdicts)
+                row = deltas.apply(lessons.delta, session, lessons.verdicts)
                 if lessons.mark:
-                    store_mark(db, row, lessons.mark, lessons.why)
+                    deltas.mark_turn(row, lessons.mark, lessons.why)
             if fresh or lessons.delta is None:
                 for name, value in lessons.figures.items():
                     db.merge(LearnedRow(name=name, value=value))
-                record_checks(db, session, lessons.checks)
+                for command, check in lessons.checks.items():
+                    failing, project = list(check.failing), project_of(session)
+                    db.merge(CheckRow(project=project, command=command, passed=check.passed, failing=failing))
                 if lessons.known:
-                    record_turn(db, session.id, lessons.interaction, **lessons.known)
-                for used in bullets.bullet_rows(db, lessons.shown).values():
+                    TurnRow.record(db, session.id, lessons.interaction, **lessons.known)
+                for used in changed.rows(lessons.shown).values():
                     used.uses += 1
-                bullets.fade_held_back(db, lessons.held_back)
+                changed.fade(lessons.held_back)
             if lessons.final:
-                record_attempt(db, session.id, lessons.interaction, "failed" if lessons.failure else "done")
-            return applied_delta(row) if row and not row.undone else None
+                self._record_attempt(db, session.id, lessons.interaction, "failed" if lessons.failure else "done")
+            return row.to_applied() if row and not row.undone else None
 
     def log(self, session: Session, limit: int = 20) -> list[AppliedDelta]:
         """Return the deltas of the session and its project with their verdicts, newest first, undone ones included."""
-        newest_first = select(DeltaRow).where(is_undoable(session)).order_by(col(DeltaRow.number).desc())
+        newest_first = select(DeltaRow).where(_is_undoable(session)).order_by(col(DeltaRow.number).desc())
         rows = self._database.rows(newest_first.limit(max(0, limit)))
         which = sqlmodel.select(EvidenceRow.delta, EvidenceRow.bullet, EvidenceRow.tag)
         which = which.where(col(EvidenceRow.delta).in_([row.number for row in rows]), col(EvidenceRow.kind) != "")
         found: dict[int, list[tuple[str, Tag]]] = {}
         for delta, bullet, tag in self._database.rows(which.order_by(col(EvidenceRow.id))):
             found.setdefault(delta, []).append((f"P-{bullet}", tag))
-        return [replace(applied_delta(row), verdicts=tuple(found.get(row.number, ()))) for row in rows]
+        return [replace(row.to_applied(), verdicts=tuple(found.get(row.number, ()))) for row in rows]
 
     def deltas_of_turns(self, session: Session, first: int, last: int) -> list[AppliedDelta]:
         """Return the deltas of a range of turns, newest first, undone ones included."""
-        project = bullets.project_of(session)  # an unsaved session owns no deltas
+        project = project_of(session)  # an unsaved session owns no deltas
         theirs = select(DeltaRow).filter_by(session_id=session.id or None, project=project)
         which = theirs.where(col(DeltaRow.interaction).between(first, last)).order_by(col(DeltaRow.number).desc())
-        return [applied_delta(row) for row in self._database.rows(which)]
+        return [row.to_applied() for row in self._database.rows(which)]
 
     def made(self, delta_id: str) -> bool:
         """Return True if a delta was ever applied, even if it was undone since."""
         with self._database.reading() as db:
-            return _find_delta(db, delta_id) is not None
+            return Deltas(db).find(delta_id) is not None
 
     def get(self, bullet_id: str, session: Session | None = None) -> Bullet | None:
         """Return a bullet in any state; with `session`, only if it belongs to the session's scopes."""
         which = select(BulletRow).filter_by(number=number_of(bullet_id))
         rows = self._database.rows(which if session is None else which.where(applies(session)))
-        return next(map(bullets.to_bullet, rows), None)
+        return next((row.to_bullet() for row in rows), None)
 
     def find(self, ref: str, session: Session, *, include_deleted: bool = False) -> Bullet:
         """Resolve `P-7`, `p7` or `7` to a strategy of the session's scopes. Raises BadInput."""
@@ -171,7 +167,7 @@ class PlaybookStore(ReflectionQueue):
             ]
             change = sqlmodel.update(BulletRow).where(col(BulletRow.number) == bindparam("of"))
             db.connection().execute(change.values(stale=bindparam("gone"), verified_at=bindparam("at")), rows)
-            bullets.mark_changed(db, map(number_of, wanted))
+            Bullets(db).mark_changed(map(number_of, wanted))
 
     def evidence(self, bullet_id: str, *, verdicts: bool = False) -> list[Evidence]:
         """Return a bullet's sources, oldest first, or its verdicts (`helpful: pytest went from failing to passing`)."""
@@ -181,21 +177,21 @@ class PlaybookStore(ReflectionQueue):
         """Return the evidence on many bullets with one query."""
         kinds = col(EvidenceRow.kind) != "" if verdicts else col(EvidenceRow.kind) == ""
         found: dict[str, list[Evidence]] = {name: [] for name in names}
-        for row in self._database.rows(bullets.evidence_query(map(number_of, names)).where(kinds)):
-            one = Evidence(**values(row, bullets.EVIDENCE))
+        for row in self._database.rows(evidence_query(map(number_of, names)).where(kinds)):
+            one = Evidence(**values(row, EVIDENCE))
             found[f"P-{row.bullet}"].append(replace(one, quote=f"{row.tag}: {one.quote}") if row.tag else one)
         return found
 
     def changes(self, bullet_id: str) -> list[AppliedDelta]:
         """Return the deltas that changed a strategy, oldest first, without undone ones."""
         which = select(DeltaRow).where(_json_contains(col(DeltaRow.before), bullet_id)).filter_by(undone=False)
-        found = [applied_delta(row) for row in self._database.rows(which.order_by(col(DeltaRow.number)))]
+        found = [row.to_applied() for row in self._database.rows(which.order_by(col(DeltaRow.number)))]
         return [applied for applied in found if bullet_id in applied.touched]
 
     def removed(self, session: Session) -> list[Bullet]:
         """Return the deleted strategies of the session's scopes."""
         gone = select(BulletRow).where(applies(session)).filter_by(state="deleted")
-        return [bullets.to_bullet(row) for row in self._database.rows(gone)]
+        return [row.to_bullet() for row in self._database.rows(gone)]
 
     def prompts(self, bullet_id: str, limit: int = 20) -> list[tuple[str, int]]:
         """Return the (session id, interaction) of prompts that contained a strategy, newest first."""
@@ -211,5 +207,8 @@ def _json_contains(column: Any, bullet_id: str) -> ColumnElement[bool]:
     return cast(column, Text).contains(f'"{bullet_id}"', autoescape=True)
 
 
-def _find_delta(db: sqlmodel.Session, delta_id: str) -> DeltaRow | None:
-    return db.exec(select(DeltaRow).filter_by(id=clean_text(delta_id))).first()
+def _is_undoable(session: Session) -> ColumnElement[bool]:
+    """Return the condition for deltas made in the session, or in its project with project or user scope."""
+    own = col(DeltaRow.session_id) == session.id if session.id else false()  # an unsaved session owns nothing
+    wide = col(DeltaRow.reach).in_(("project", "user"))
+    return and_(col(DeltaRow.project) == project_of(session), or_(own, wide))

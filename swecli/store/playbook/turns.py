@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -13,16 +13,13 @@ from sqlmodel import col, select
 from swecli.models.errors import BadInput
 from swecli.models.session import Session
 from swecli.store.playbook.bullets import project_of
-from swecli.store.reading import read_reflectors
 from swecli.store.records import CheckResult, PendingReflection, StoredTurn, UsageTotals
-from swecli.store.sessions.rows import find_turn, is_running_elsewhere, spent_by_purpose
-from swecli.store.sqlite.database import Database, driver
+from swecli.store.sqlite.database import Database, reader
 from swecli.store.tables import learned
-from swecli.store.tables.columns import clean_text, values
+from swecli.store.tables.columns import values
 from swecli.store.tables.learned import DeltaRow, EvidenceRow, ReflectionRow, TurnRow
 from swecli.store.tables.sessions import InteractionRow, RequestRow, SessionRow
 
-_OUTCOME = ("good", "weight", "signal")  # what a mark sets of a turn's record
 _TRIES = 3  # failed reflections of one interaction before it is given up
 
 
@@ -82,67 +79,15 @@ class TurnRecords:
     def reflectors(self) -> dict[str, Any]:
         """Return every reflector's stored figures by its name."""
         with self._database.reading() as db:
-            return read_reflectors(driver(db))
+            return reader(db).reflectors()
 
 
 def _to_record(turn: InteractionRow, row: TurnRow | None) -> StoredTurn:
-    result: dict[str, Any] = values(row, ("topic", *_OUTCOME)) if row else {}
+    result: dict[str, Any] = values(row, ("topic", "good", "weight", "signal")) if row else {}
     names = {"shown": turn.shown, "cited": turn.cited, "withheld": row and row.withheld}
     result |= {name: tuple(value or ()) for name, value in names.items()}
     result |= values(turn, ("status", "mark", "why", "started_at"))
     return StoredTurn(turn.session_id, turn.number, **result)
-
-
-def record_turn(db: sqlmodel.Session, session_id: str, interaction: int, **known: Any) -> None:
-    """Set columns of a turn's record, within a transaction."""
-    place: dict[str, Any] = {"session_id": session_id, "interaction": interaction}
-    row = db.exec(select(TurnRow).filter_by(**place)).first() or TurnRow(**place)
-    for name, value in known.items():
-        setattr(row, name, list(value) if isinstance(value, (tuple, frozenset)) else value)
-    db.add(row)
-
-
-def record_checks(db: sqlmodel.Session, session: Session, checks: Mapping[str, CheckResult]) -> None:
-    """Store the results of check commands, within a transaction."""
-    for command, check in checks.items():
-        failing, project = list(check.failing), project_of(session)
-        db.merge(learned.CheckRow(project=project, command=command, passed=check.passed, failing=failing))
-
-
-def store_mark(db: sqlmodel.Session, row: DeltaRow, mark: str, why: str) -> None:
-    """Mark a delta's turn within a transaction; the delta stores the outcome before and after. Raises BadInput if the
-    turn does not exist."""
-    if (before := _turn_outcome(db, row)) is None:
-        raise BadInput(f"There is no turn T{row.interaction} in session {row.session_id} to mark.")
-    after = {"good": mark == "good", "weight": 1.0, "signal": "mark"}
-    row.judged = {"before": before, "after": after | {"mark": mark, "why": clean_text(why)}}
-    _set_turn_outcome(db, row, row.judged["after"])
-    db.add(row)
-    db.flush()
-
-
-def revert_mark(db: sqlmodel.Session, row: DeltaRow, *, redo: bool) -> None:
-    """Restore the outcome from before a mark, unless it was marked again since; with `redo`, set the mark's outcome.
-    Raises BadInput if a redone turn was marked otherwise meanwhile."""
-    was, becomes = ("before", "after") if redo else ("after", "before")
-    now = _turn_outcome(db, row) if row.judged else None  # None: no mark, or a deleted session
-    if now is not None and now == row.judged[was]:
-        _set_turn_outcome(db, row, row.judged[becomes])
-    elif now is not None and redo:
-        raise BadInput(f"T{row.interaction} was marked again after that undo.", "Mark it again.")
-
-
-def _turn_outcome(db: sqlmodel.Session, row: DeltaRow) -> dict[str, Any] | None:
-    """Return the current outcome and mark of a delta's turn, or None if the turn does not exist."""
-    turn, of = find_turn(db, row.session_id, row.interaction), values(row, ("session_id", "interaction"))
-    result = db.exec(select(TurnRow).filter_by(**of)).first() or TurnRow(session_id="", interaction=0)
-    return None if turn is None else values(result, _OUTCOME) | values(turn, ("mark", "why"))
-
-
-def _set_turn_outcome(db: sqlmodel.Session, row: DeltaRow, outcome: dict[str, Any]) -> None:
-    if (turn := find_turn(db, row.session_id, row.interaction)) is not None:
-        turn.mark, turn.why = outcome["mark"], outcome["why"]
-        record_turn(db, row.session_id, turn.number, **{name: outcome[name] for name in _OUTCOME})
 
 
 class ReflectionQueue:
@@ -154,7 +99,7 @@ class ReflectionQueue:
     def skip(self, session_id: str, interaction: int) -> None:
         """Remove an interaction from the queue without a reflection. Raises BadInput if it does not exist."""
         with self._database.transaction() as db:
-            record_attempt(db, session_id, interaction, "skipped")
+            self._record_attempt(db, session_id, interaction, "skipped")
 
     def pending(self, session_id: str | None = None) -> list[PendingReflection]:
         """Return the pending interactions of one session, or of all, oldest first."""
@@ -164,7 +109,7 @@ class ReflectionQueue:
     def pending_elsewhere(self, session: Session) -> list[PendingReflection]:
         """Return the pending interactions of the project's other sessions that no process has open, newest first."""
         others = (col(SessionRow.project) == project_of(session), col(InteractionRow.session_id) != session.id)
-        found = [row for row in self._pending(*others) if not is_running_elsewhere(row.pid)]
+        found = [row for row in self._pending(*others) if not row.is_running_elsewhere]
         return [PendingReflection(row.session_id, row.number) for row in reversed(found)]
 
     def _pending(self, *where: Any) -> Sequence[InteractionRow]:
@@ -175,25 +120,25 @@ class ReflectionQueue:
     def reflection_cost(self) -> UsageTotals:
         """Return the tokens and cost of all reflections."""
         with self._database.reading() as db:
-            return spent_by_purpose(db, col(RequestRow.purpose) == "reflect").get("reflect", UsageTotals())
+            return RequestRow.spent_by_purpose(db, col(RequestRow.purpose) == "reflect").get("reflect", UsageTotals())
 
     def count_reflections(self, session_id: str, interaction: int) -> int:
         """Count the completed reflections on an interaction."""
         with self._database.reading() as db:
             return _count_attempts(db, session_id, interaction, "done")
 
+    @staticmethod
+    def _record_attempt(db: sqlmodel.Session, session_id: str, interaction: int, status: str) -> None:
+        """Record a reflection; the interaction stays pending after the first two "failed". Raises BadInput if it does
+        not exist."""
+        turn = InteractionRow.find(db, session_id, interaction)
+        if turn is None:
+            raise BadInput(f"There is no interaction {interaction} in session {session_id}.")
+        final = status != "failed" or _count_attempts(db, session_id, interaction, "failed") + 1 >= _TRIES
+        db.add(ReflectionRow(session_id=session_id, interaction=interaction, status=status, final=final))
+        turn.pending = turn.pending and not final
+
 
 def _count_attempts(db: sqlmodel.Session, session_id: str, interaction: int, status: str) -> int:
     of = {"session_id": session_id, "interaction": interaction, "status": status}
     return db.exec(sqlmodel.select(func.count(col(ReflectionRow.id))).filter_by(**of)).one()
-
-
-def record_attempt(db: sqlmodel.Session, session_id: str, interaction: int, status: str) -> None:
-    """Record a reflection, within a transaction; the interaction stays pending after the first two "failed". Raises
-    BadInput if it does not exist."""
-    turn = find_turn(db, session_id, interaction)
-    if turn is None:
-        raise BadInput(f"There is no interaction {interaction} in session {session_id}.")
-    final = status != "failed" or _count_attempts(db, session_id, interaction, "failed") + 1 >= _TRIES
-    db.add(ReflectionRow(session_id=session_id, interaction=interaction, status=status, final=final))
-    turn.pending = turn.pending and not final

@@ -19,10 +19,9 @@ from sqlmodel import col, select
 from swecli.models.context import UNDO
 from swecli.models.errors import BadInput
 from swecli.models.session import Session, uuid7
-from swecli.store.playbook.bullets import load_bullets
-from swecli.store.reading import find_session
-from swecli.store.sessions.rows import totals
-from swecli.store.sqlite.database import Database, driver
+from swecli.store.playbook.bullets import Bullets
+from swecli.store.sessions.store import SessionWriter
+from swecli.store.sqlite.database import reader
 from swecli.store.tables.columns import clean_text
 from swecli.store.tables.learned import BulletRow, ChoiceRow, DeltaRow, EvidenceRow, ReflectionRow, TurnRow
 from swecli.store.tables.sessions import (
@@ -53,20 +52,9 @@ EXCLUDED_COLUMNS: Mapping[type[sqlmodel.SQLModel], set[str]] = {
 }
 
 
-def export(database: Database, ref: str) -> Archive:
-    """Return a session as plain JSON values. Raises BadInput if `ref` matches no session or several."""
-    with database.reading() as db:
-        row = _find_row(db, ref)
-        bullets = load_bullets(db, Session(row.id, row.directory, project=row.project)).bullets.values()
-        whole = _columns(row) | _read_turns(db, row.id, row.interactions)
-        whole |= {"playbook": [one.to_json() for one in bullets], "totals": asdict(totals(db, row.id))}
-    rename_strategies(whole, {bullet.id: bullet.id for bullet in bullets})
-    return dict(json.loads(json.dumps(whole, default=datetime.isoformat)))
-
-
 def _find_row(db: sqlmodel.Session, ref: str) -> SessionRow:
     """Return the row of the session that `find_session` finds. Raises BadInput."""
-    return db.exec(select(SessionRow).filter_by(id=find_session(driver(db), clean_text(ref), ""))).one()
+    return db.exec(select(SessionRow).filter_by(id=reader(db).find_session(clean_text(ref), ""))).one()
 
 
 def rename_strategies(whole: Archive, names: Mapping[str, str]) -> None:
@@ -158,29 +146,6 @@ def _omit(value: Archive, *names: str) -> Archive:
     return {name: item for name, item in value.items() if name not in names}
 
 
-def fork(database: Database, ref: str, upto: int | None) -> str:
-    """Copy a session up to interaction `upto` (None: all) into a new one, and return its id. Copies messages, calls,
-    turn records, reductions and the session's own strategies, but neither costs nor evidence. Raises BadInput if `ref`
-    matches no session or several."""
-    with database.transaction() as db:
-        old = _find_row(db, ref)
-        last = old.interactions if upto is None else max(0, min(upto, old.interactions))
-        whole, now = _read_turns(db, old.id, last), datetime.now(UTC)
-        new = SessionRow(**old.model_dump(exclude={"number"}))
-        new.id, new.parent_id, new.title = uuid7(), old.id, old.title and f"{old.title} (fork)"
-        new.interactions, new.messages, new.cost = last, len(whole["messages"]), 0.0
-        new.window_start, new.created_at, new.updated_at = max(1, min(old.window_start, last)), now, now
-        db.add(new)
-        db.flush()
-        write_turns(db, new.id, whole | {"requests": []})
-        for choice in _rows(db, ChoiceRow, old.id, last):
-            db.add(ChoiceRow(**choice.model_dump() | {"session_id": new.id}))
-        # evidence counts once: reflections run on the original turns only
-        db.add_all(ReflectionRow(session_id=new.id, interaction=n, status="done") for n in range(1, last + 1))
-        _copy_bullets(db, old.id, new.id)
-        return new.id
-
-
 def _copy_bullets(db: sqlmodel.Session, old: str, new: str) -> None:
     own = select(BulletRow).filter_by(session_id=old, scope="session").order_by(col(BulletRow.number))
     for bullet in db.exec(own.where(col(BulletRow.state) != "deleted")).all():
@@ -191,22 +156,57 @@ def _copy_bullets(db: sqlmodel.Session, old: str, new: str) -> None:
             db.add(EvidenceRow(**item.model_dump(exclude={"id"}) | {"bullet": copy.number, "delta": None}))
 
 
-def delete(database: Database, ref: str, keep: str = "") -> str:
-    """Delete a session with its own strategies, and return its id. Strategies of the project and the user are kept,
-    with their evidence. Raises BadInput if `ref` matches no session, several, or the one with the id `keep`."""
-    with database.transaction() as db:
-        session = _find_row(db, ref).id
-        if session == keep:
-            raise BadInput("The current session cannot be deleted.", "Start or resume another one first.")
-        gone = [session, *db.exec(select(SessionRow.id).filter_by(parent_id=session, directory="")).all()]
-        calls = select(CallRow.id).where(col(CallRow.session_id).in_(gone))
-        bullets = select(BulletRow.number).filter_by(session_id=session, scope="session")
-        db.exec(sqlmodel.delete(FullResultRow).where(col(FullResultRow.call).in_(calls)))
-        for table in reversed(Row.metadata.sorted_tables):  # children before parents
-            if any(key.target_fullname == "session.id" for key in table.foreign_keys):
-                db.connection().execute(table.delete().where(table.c.session_id.in_(gone)))
-        db.exec(sqlmodel.delete(EvidenceRow).where(col(EvidenceRow.bullet).in_(bullets)))
-        db.exec(sqlmodel.delete(BulletRow).filter_by(session_id=session, scope="session"))
-        db.exec(sqlmodel.delete(DeltaRow).filter_by(session_id=session, reach="session"))
-        db.exec(sqlmodel.delete(SessionRow).where(col(SessionRow.id).in_(gone)))
-        return session
+class SessionArchive(SessionWriter):
+    """Exports, copies and deletes sessions."""
+
+    def export(self, ref: str) -> Archive:
+        """Return a session as plain JSON values. Raises BadInput if `ref` matches no session or several."""
+        with self.database.reading() as db:
+            row = _find_row(db, ref)
+            bullets = Bullets(db).load(Session(row.id, row.directory, project=row.project)).bullets.values()
+            whole = _columns(row) | _read_turns(db, row.id, row.interactions)
+            whole |= {"playbook": [one.to_json() for one in bullets], "totals": asdict(RequestRow.totals(db, row.id))}
+        rename_strategies(whole, {bullet.id: bullet.id for bullet in bullets})
+        return dict(json.loads(json.dumps(whole, default=datetime.isoformat)))
+
+    def _copy(self, ref: str, upto: int | None) -> str:
+        """Copy a session up to interaction `upto` (None: all) into a new one, and return its id. Copies messages,
+        calls, turn records, reductions and the session's own strategies, but neither costs nor evidence. Raises
+        BadInput if `ref` matches no session or several."""
+        with self.database.transaction() as db:
+            old = _find_row(db, ref)
+            last = old.interactions if upto is None else max(0, min(upto, old.interactions))
+            whole, now = _read_turns(db, old.id, last), datetime.now(UTC)
+            new = SessionRow(**old.model_dump(exclude={"number"}))
+            new.id, new.parent_id, new.title = uuid7(), old.id, old.title and f"{old.title} (fork)"
+            new.interactions, new.messages, new.cost = last, len(whole["messages"]), 0.0
+            new.window_start, new.created_at, new.updated_at = max(1, min(old.window_start, last)), now, now
+            db.add(new)
+            db.flush()
+            write_turns(db, new.id, whole | {"requests": []})
+            for choice in _rows(db, ChoiceRow, old.id, last):
+                db.add(ChoiceRow(**choice.model_dump() | {"session_id": new.id}))
+            # evidence counts once: reflections run on the original turns only
+            db.add_all(ReflectionRow(session_id=new.id, interaction=n, status="done") for n in range(1, last + 1))
+            _copy_bullets(db, old.id, new.id)
+            return new.id
+
+    def delete(self, ref: str) -> str:
+        """Delete a session with its own strategies, and return its id. Strategies of the project and the user are kept,
+        with their evidence. Raises BadInput if `ref` matches no session, several, or the one in use."""
+        with self.database.transaction() as db:
+            session = _find_row(db, ref).id
+            if self.current_session is not None and session == self.current_session.id:
+                raise BadInput("The current session cannot be deleted.", "Start or resume another one first.")
+            gone = [session, *db.exec(select(SessionRow.id).filter_by(parent_id=session, directory="")).all()]
+            calls = select(CallRow.id).where(col(CallRow.session_id).in_(gone))
+            bullets = select(BulletRow.number).filter_by(session_id=session, scope="session")
+            db.exec(sqlmodel.delete(FullResultRow).where(col(FullResultRow.call).in_(calls)))
+            for table in reversed(Row.metadata.sorted_tables):  # children before parents
+                if any(key.target_fullname == "session.id" for key in table.foreign_keys):
+                    db.connection().execute(table.delete().where(table.c.session_id.in_(gone)))
+            db.exec(sqlmodel.delete(EvidenceRow).where(col(EvidenceRow.bullet).in_(bullets)))
+            db.exec(sqlmodel.delete(BulletRow).filter_by(session_id=session, scope="session"))
+            db.exec(sqlmodel.delete(DeltaRow).filter_by(session_id=session, reach="session"))
+            db.exec(sqlmodel.delete(SessionRow).where(col(SessionRow.id).in_(gone)))
+            return session

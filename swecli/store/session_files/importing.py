@@ -17,8 +17,7 @@ from sqlmodel import col, select
 from swecli.models.context import Edits, Epoch, WindowSpec
 from swecli.models.errors import BadInput
 from swecli.models.playbook import Kind, Scope, State, Trust
-from swecli.store.playbook.bullets import number_of
-from swecli.store.playbook.deltas import last_number
+from swecli.store.playbook.bullets import Bullets, number_of
 from swecli.store.session_files.archive import EXCLUDED_COLUMNS, Archive, rename_strategies, write_turns
 from swecli.store.session_files.formats import detect_format
 from swecli.store.session_files.transcript import Transcript
@@ -173,7 +172,7 @@ def _validate(whole: Archive) -> None:
 def _write_bullets(db: sqlmodel.Session, session: SessionRow, own: Sequence[Archive]) -> dict[str, str]:
     """Store the session's own strategies under their numbers, or new ones if a number was used here before. Returns
     their ids here by their ids in the export."""
-    newest = last_number(db)
+    newest = Bullets(db).last_number()
     names: dict[str, str] = {}
     for bullet in sorted(own, key=lambda bullet: number_of(bullet["id"])):
         number = number_of(bullet["id"])

@@ -3,40 +3,31 @@ summed; and those of reductions, pins and retained facts, by which a resumed ses
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
 import sqlalchemy
 import sqlmodel
-from sqlalchemy import ColumnElement, func, or_
+from sqlalchemy import func, or_
 from sqlmodel import col, select
 
 from swecli.models.context import BEGIN, UNDO, Reduction, RetainedFact
-from swecli.models.errors import BadInput, DamagedDatabase
-from swecli.models.message import ChatMessage, Role, Usage
+from swecli.models.errors import BadInput
 from swecli.models.session import Session, SessionInfo
 from swecli.redact import redact
 from swecli.store.reading import (
-    MESSAGE,
     NEWEST_FIRST,
     PIN,
     REDUCTION,
-    find_session,
-    read_pinned,
-    read_reductions,
-    read_session,
 )
 from swecli.store.records import FoundInteraction, SearchHit, TextMatch, UsageTotals
 from swecli.store.sessions.search import FLOOR, find_text, search_all, search_session
-from swecli.store.sqlite.database import Database, driver
+from swecli.store.sqlite.database import Database, reader
 from swecli.store.tables.columns import clean_text, values
 from swecli.store.tables.sessions import (
     CallRow,
     FullResultRow,
-    InteractionRow,
     MessageRow,
     ReductionRow,
     RequestRow,
@@ -45,92 +36,8 @@ from swecli.store.tables.sessions import (
 )
 
 RUNNING, INTERRUPTED = "running", "interrupted"
-_MAX_REDUCTIONS = 1_000_000  # of one session
+_ALL = 1_000_000  # more reductions than a session has
 _ENDING = 400  # characters
-
-
-def message_row(session_id: str, message: ChatMessage) -> MessageRow:
-    """Return a new row for the message, without its calls."""
-    return MessageRow(session_id=session_id, role=message.role.value, **values(message, MESSAGE))
-
-
-def load_session(database: Database, ref: str | None, directory: str, newest: int) -> Session:
-    """Load a session, see `read_session`; turns of dead processes are marked as interrupted first. Raises BadInput if
-    none or several match `ref`, DamagedDatabase for a corrupt row."""
-    with report_damage(), database.transaction() as db:
-        session_id = find_session(driver(db), ref and clean_text(ref), directory)
-        _settle_interrupted(db, session_id)
-        return read_session(driver(db), session_id, newest)
-
-
-@contextmanager
-def report_damage() -> Iterator[None]:
-    """Raise DamagedDatabase for a corrupt time, role or JSON value, which SQLite's own checks do not find."""
-    try:
-        yield
-    except (ValueError, TypeError) as error:
-        raise DamagedDatabase(
-            f"The session cannot be read: {' '.join(str(error).split())}.",
-            "Resume another; a copy of the file may help.",
-        ) from error
-
-
-def find_turn(db: sqlmodel.Session, session_id: str, number: int | None) -> InteractionRow | None:
-    """Return the row of an interaction, or None."""
-    return db.exec(select(InteractionRow).filter_by(session_id=session_id, number=number)).first()
-
-
-def _settle_interrupted(db: sqlmodel.Session, session_id: str) -> None:
-    """Mark running turns of dead processes as interrupted. A partial answer becomes a message, unless the whole answer
-    was stored later."""
-    for turn in db.exec(select(InteractionRow).filter_by(session_id=session_id, status=RUNNING)).all():
-        if is_running_elsewhere(turn.pid):
-            continue
-        newest = db.exec(sqlmodel.select(func.max(MessageRow.id)).filter_by(session_id=session_id)).one()
-        if turn.partial and (newest or 0) <= turn.partial_after:
-            message = ChatMessage(Role.ASSISTANT, turn.partial, interaction=turn.number, status="partial")
-            db.add(message_row(session_id, message))
-            counted = sqlmodel.update(SessionRow).filter_by(id=session_id)
-            db.exec(counted.values(messages=col(SessionRow.messages) + 1))
-        turn.status, turn.pending, turn.partial = INTERRUPTED, True, ""
-
-
-def is_in_use(db: sqlmodel.Session, session_id: str) -> bool:
-    """Return whether another process is running a turn of the session."""
-    turns = db.exec(select(InteractionRow).filter_by(session_id=session_id, status=RUNNING)).all()
-    return any(is_running_elsewhere(turn.pid) for turn in turns)
-
-
-def is_running_elsewhere(pid: int) -> bool:
-    """Return whether another process with that id is alive."""
-    if pid <= 0 or pid == os.getpid():
-        return False
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True
-
-
-def totals(db: sqlmodel.Session, session_id: str) -> UsageTotals:
-    """Sum the usage of a session's requests. The cost is None if that of any request is unknown."""
-    by_purpose = spent_by_purpose(db, col(RequestRow.session_id) == session_id)
-    return replace(sum(by_purpose.values(), UsageTotals()), by_purpose=by_purpose)
-
-
-def spent_by_purpose(db: sqlmodel.Session, *where: ColumnElement[bool]) -> dict[str, UsageTotals]:
-    """Sum the usage of these requests by purpose. A request without any tokens, because nobody answered, costs
-    nothing."""
-    buckets = [col(getattr(RequestRow, name)) for name in Usage.__slots__]
-    unknown = func.count().filter(col(RequestRow.cost).is_(None), sqlalchemy.or_(*(one > 0 for one in buckets)))
-    figures: list[Any] = [func.count(), unknown, func.sum(col(RequestRow.cost)), *(func.sum(one) for one in buckets)]
-    which = sqlalchemy.select(col(RequestRow.purpose), *figures).where(*where)
-    rows = db.connection().execute(which.group_by(RequestRow.purpose).order_by(RequestRow.purpose)).all()
-    return {
-        row[0]: UsageTotals(Usage(*map(int, row[4:])), None if row[2] else float(row[3] or 0), row[1]) for row in rows
-    }
 
 
 class SessionQueries:
@@ -184,7 +91,7 @@ class SessionQueries:
     def totals(self) -> UsageTotals:
         """Sum the usage of this session's requests. The cost is None if any is unknown."""
         with self.database.reading() as db:
-            return totals(db, self.session.id)
+            return RequestRow.totals(db, self.session.id)
 
     def search(self, words: str, limit: int = 20) -> list[SearchHit]:
         """Find messages and titles of all sessions that contain all the words, newest first; `word*` matches a prefix.
@@ -192,12 +99,12 @@ class SessionQueries:
         if not (terms := clean_text(words).split()):
             raise BadInput("Give at least one word to search for.")
         with self.database.reading() as db:
-            return search_all(driver(db), terms, max(0, limit))
+            return search_all(reader(db).db, terms, max(0, limit))
 
     def find(self, text: str, limit: int = 20) -> list[TextMatch]:
         """Find a text in this session's messages and results, newest first."""
         with self.database.reading() as db:
-            return find_text(driver(db), self.session.id, clean_text(text), limit)
+            return find_text(reader(db).db, self.session.id, clean_text(text), limit)
 
     def search_session(
         self, query: str, *, before: int | None = None, limit: int = 3, floor: float = FLOOR
@@ -205,7 +112,7 @@ class SessionQueries:
         """Find interactions of this session that a query refers to, best first, each with excerpts: those `before` an
         interaction (None: all) with a score of at least `floor`, from 0 to 1."""
         with self.database.reading() as db:
-            return search_session(driver(db), self.session, clean_text(query), before, limit, floor)
+            return search_session(reader(db).db, self.session, clean_text(query), before, limit, floor)
 
 
 class ContextStore:
@@ -224,7 +131,7 @@ class ContextStore:
             db.add(stored)
             if row.epoch is not None:
                 db.exec(sqlmodel.update(SessionRow).filter_by(id=session.id).values(window_start=row.epoch.first))
-            clean = read_reductions(driver(db), session.id, 1)[0]
+            clean = reader(db).reductions(session.id, 1)[0]
         session.context.add(clean)
         if clean.epoch is not None:
             session.window_start = clean.epoch.first
@@ -243,16 +150,15 @@ class ContextStore:
             undo = ReductionRow(session_id=session.id, how=UNDO, interaction=session.interactions)
             undo.detail, undo.hold_turns, undo.hold_tokens = f"R-{row.number}", hold_turns, hold_tokens
             db.add(undo)
-            plain = driver(db)
-            taken = next(one for one in read_reductions(plain, session.id, _MAX_REDUCTIONS) if one.number == row.number)
-            present = read_reductions(plain, session.id)
+            taken = next(one for one in reader(db).reductions(session.id, _ALL) if one.number == row.number)
+            present = reader(db).reductions(session.id)
         session.context.reductions = present
         return taken
 
     def log(self, session: Session, limit: int = 1000) -> list[Reduction]:
         """Return the session's reductions, undone ones too, newest first."""
         with self._database.reading() as db:
-            return read_reductions(driver(db), session.id, limit)
+            return reader(db).reductions(session.id, limit)
 
     def pin(self, session: Session, interaction: int) -> None:
         """Commit that an interaction is pinned. Raises BadInput if it does not exist."""
@@ -264,8 +170,8 @@ class ContextStore:
         with self._database.transaction() as db:
             db.add(row)
         session.context.pins = tuple(sorted({*session.context.pins, interaction}))
-        with report_damage(), self._database.reading() as db:
-            read_pinned(driver(db), session)
+        with self._database.reading() as db:
+            reader(db).load_pinned(session)
 
     def unpin(self, session: Session, interaction: int) -> None:
         """Commit that an interaction is not pinned any more. Raises BadInput if it is not pinned."""

@@ -22,11 +22,9 @@ from swecli.store.sessions.rows import (
     INTERRUPTED,
     RUNNING,
     SessionQueries,
-    find_turn,
-    message_row,
 )
 from swecli.store.sqlite.database import Database
-from swecli.store.tables.columns import clean_text, finite, values
+from swecli.store.tables.columns import Money, clean_text, values
 from swecli.store.tables.learned import BulletRow, ChoiceRow
 from swecli.store.tables.sessions import CallRow, FullResultRow, InteractionRow, MessageRow, RequestRow, SessionRow
 
@@ -119,7 +117,7 @@ class SessionWriter(SessionQueries):
             message.interaction = row.interactions if opens else session.interactions
             row.messages += 1
             row.updated_at = max(row.updated_at, message.created_at)
-            stored = message_row(session.id, message)
+            stored = MessageRow.of(session.id, message)
             _read_back(db, [(stored, message)], MESSAGE)
             message.id, kept = stored.id, list[tuple[CallRow, ToolCall]]()
             for call in message.tool_calls:
@@ -148,7 +146,7 @@ class SessionWriter(SessionQueries):
         """Commit the partial answer and outputs of a running turn, which a resumed session shows if this process is
         killed; what has finished since is not changed. Thread-safe."""
         with self.database.transaction() as db:
-            turn = find_turn(db, now.session_id, now.interaction)
+            turn = InteractionRow.find(db, now.session_id, now.interaction)
             if now.partial is not None and turn is not None and turn.status == RUNNING:
                 turn.partial, turn.partial_after = now.partial, now.after
             for name, (result, full) in now.outputs.items():
@@ -160,7 +158,7 @@ class SessionWriter(SessionQueries):
 
     def record_request(self, record: RequestRecord) -> None:
         """Commit the usage of a request. The session's cost becomes None with the first unknown cost."""
-        session, cost = self.session, finite(record.cost)
+        session, cost = self.session, Money.clean(record.cost)
         with self.database.transaction() as db:
             row = self._row(db)
             row.cost = None if row.cost is None or cost is None else row.cost + cost
@@ -228,7 +226,7 @@ class SessionWriter(SessionQueries):
         return row
 
     def _turn(self, db: sqlmodel.Session, number: int) -> InteractionRow:
-        row = find_turn(db, self.session.id, number)
+        row = InteractionRow.find(db, self.session.id, number)
         if row is None:
             raise BadInput(f"The session has no interaction {number}.")
         return row

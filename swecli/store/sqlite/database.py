@@ -21,6 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.util import LRUCache
 
 from swecli.models.errors import BadInput, DamagedDatabase, StoreError
+from swecli.store.reading import Reader
 from swecli.store.sqlite import files
 from swecli.store.sqlite.files import to_store_error, write_lock
 from swecli.store.sqlite.migrations import STEPS, Step, find_problems, migrate
@@ -197,11 +198,11 @@ class Database:
         return target
 
 
-def driver(db: sqlmodel.Session) -> sqlite3.Connection:
-    """Flush a transaction and return its `sqlite3` connection."""
+def reader(db: sqlmodel.Session) -> Reader:
+    """Flush a transaction and return a reader of its `sqlite3` connection."""
     db.flush()
     connection: Any = db.connection().connection.driver_connection
-    return connection  # type: ignore[no-any-return]
+    return Reader(connection)
 
 
 def open_database(location: str | Path, *, steps: Sequence[Step] = STEPS) -> Database:

@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import JSON, DateTime, Dialect, Float, Integer, Text, TypeDecorator
-from sqlmodel import SQLModel
 
 LARGEST = 2**63 - 1
 # Python refuses to read or write integers of more than 4,300 digits as text; this stays just below that.
 _LARGEST_JSON = 10**4299
 _REPLACEMENT = "\ufffd"
 _DEEPEST_JSON = 100
-
-
-def now() -> datetime:
-    """Return the current time in UTC."""
-    return datetime.now(UTC)
 
 
 def clean_text(text: str) -> str:
@@ -40,7 +33,7 @@ def _clamp(number: int) -> int:
     return max(-LARGEST - 1, min(LARGEST, int(number)))
 
 
-def finite(number: float | None) -> float | None:
+def _finite(number: float | None) -> float | None:
     """Return a finite number unchanged, anything else as None."""
     return float(number) if number is not None and math.isfinite(number) else None
 
@@ -55,7 +48,7 @@ def _clean_json(value: Any, depth: int = 0) -> Any:
     if isinstance(value, int):
         return max(-_LARGEST_JSON, min(_LARGEST_JSON, value))
     if isinstance(value, float):
-        return finite(value)
+        return _finite(value)
     if depth >= _DEEPEST_JSON:
         return f"(nested deeper than {_DEEPEST_JSON} levels)"
     if isinstance(value, dict):
@@ -65,11 +58,6 @@ def _clean_json(value: Any, depth: int = 0) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
     return clean_text(str(value))
-
-
-def shared(model: Any, table: type[SQLModel], *others: str) -> tuple[str, ...]:
-    """Return the field names that a dataclass and a table share, except `others`."""
-    return tuple(field.name for field in fields(model) if field.name in table.model_fields and field.name not in others)
 
 
 def values(of: Any, names: Sequence[str]) -> dict[str, Any]:
@@ -110,13 +98,18 @@ class Number(_Clean):
 class Money(_Clean):
     """US dollars; NULL if unknown."""
 
-    impl, clean, cache_ok = Float, staticmethod(finite), True
+    impl, clean, cache_ok = Float, staticmethod(_finite), True
 
 
 class UtcTime(TypeDecorator[datetime]):
     """A time, stored in UTC and returned as an aware datetime."""
 
     impl, cache_ok = DateTime, True
+
+    @staticmethod
+    def now() -> datetime:
+        """Return the current time in UTC."""
+        return datetime.now(UTC)
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         """Convert to naive UTC: SQLite stores no time zone."""

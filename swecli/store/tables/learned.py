@@ -1,16 +1,20 @@
-"""The rows of what is learned and found: of the playbook, its bullets, evidence, changes, what it did in each turn, and
-reflections; of reviews, their findings. They never leave this folder."""
+"""The tables of the playbook and of reviews. Rows are not used outside the store."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Index, UniqueConstraint, text
-from sqlmodel import Field
+from sqlmodel import Field, Session, select
 
-from swecli.store.tables.columns import CleanJson, CleanText, Number, UtcTime, now
+from swecli.models.playbook import AppliedDelta, Bullet, Delta, Evidence, Op
+from swecli.store.reading import BULLET, TIMES
+from swecli.store.tables.columns import CleanJson, CleanText, Number, UtcTime, values
 from swecli.store.tables.sessions import COUNTING, Row
+
+_DERIVED = {"belief", "helpful", "harmful", "neutral", "uses", "last_used", "verified_at", "stale"}  # not undone
 
 
 class BulletRow(Row, table=True):
@@ -37,7 +41,7 @@ class BulletRow(Row, table=True):
     harmful: int = Field(default=0, sa_type=Number)
     neutral: int = Field(default=0, sa_type=Number)
     anchors: Any = Field(default=None, sa_type=CleanJson)
-    created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
+    created_at: datetime = Field(default_factory=UtcTime.now, sa_type=UtcTime)
     updated_at: datetime | None = Field(default=None, sa_type=UtcTime)
     last_used: datetime | None = Field(default=None, sa_type=UtcTime)
     verified_at: datetime | None = Field(default=None, sa_type=UtcTime)
@@ -46,6 +50,21 @@ class BulletRow(Row, table=True):
     when: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
     belief: Any = Field(default=None, sa_type=CleanJson, sa_column_kwargs={"server_default": "null"})
     uses: int = Field(default=0, sa_type=Number, sa_column_kwargs={"server_default": "0"})
+
+    def to_bullet(self) -> Bullet:
+        tuples = {"anchors": tuple(self.anchors or ()), "belief": tuple(self.belief or ())}
+        return Bullet(id=f"P-{self.number}", **values(self, BULLET) | tuples)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the row as JSON for `restore`, without the derived columns."""
+        whole = self.to_bullet().to_json() | values(self, ("session_id", "project"))
+        return {name: value for name, value in whole.items() if name not in _DERIVED}
+
+    def restore(self, value: Mapping[str, Any]) -> None:
+        """Write a snapshot into the row; derived columns keep their values."""
+        known = {*BULLET, "session_id", "project"} - _DERIVED
+        for name in known & value.keys():  # a snapshot of an older version may differ in its fields
+            setattr(self, name, _parse(name, value[name]))
 
 
 class EvidenceRow(Row, table=True):
@@ -97,10 +116,26 @@ class DeltaRow(Row, table=True):
     before: Any = Field(default=None, sa_type=CleanJson)
     added: Any = Field(default=None, sa_type=CleanJson)
     undone: bool = False
-    created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
+    created_at: datetime = Field(default_factory=UtcTime.now, sa_type=UtcTime)
     turned: int = Field(default=0, sa_type=Number, sa_column_kwargs={"server_default": "0"})
     kept: Any = Field(default=None, sa_type=CleanJson, sa_column_kwargs={"server_default": "null"})
     judged: Any = Field(default=None, sa_type=CleanJson, sa_column_kwargs={"server_default": "null"})
+
+    def to_applied(self) -> AppliedDelta:
+        """Return the row as a delta, without verdicts."""
+        same = values(self, self.shared_with(Delta, "ops", "refused"))
+        delta = Delta(ops=tuple(map(_parse_op, self.ops)), refused=tuple(self.refused), **same)
+        return AppliedDelta(delta, tuple(self.before), tuple(self.added), self.undone)
+
+
+def _parse_op(op: Mapping[str, Any]) -> Op:
+    fields = {n: tuple(item) if isinstance(item, list) else item for n, item in op.get("fields", {}).items()}
+    evidence = (Evidence(**{n: _parse(n, item) for n, item in one.items()}) for one in op.get("evidence", ()))
+    return Op(op["op"], op.get("bullet_id", ""), fields, tuple(evidence))
+
+
+def _parse(name: str, value: Any) -> Any:
+    return datetime.fromisoformat(value) if value and name in TIMES else value
 
 
 class ReflectionRow(Row, table=True):
@@ -130,6 +165,19 @@ class TurnRow(Row, table=True):
     signal: str = Field(default="", sa_type=CleanText)
     topic: str = Field(default="", sa_type=CleanText)
     withheld: Any = Field(default=None, sa_type=CleanJson)
+
+    @classmethod
+    def find(cls, db: Session, session_id: str, interaction: int) -> TurnRow:
+        """Return the row of a turn, a new one if there is none."""
+        place: dict[str, Any] = {"session_id": session_id, "interaction": interaction}
+        return db.exec(select(cls).filter_by(**place)).first() or cls(**place)
+
+    @classmethod
+    def record(cls, db: Session, session_id: str, interaction: int, **known: Any) -> None:
+        """Set columns of a turn's record."""
+        db.add(row := cls.find(db, session_id, interaction))
+        for name, value in known.items():
+            setattr(row, name, list(value) if isinstance(value, (tuple, frozenset)) else value)
 
 
 class ChoiceRow(Row, table=True):
@@ -196,7 +244,7 @@ class FindingRow(Row, table=True):
     loop: int = Field(default=0, sa_type=Number)
     fixes: int = Field(default=0, sa_type=Number)
     more: Any = Field(default=None, sa_type=CleanJson)
-    created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
+    created_at: datetime = Field(default_factory=UtcTime.now, sa_type=UtcTime)
 
 
 class ReviewRow(Row, table=True):
@@ -217,7 +265,7 @@ class ReviewRow(Row, table=True):
     seen: Any = Field(default=None, sa_type=CleanJson)
     lost: Any = Field(default=None, sa_type=CleanJson)
     spent: Any = Field(default=None, sa_type=CleanJson)
-    created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
+    created_at: datetime = Field(default_factory=UtcTime.now, sa_type=UtcTime)
 
 
 class ReviewFindingRow(Row, table=True):
@@ -249,4 +297,4 @@ class FindingChangeRow(Row, table=True):
     cause: str = Field(default="", sa_type=CleanText)
     by: str = Field(default="", sa_type=CleanText)
     why: str = Field(default="", sa_type=CleanText)
-    at: datetime = Field(default_factory=now, sa_type=UtcTime)
+    at: datetime = Field(default_factory=UtcTime.now, sa_type=UtcTime)

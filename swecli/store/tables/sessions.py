@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Index, UniqueConstraint
+import sqlalchemy
+from sqlalchemy import ColumnElement, Index, UniqueConstraint, func, or_
 from sqlalchemy.orm import registry
-from sqlmodel import Field, SQLModel
+from sqlmodel import Field, Session, SQLModel, col, select
 
-from swecli.store.tables.columns import CleanJson, CleanText, Money, Number, UtcTime, now
+from swecli.models.message import ChatMessage, Usage
+from swecli.store.reading import MESSAGE
+from swecli.store.records import UsageTotals
+from swecli.store.tables.columns import CleanJson, CleanText, Money, Number, UtcTime, values
 
 COUNTING = {"sqlite_autoincrement": True}  # numbers are not reused after a deletion
 
@@ -18,6 +26,11 @@ class Row(SQLModel, registry=registry()):
     """Base of all tables, with its own metadata: tables of other SQLModel users in this process are not included."""
 
     model_config = {"defer_build": True}  # rows are not validated; building validators would cost start-up time
+
+    @classmethod
+    def shared_with(cls, model: Any, *others: str) -> tuple[str, ...]:
+        """Return the field names that a dataclass and this table share, except `others`."""
+        return tuple(f.name for f in fields(model) if f.name in cls.model_fields and f.name not in others)
 
 
 class _SessionPart(Row):
@@ -46,8 +59,8 @@ class SessionRow(Row, table=True):
     messages: int = Field(default=0, sa_type=Number)
     cost: float | None = Field(default=0.0, sa_type=Money)
     first_query: str = Field(default="", sa_type=CleanText)
-    created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
-    updated_at: datetime = Field(default_factory=now, sa_type=UtcTime, index=True)
+    created_at: datetime = Field(default_factory=UtcTime.now, sa_type=UtcTime)
+    updated_at: datetime = Field(default_factory=UtcTime.now, sa_type=UtcTime, index=True)
 
 
 class MessageRow(_SessionPart, table=True):
@@ -67,10 +80,15 @@ class MessageRow(_SessionPart, table=True):
     reasoning: str = Field(default="", sa_type=CleanText)
     tokens: int | None = Field(default=None, sa_type=Number)
     status: str = Field(default="complete", sa_type=CleanText)
-    created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
+    created_at: datetime = Field(default_factory=UtcTime.now, sa_type=UtcTime)
     encoding: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
     blocks: Any = Field(default=None, sa_type=CleanJson)
     images: Any = Field(default=None, sa_type=CleanJson)
+
+    @classmethod
+    def of(cls, session_id: str, message: ChatMessage) -> MessageRow:
+        """Return a new row for the message, without its calls."""
+        return cls(session_id=session_id, role=message.role.value, **values(message, MESSAGE))
 
 
 class CallRow(Row, table=True):
@@ -123,7 +141,27 @@ class RequestRow(Row, table=True):
     cost: float | None = Field(default=None, sa_type=Money)
     duration_ms: int = Field(default=0, sa_type=Number)
     extra: Any = Field(default=None, sa_type=CleanJson)
-    created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
+    created_at: datetime = Field(default_factory=UtcTime.now, sa_type=UtcTime)
+
+    @classmethod
+    def totals(cls, db: Session, session_id: str) -> UsageTotals:
+        """Sum the usage of a session's requests. The cost is None if that of any request is unknown."""
+        by_purpose = cls.spent_by_purpose(db, col(cls.session_id) == session_id)
+        return replace(sum(by_purpose.values(), UsageTotals()), by_purpose=by_purpose)
+
+    @classmethod
+    def spent_by_purpose(cls, db: Session, *where: ColumnElement[bool]) -> dict[str, UsageTotals]:
+        """Sum the usage of these requests by purpose. A request without any tokens, because nobody answered, costs
+        nothing."""
+        buckets = [col(getattr(cls, name)) for name in Usage.__slots__]
+        unknown = func.count().filter(col(cls.cost).is_(None), or_(*(one > 0 for one in buckets)))
+        figures: list[Any] = [func.count(), unknown, func.sum(col(cls.cost)), *(func.sum(one) for one in buckets)]
+        which = sqlalchemy.select(col(cls.purpose), *figures).where(*where)
+        rows = db.connection().execute(which.group_by(cls.purpose).order_by(cls.purpose)).all()
+        return {
+            row[0]: UsageTotals(Usage(*map(int, row[4:])), None if row[2] else float(row[3] or 0), row[1])
+            for row in rows
+        }
 
 
 class InteractionRow(_SessionPart, table=True):
@@ -146,12 +184,34 @@ class InteractionRow(_SessionPart, table=True):
     cited: Any = Field(default=None, sa_type=CleanJson)
     mark: str = Field(default="", sa_type=CleanText)
     why: str = Field(default="", sa_type=CleanText)
-    started_at: datetime = Field(default_factory=now, sa_type=UtcTime)
+    started_at: datetime = Field(default_factory=UtcTime.now, sa_type=UtcTime)
     finished_at: datetime | None = Field(default=None, sa_type=UtcTime)
     partial: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
     partial_after: int = Field(default=0, sa_type=Number, sa_column_kwargs={"server_default": "0"})
     window_spec: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
     window_start: int = Field(default=1, sa_type=Number, sa_column_kwargs={"server_default": "1"})
+
+    @classmethod
+    def find(cls, db: Session, session_id: str, number: int | None) -> InteractionRow | None:
+        """Return the row of an interaction, or None."""
+        return db.exec(select(cls).filter_by(session_id=session_id, number=number)).first()
+
+    @classmethod
+    def running(cls, db: Session, session_id: str) -> Sequence[InteractionRow]:
+        """Return the turns of a session that did not end."""
+        return db.exec(select(cls).filter_by(session_id=session_id, status="running")).all()
+
+    @property
+    def is_running_elsewhere(self) -> bool:
+        """Whether another process is running the turn, or was when it ended."""
+        if self.pid <= 0 or self.pid == os.getpid():
+            return False
+        with suppress(PermissionError):
+            try:
+                os.kill(self.pid, 0)
+            except ProcessLookupError:
+                return False
+        return True
 
 
 class ReductionRow(Row, table=True):
@@ -175,7 +235,7 @@ class ReductionRow(Row, table=True):
     edits: Any = Field(default=None, sa_type=CleanJson)
     hold_turns: int = Field(default=0, sa_type=Number)
     hold_tokens: int = Field(default=0, sa_type=Number)
-    created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
+    created_at: datetime = Field(default_factory=UtcTime.now, sa_type=UtcTime)
 
 
 class SurvivorRow(_SessionPart, table=True):
@@ -188,7 +248,7 @@ class SurvivorRow(_SessionPart, table=True):
     key: str = Field(sa_type=CleanText)
     text: str = Field(default="", sa_type=CleanText)
     interaction: int = Field(default=0, sa_type=Number)
-    created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
+    created_at: datetime = Field(default_factory=UtcTime.now, sa_type=UtcTime)
 
 
 class TranscriptLineRow(_SessionPart, table=True):
@@ -230,4 +290,4 @@ class UndoRow(_SessionPart, table=True):
     interactions: int = Field(default=0, sa_type=Number)
     taken: Any = Field(default=None, sa_type=CleanJson)
     open: bool = True
-    created_at: datetime = Field(default_factory=now, sa_type=UtcTime)
+    created_at: datetime = Field(default_factory=UtcTime.now, sa_type=UtcTime)

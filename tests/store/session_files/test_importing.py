@@ -16,10 +16,10 @@ from swecli.models.errors import BadInput
 from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
 from swecli.models.playbook import Delta, Evidence, Op
 from swecli.models.session import uuid7
-from swecli.store.playbook.turns import record_turn
 from swecli.store.session_files.importing import import_session
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
+from swecli.store.tables.learned import TurnRow
 from swecli.store.tables.sessions import MessageRow
 from tests.store.conftest import mark
 
@@ -86,7 +86,7 @@ def rich() -> SessionManager:
             manager.record_request(RequestRecord("m/x", "turn", number, 1, usage, 0.5, 7, {"counted": 4011}))
             manager.finish_interaction("done", shown=[own, "P-99"], cited=[own])
             with manager.database.transaction() as db:
-                record_turn(db, session.id, number, topic="tests", withheld=[own])
+                TurnRow.record(db, session.id, number, topic="tests", withheld=[own])
             manager.context.keep(session, [RetainedFact("request", "1", "do it", number)])
         manager.context.add(session, Reduction("begin", 1, epoch=Epoch(1, "be brief", {own: "only here"})))
         edits = Edits(replace={"1.2": {"content": "x"}})

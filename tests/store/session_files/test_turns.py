@@ -9,10 +9,10 @@ import pytest
 
 from swecli.models.errors import BadInput
 from swecli.models.playbook import Delta, Op
-from swecli.store.playbook.turns import record_turn
 from swecli.store.session_files.importing import import_session
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
+from swecli.store.tables.learned import TurnRow
 
 
 def add(manager: SessionManager, *texts: str, scope: str = "project") -> None:
@@ -33,7 +33,7 @@ def judged() -> SessionManager:
         manager.finish_interaction("done", shown=["P-1", "P-3"], cited=["P-1", "P-3"])
         known: dict[str, Any] = {"withheld": ["P-2", "P-9"], "topic": "make check"}
         with manager.database.transaction() as db:
-            record_turn(db, session.id, number, good=number == 1, weight=1.0, signal="check", **known)
+            TurnRow.record(db, session.id, number, good=number == 1, weight=1.0, signal="check", **known)
     return manager
 
 

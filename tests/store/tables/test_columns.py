@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.store.tables.columns import LARGEST, _clamp, _clean_json, clean_text, finite
+from swecli.store.tables.columns import LARGEST, Money, _clamp, _clean_json, clean_text
 
 ANY_TEXT = st.text(st.characters(codec=None))
 ANY_JSON = st.recursive(
@@ -74,4 +74,4 @@ def test_numbers_are_clamped_to_64_bits(number: int, kept: int) -> None:
 
 
 def test_a_price_that_is_no_number_is_unknown() -> None:
-    assert [finite(x) for x in (0.5, math.nan, math.inf, None)] == [0.5, None, None, None]
+    assert [Money.clean(x) for x in (0.5, math.nan, math.inf, None)] == [0.5, None, None, None]
