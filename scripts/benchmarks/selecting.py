@@ -20,7 +20,7 @@ from swecli.models.message import ChatMessage, Role
 from swecli.models.playbook import Bullet
 from swecli.playbook.learning.reflector_model import ReflectorModel
 from swecli.playbook.learning.service import LearningService
-from swecli.playbook.selection import SelectionRequest, select
+from swecli.playbook.selection import SelectionRequest
 from swecli.playbook.similarity import BulletIndex
 from swecli.playbook.workspace import StaleStrategies
 from swecli.store.session_manager import SessionManager
@@ -103,7 +103,7 @@ def _bullets(size: int) -> dict[str, Bullet]:
 
 def _selecting(bullets: dict[str, Bullet], counter: TokenCounter) -> Callable[[], object]:
     index = BulletIndex()
-    return lambda: select(SelectionRequest(bullets, QUERY, counter.count, index, whole_head=True))
+    return lambda: SelectionRequest(bullets, QUERY, counter.count, index, whole_head=True).select()
 
 
 def _anew(bullets: dict[str, Bullet]) -> Callable[[], object]:
@@ -112,6 +112,6 @@ def _anew(bullets: dict[str, Bullet]) -> Callable[[], object]:
     def work() -> object:
         counter = TokenCounter()
         counter.load()
-        return select(SelectionRequest(bullets, QUERY, counter.count, BulletIndex(), whole_head=True))
+        return SelectionRequest(bullets, QUERY, counter.count, BulletIndex(), whole_head=True).select()
 
     return work

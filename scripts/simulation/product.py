@@ -25,7 +25,7 @@ from swecli.playbook.learning.lessons import PlaybookMemory
 from swecli.playbook.learning.reflector_model import ReflectorModel
 from swecli.playbook.learning.service import LearningEvent, LearningService
 from swecli.playbook.scoring.score import Reflector, passes
-from swecli.playbook.selection import SelectionRequest, select
+from swecli.playbook.selection import SelectionRequest
 from swecli.playbook.similarity import clean
 from swecli.playbook.transfer import ImportedBullet, plan_import
 from swecli.playbook.workspace import StaleStrategies
@@ -176,7 +176,7 @@ class Product:
         request = SelectionRequest(
             bullets, query, self.counter.count, self.builder.index, self.settings.playbook_tokens
         )
-        return None, tuple(bullet.id for bullet in select(request).bullets)
+        return None, tuple(bullet.id for bullet in request.select().bullets)
 
     def _allowed(self, number: int) -> Sequence[str]:
         keys = sorted(self.live)

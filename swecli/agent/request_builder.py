@@ -23,7 +23,7 @@ from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.models.message import ApiMessage, Image
 from swecli.models.session import Session
-from swecli.playbook.selection import HeldBullets, Selection, request_for, select
+from swecli.playbook.selection import HeldBullets, Selection, SelectionRequest
 from swecli.playbook.similarity import BulletIndex
 
 if TYPE_CHECKING:  # a first request is made before the store is loaded
@@ -135,8 +135,8 @@ class RequestBuilder:
         tags = self.sessions.playbook.turns.reflectors().values() if session.get_playbook().bullets else ()
         while True:
             held = HeldBullets(*held_strategies(session, past, counter), new_strategy_line) if past else None
-            request = request_for(session, query, counter.count, self.index, self.settings, tags)
-            selection = select(request, held)
+            request = SelectionRequest.of(session, query, counter.count, self.index, self.settings, tags)
+            selection = request.select(held)
             stale = self.stale.find(session, selection.bullets) if self.stale and selection.bullets else None
             if not stale:
                 return selection

@@ -67,6 +67,9 @@ class ActionContext:
     def apply(self, delta: Delta) -> AppliedDelta:
         return self.sessions.playbook.apply(delta, self.session)
 
+    def usage_error(self, problem: str, usage: str) -> UsageError:
+        return UsageError(problem, f"Use {self.command} {usage}")
+
 
 @dataclass(frozen=True, slots=True)
 class Action:
@@ -76,10 +79,6 @@ class Action:
     usage: str
     help: str
     flags: tuple[str, ...] = ()
-
-
-def usage_error(ctx: ActionContext, problem: str, usage: str) -> UsageError:
-    return UsageError(problem, f"Use {ctx.command} {usage}")
 
 
 def split_flags(args: Sequence[str], *known: str) -> tuple[set[str], list[str]]:

@@ -48,6 +48,44 @@ class SelectionRequest:
     seed: int = 0
     whole_head: bool = False
 
+    @classmethod
+    def of(
+        cls, session: Session, query: str, count: Count, index: BulletIndex, settings: Settings, known: Iterable[Any]
+    ) -> SelectionRequest:
+        """Build the request for a session's next query; `known` are the stored figures of the reflectors."""
+        playbook, window = session.get_playbook(), session.window
+        reflectors = [Reflector.from_json(value) for value in known]
+        # bullets that the user added in this epoch are selected without matching the query
+        began = next((row.created_at for row in reversed(session.context.reductions) if row.epoch is not None), None)
+        taught = [b.id for b in playbook.bullets.values() if began and b.trust == "user" and b.created_at > began]
+        return cls(
+            bullets=playbook.bullets,
+            query=query,
+            count=count,
+            index=index,
+            budget=settings.playbook_tokens,
+            most=settings.max_strategies,
+            new_ids=frozenset(bullet.id for bullet in playbook.live_bullets(taught)),
+            ignorant=bool(reflectors) and all(reflector.ignorant for reflector in reflectors),
+            holdout=settings.holdout,
+            # depends on the turn only, so that the selection is reproducible
+            seed=sum(ord(one) * place for place, one in enumerate(session.id, 1)) + session.interactions,
+            whole_head=window.mode == "fixed" and not window.slack,
+        )
+
+    def select(self, held: HeldBullets | None = None) -> Selection:
+        """Select deterministically within the budget: with `held`, further notes for the conversation; without it, or
+        if `reopen` is set, the head of an epoch."""
+        ranked, fits = _rank(self)
+        found = _select_for_head(self, ranked, fits) if held is None else _extend(self, ranked, fits, held)
+        shown = {bullet.id for bullet in found.chosen}
+        names = (c.bullet.id for c in ranked if c.reason == _HARMFUL and c.bullet.id not in shown)
+        return replace(found, more=not fits, held_back=tuple(names))
+
+    def recall(self) -> Selection:
+        """Select the matching bullets alone."""
+        return _fill(self, [c for c in _search(self) if not c.reason], self.budget)
+
 
 @dataclass(frozen=True, slots=True)
 class HeldBullets:
@@ -111,45 +149,6 @@ class Selection:
         ]
         flags = {"withheld": list(self.withheld), "more": self.more, "held_back": list(self.held_back)}
         return {"tokens": self.tokens, "budget": self.budget, "chosen": rows} | flags
-
-
-def request_for(
-    session: Session, query: str, count: Count, index: BulletIndex, settings: Settings, known: Iterable[dict[str, Any]]
-) -> SelectionRequest:
-    """Build the request for a session's next query; `known` are the stored figures of the reflectors."""
-    playbook, window = session.get_playbook(), session.window
-    reflectors = [Reflector.from_json(value) for value in known]
-    # bullets that the user added in this epoch are selected without matching the query
-    began = next((row.created_at for row in reversed(session.context.reductions) if row.epoch is not None), None)
-    taught = [b.id for b in playbook.bullets.values() if began and b.trust == "user" and b.created_at > began]
-    return SelectionRequest(
-        bullets=playbook.bullets,
-        query=query,
-        count=count,
-        index=index,
-        budget=settings.playbook_tokens,
-        most=settings.max_strategies,
-        new_ids=frozenset(bullet.id for bullet in playbook.live_bullets(taught)),
-        ignorant=bool(reflectors) and all(reflector.ignorant for reflector in reflectors),
-        holdout=settings.holdout,
-        # depends on the turn only, so that the selection is reproducible
-        seed=sum(ord(one) * place for place, one in enumerate(session.id, 1)) + session.interactions,
-        whole_head=window.mode == "fixed" and not window.slack,
-    )
-
-
-def select(request: SelectionRequest, held: HeldBullets | None = None) -> Selection:
-    """Select deterministically within the budget: with `held`, further notes for the conversation; without it, or if
-    `reopen` is set, the head of an epoch."""
-    ranked, fits = _rank(request)
-    found = _select_for_head(request, ranked, fits) if held is None else _extend(request, ranked, fits, held)
-    shown = {bullet.id for bullet in found.chosen}
-    names = (c.bullet.id for c in ranked if c.reason == _HARMFUL and c.bullet.id not in shown)
-    return replace(found, more=not fits, held_back=tuple(names))
-
-
-def recall(request: SelectionRequest) -> Selection:
-    return _fill(request, [c for c in _search(request) if not c.reason], request.budget)
 
 
 def _rank(request: SelectionRequest) -> tuple[list[_Candidate], bool]:

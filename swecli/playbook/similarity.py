@@ -58,18 +58,18 @@ def _term(word: str) -> str:
     return "" if word in _STOP else stem(word)
 
 
-def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
     """Return the Jaccard similarity, 0 to 1; 0 if both sets are empty."""
     union = one | other
     return len(one & other) / len(union) if union else 0.0
 
 
-def most_similar(text: str, bullets: Iterable[Bullet]) -> Bullet | None:
-    """Return the bullet most similar to a text, the oldest of several; None below `_SIMILAR`."""
+def most_similar(text: str, bullets: Iterable[Bullet], least: float = _SIMILAR) -> Bullet | None:
+    """Return the bullet most similar to a text, the oldest of several; None below the similarity `least`."""
     words = stems(text)
-    scored = ((jaccard(words, stems(bullet.content)), -bullet.number, bullet) for bullet in bullets)
+    scored = ((_jaccard(words, stems(bullet.content)), -bullet.number, bullet) for bullet in bullets)
     score, _, bullet = max(scored, key=lambda found: found[:2], default=(0.0, 0, None))
-    return bullet if score >= _SIMILAR else None
+    return bullet if score >= least else None
 
 
 @dataclass(slots=True)

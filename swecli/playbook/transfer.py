@@ -18,7 +18,7 @@ from swecli.models.errors import BadInput
 from swecli.models.ids import parse_short_id
 from swecli.models.playbook import OUTSIDE, Bullet, Delta, Evidence, Kind, Op, Scope, State, Trust, length_problem
 from swecli.models.session import uuid7
-from swecli.playbook.action import DOUBT, ActionContext, ActionResult, read_text_file, resolve_file, usage_error
+from swecli.playbook.action import DOUBT, ActionContext, ActionResult, read_text_file, resolve_file
 from swecli.playbook.similarity import clean
 from swecli.playbook.workspace import find_anchors
 from swecli.redact import has_secret
@@ -122,7 +122,7 @@ class ImportedBullet:
         return "created_at" in self.named
 
 
-def read_markdown(text: str) -> list[ImportedBullet]:
+def _read_markdown(text: str) -> list[ImportedBullet]:
     """Parse a file of `to_markdown`, possibly edited by hand. Raises BadInput for the first invalid line, a newer
     format, and a file that is not a playbook."""
     mark = _MARK.search(text)
@@ -276,9 +276,9 @@ def _normalize(bullet: Bullet) -> str:
 def import_file(ctx: ActionContext, file: str, *, trusted: bool) -> ActionResult:
     """Import an exported playbook. New strategies need the user's approval unless `trusted`. Raises BadInput."""
     if not file:
-        raise usage_error(ctx, "No file was named.", "add --from FILE")
+        raise ctx.usage_error("No file was named.", "add --from FILE")
     path = resolve_file(file)
-    imported = read_markdown(read_text_file(path))
+    imported = _read_markdown(read_text_file(path))
     present = {bullet.id: bullet for bullet in (*ctx.bullets(), *ctx.sessions.playbook.removed(ctx.session))}
     plan = plan_import(imported, present, trusted=trusted)
     added: tuple[str, ...] = ()

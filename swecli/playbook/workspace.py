@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import re
@@ -50,23 +49,6 @@ def find_anchors(content: str) -> tuple[str, ...]:
 def _split_commands(command: str) -> list[list[str]]:
     """Split a command line into the words of its commands, without assignments."""
     return [words for part in _PARTS.split(command) if (words := _ASSIGNED.sub("", part).split())]
-
-
-async def check_anchors(sessions: SessionManager, session: Session) -> tuple[str, ...]:
-    """Check the anchors of the project's strategies in a thread, store the result, and return lines on newly stale
-    ones. Raises StoreError."""
-    bullets = dict(session.playbook.bullets)
-    lookup = WorkspaceLookup.of(session)
-    wanted = [bullet for bullet in bullets.values() if bullet.is_live and bullet.scope != "user"]
-    if lookup is None or not wanted:
-        return ()
-    found = await asyncio.to_thread(lambda: {bullet.id: lookup.missing(bullet) for bullet in wanted})
-    stale = {name: missing for name, missing in found.items() if missing}
-    sessions.playbook.record_anchor_checks(session, stale, [name for name, missing in found.items() if missing == ""])
-    new = {name: why for name, why in stale.items() if not bullets[name].stale}
-    pinned = {name: why for name, why in new.items() if bullets[name].state == "pinned"}
-    others = {name: why for name, why in new.items() if name not in pinned}
-    return (*format_stale(others, "out of prompts"), *format_stale(pinned, "in prompts, being pinned"))
 
 
 def check_new_anchors(sessions: SessionManager, session: Session, name: str) -> str:

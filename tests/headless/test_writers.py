@@ -94,7 +94,7 @@ def test_a_format_is_a_file_and_is_listed_without_being_imported() -> None:
     assert _format_names() == ("claude-stream-json", *FORMATS)
     code = "import sys; from swecli.cli.flags import Parser; Parser.for_run(); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not [name for name in done.stdout.split() if name.startswith("swecli.headless.writers")]
+    assert not [name for name in done.stdout.split() if name.startswith("swecli.headless.writers.")]
 
 
 def test_a_silent_turn_writes_nothing() -> None:

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from swecli.models.playbook import Bullet, render_bullets
-from swecli.playbook.selection import Selection, SelectionRequest, recall, select
+from swecli.playbook.selection import Selection, SelectionRequest
 from swecli.playbook.similarity import BulletIndex
 
 WORDS = [
@@ -52,7 +52,7 @@ def request(have: dict[str, Bullet], query: str, budget: int = 120, **more: obje
 
 def test_all_stand_in_the_prompt_where_they_fit_in_order_of_minting_whatever_the_query() -> None:
     have = bullets(5)
-    one, other = select(request(have, "billing")), select(request(have, "哪个端口"))
+    one, other = request(have, "billing").select(), request(have, "哪个端口").select()
     assert one.bullets == other.bullets == tuple(have.values())
     assert not one.more
 
@@ -62,15 +62,15 @@ def test_all_stand_in_the_prompt_where_they_fit_in_order_of_minting_whatever_the
 def test_the_budget_holds_to_the_token_and_the_same_arguments_give_the_same(seed: int) -> None:
     dice, have = random.Random(seed), bullets(200)
     asked = request(have, " ".join(dice.choices(WORDS, k=3)), budget=dice.randint(60, 200))
-    found = select(asked)
+    found = asked.select()
     assert count(render_bullets(found.bullets)) == found.tokens <= asked.budget
     assert found.more
-    assert select(asked) == found
+    assert asked.select() == found
 
 
 def test_what_matches_nothing_gets_nothing_but_the_users_own() -> None:
     own = Bullet("P-201", "Answers are short", kind="preference", trust="user")
-    assert chosen(select(request(bullets(200, own), "zebra xylophone"))) == {"P-201"}
+    assert chosen(request(bullets(200, own), "zebra xylophone").select()) == {"P-201"}
 
 
 @pytest.mark.parametrize(
@@ -92,8 +92,10 @@ def test_a_word_is_found_in_each_of_its_forms(asked: str, written: str) -> None:
 
 def test_other_words_find_a_bullet_by_its_when() -> None:
     hidden = Bullet("P-201", "Ask the ledger team first", when="invoices are wrong, customers were charged twice")
-    assert "P-201" in chosen(select(request(bullets(200, hidden), "a customer was charged two times, fix the invoice")))
-    assert "charged" not in render_bullets(select(request(bullets(200, hidden), "charged twice customers")).bullets)
+    assert "P-201" in chosen(
+        request(bullets(200, hidden), "a customer was charged two times, fix the invoice").select()
+    )
+    assert "charged" not in render_bullets(request(bullets(200, hidden), "charged twice customers").select().bullets)
 
 
 def test_what_is_stale_switched_off_or_held_to_harm_stays_out_and_states_why() -> None:
@@ -104,7 +106,7 @@ def test_what_is_stale_switched_off_or_held_to_harm_stays_out_and_states_why() -
         Bullet("P-4", "c", belief=(0.8, 0.1, 0.1)),
         Bullet("P-5", "d", belief=(0.8, 0.1, 0.1), state="pinned"),
     )
-    found = select(request(have, "billing"))
+    found = request(have, "billing").select()
     assert chosen(found) == {"P-1", "P-5"}
     reasons = {c.bullet.id: c.reason for c in found.candidates if not c.chosen}
     assert reasons["P-2"] == "it is disabled"
@@ -116,29 +118,29 @@ def test_new_ones_that_match_have_a_share_of_the_budget() -> None:
     known = [Bullet(f"P-{n}", f"billing billing logs number{n}", uses=9, belief=(0.0, 0.1, 0.9)) for n in range(1, 100)]
     fresh = Bullet("P-100", "billing logs rotate", uses=0)
     have = {bullet.id: bullet for bullet in (*known, fresh)}
-    assert "P-100" in chosen(select(request(have, "where are the billing logs", budget=150)))
+    assert "P-100" in chosen(request(have, "where are the billing logs", budget=150).select())
 
 
 def test_recall_gives_what_matches_and_nothing_else() -> None:
     hidden = Bullet("P-201", "Print labels on the second printer")
-    assert chosen(recall(request(bullets(200, hidden), "which printer for labels"))) == {"P-201"}
-    assert not recall(request(bullets(200, hidden), "zebra")).bullets
+    assert chosen(request(bullets(200, hidden), "which printer for labels").recall()) == {"P-201"}
+    assert not request(bullets(200, hidden), "zebra").recall().bullets
 
 
 @pytest.mark.slow
 def test_the_cost_of_a_choice_hardly_grows_with_the_playbook() -> None:
     def cost(number: int) -> float:
         asked = request(bullets(number), "restart the audit queue")
-        select(asked)
+        asked.select()
         taken = []
         gc.disable()  # what other tests left in memory is not a cost of a choice
         for _ in range(5):
             began = time.process_time()
-            select(asked)
+            asked.select()
             taken.append(time.process_time() - began)
         gc.enable()
         return min(taken)
 
     few, many = cost(2_000), cost(8_000)
     assert many < 8 * few, "far from square; no wall time is asserted"
-    assert len(select(request(bullets(8_000), "audit")).to_json()["chosen"]) < 60
+    assert len(request(bullets(8_000), "audit").select().to_json()["chosen"]) < 60

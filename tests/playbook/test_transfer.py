@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from swecli.models.errors import BadInput
 from swecli.models.playbook import Bullet, Evidence
-from swecli.playbook.transfer import read_markdown, to_markdown
+from swecli.playbook.transfer import _read_markdown, to_markdown
 
 MOMENT = st.datetimes(timezones=st.just(UTC))
 LINE = st.text(min_size=1, max_size=30).filter(str.strip)
@@ -48,7 +48,7 @@ EVIDENCE = st.lists(
 @pytest.mark.slow
 def test_all_of_a_strategy_comes_back(bullets: list[Bullet], evidence: list[Evidence]) -> None:
     rows = {bullet.id: evidence for bullet in bullets}
-    back = read_markdown(to_markdown(bullets, rows))
+    back = _read_markdown(to_markdown(bullets, rows))
     assert {c.bullet.id: c.bullet for c in back} == {b.id: b for b in bullets}
     assert all(list(carried.evidence) == evidence and carried.dated for carried in back)
 
@@ -60,7 +60,7 @@ def test_it_reads_like_a_list_and_may_be_edited_by_hand() -> None:
     text = to_markdown([Bullet("P-7", "run `pytest -q`", "tests", helpful=3)], {})
     assert "## tests\n\n- [P-7] run `pytest -q`\n  - kind: strategy\n" in text
     assert "  - counts: 3 helpful, 0 harmful, 0 neutral\n" in text
-    [carried] = read_markdown(HEAD + "some words\r\n\r\n## tests\r\n* [p7] run nox\r\n")
+    [carried] = _read_markdown(HEAD + "some words\r\n\r\n## tests\r\n* [p7] run nox\r\n")
     assert (carried.bullet.id, carried.bullet.content, carried.bullet.section) == ("P-7", "run nox", "tests")
 
 
@@ -100,13 +100,13 @@ def test_it_reads_like_a_list_and_may_be_edited_by_hand() -> None:
 )
 def test_what_is_broken_is_refused_in_one_line_that_names_it(text: str, said: str) -> None:
     with pytest.raises(BadInput) as caught:
-        read_markdown(text)
+        _read_markdown(text)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_a_strategy_without_facts_is_taken_as_it_stands() -> None:
-    [carried] = read_markdown("<!-- swecli playbook 1 -->\n- [P-2] use uv")
+    [carried] = _read_markdown("<!-- swecli playbook 1 -->\n- [P-2] use uv")
     assert (carried.bullet.section, carried.bullet.kind, carried.dated) == ("general", "strategy", False)
 
 
@@ -121,7 +121,7 @@ Some words before.
 + [P-44] use uv here
 
 * [P-4]  words"""
-    assert [(c.bullet.id, c.bullet.content, c.line) for c in read_markdown(text)] == [
+    assert [(c.bullet.id, c.bullet.content, c.line) for c in _read_markdown(text)] == [
         ("P-45", "run the tests with `pytest -q`", 6),
         ("P-44", "use uv here", 8),
         ("P-4", "words", 10),

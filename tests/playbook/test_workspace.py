@@ -6,7 +6,8 @@ from pathlib import Path
 
 from swecli.models.playbook import Delta, Op
 from swecli.models.session import Session
-from swecli.playbook.workspace import WorkspaceLookup, check_anchors
+from swecli.playbook.learning.service import _check_anchors
+from swecli.playbook.workspace import WorkspaceLookup
 from tests.support.runtime import make_runtime
 
 
@@ -19,10 +20,10 @@ async def test_a_session_without_strategies_is_not_looked_around_in() -> None:
     runtime = make_runtime()
     session = runtime.sessions.current_session
     assert session is not None
-    assert await check_anchors(runtime.sessions, session) == ()
+    assert await _check_anchors(runtime.sessions, session) == ()
     ops = (Op("ADD", fields={"content": "Use `nowhere.py`", "scope": "user"}),)
     runtime.sessions.playbook.apply(Delta("d", ops, "user"), session)
-    assert await check_anchors(runtime.sessions, session) == (), "what is for all projects is left alone"
+    assert await _check_anchors(runtime.sessions, session) == (), "what is for all projects is left alone"
 
 
 async def test_one_thing_that_is_gone_is_one_line_however_many_name_it() -> None:
@@ -32,7 +33,7 @@ async def test_one_thing_that_is_gone_is_one_line_however_many_name_it() -> None
     for number in range(5):
         ops = (Op("ADD", fields={"content": f"Read `gone.py` for matter {number}", "scope": "project"}),)
         runtime.sessions.playbook.apply(Delta(f"d{number}", ops, "user"), session)
-    [line] = await check_anchors(runtime.sessions, session)
+    [line] = await _check_anchors(runtime.sessions, session)
     assert line.startswith("P-1, P-2, P-3 and 2 more are stale and stay out of prompts: ")
 
 
@@ -43,6 +44,6 @@ async def test_of_a_pinned_strategy_it_is_reported_that_it_stays_in() -> None:
     for state in ("pinned", "active"):
         ops = (Op("ADD", fields={"content": f"Read `gone.py` {state}", "scope": "project", "state": state}),)
         runtime.sessions.playbook.apply(Delta(state, ops, "user"), session)
-    first, second = await check_anchors(runtime.sessions, session)
+    first, second = await _check_anchors(runtime.sessions, session)
     assert first.startswith("P-2 is stale and stays out of prompts: ")
     assert second.startswith("P-1 is stale and stays in prompts, being pinned: ")

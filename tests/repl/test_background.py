@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from swecli.models.events import Event, Notice
-from swecli.playbook.learning.service import RulesPart
+from swecli.playbook.learning.service import _RulesPart
 from swecli.repl.background import Background
 
 
@@ -37,9 +37,9 @@ class SlowLearning:
     log: list[str] = field(default_factory=list)
     queue: list[int] = field(default_factory=list)
 
-    def after_turn(self, interaction: int) -> RulesPart:
+    def after_turn(self, interaction: int) -> _RulesPart:
         self.log.append(f"rules {interaction}")
-        return RulesPart(interaction, (Notice(f"saw {interaction}"),), needs_model=True)  # type: ignore[arg-type]
+        return _RulesPart(interaction, (Notice(f"saw {interaction}"),), needs_model=True)  # type: ignore[arg-type]
 
     async def reflect(self, interaction: int) -> list[Event]:
         self.log.append(f"begin {interaction}")

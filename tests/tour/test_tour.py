@@ -20,7 +20,7 @@ from swecli.models.errors import ModelNotFound
 from swecli.models.events import Notice
 from swecli.models.message import Decision, ModelRequest, ToolSpec
 from swecli.models.review_events import ReviewFinished
-from swecli.playbook.learning.reflector_model import read_answer
+from swecli.playbook.learning.reflector_model import Answer
 from tests.support.histories import Message, call, result, wild_histories
 from tests.support.model_requests import ask
 from tests.support.reviews import begin, collect
@@ -164,7 +164,7 @@ async def test_a_file_that_looks_like_the_playbook_is_not_followed() -> None:
 
 async def test_a_reflection_proposes_nothing_and_is_valid() -> None:
     reply = await ask(tour(), ModelRequest("demo", asked("reflect"), purpose="reflect"))
-    answer = read_answer(reply.text, ())
+    answer = Answer.read(reply.text, ())
     assert (answer.adds, answer.updates, answer.problem) == ([], [], "")
 
 

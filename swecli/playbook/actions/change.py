@@ -17,9 +17,8 @@ from swecli.playbook.action import (
     pop_option,
     split_flags,
     summarize,
-    usage_error,
 )
-from swecli.playbook.actions.show import list_all, parse_count, show, why
+from swecli.playbook.actions.show import VIEWS, parse_count
 from swecli.playbook.similarity import most_similar
 from swecli.playbook.transfer import import_file
 from swecli.playbook.workspace import check_new_anchors, find_anchors
@@ -54,7 +53,7 @@ def _add(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     text = " ".join(words)
     content = _clean_content(text)
     if not content:
-        raise usage_error(ctx, "The strategy is empty.", "add TEXT")
+        raise ctx.usage_error("The strategy is empty.", "add TEXT")
     known = [bullet for bullet in ctx.bullets() if bullet.content.casefold() == content.casefold()]
     if known:
         more: dict[str, Any] = {"trust": "user"} | ({} if known[0].is_live else {"state": "active"})
@@ -87,15 +86,13 @@ def _edit(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     bullet = ctx.find(words[0] if words else "", include_deleted=_ON in flags)
     text = " ".join(words[1:])
     if not (text or flags or scope or when):
-        raise usage_error(
-            ctx, "There is nothing to change.", f"edit {bullet.id} TEXT, or --pin, --off, --on, --scope user"
+        raise ctx.usage_error(
+            "There is nothing to change.", f"edit {bullet.id} TEXT, or --pin, --off, --on, --scope user"
         )
     if _OFF in flags and len(flags) > 1:
-        raise usage_error(ctx, "--off cannot be combined with --on or --pin.", f"edit {bullet.id} --off")
+        raise ctx.usage_error("--off cannot be combined with --on or --pin.", f"edit {bullet.id} --off")
     if _SCOPE in args and scope not in _SCOPES:
-        raise usage_error(
-            ctx, f"Unknown scope {scope!r:.40} (choose: project, user).", f"edit {bullet.id} --scope user"
-        )
+        raise ctx.usage_error(f"Unknown scope {scope!r:.40} (choose: project, user).", f"edit {bullet.id} --scope user")
     content = _clean_content(text)
     fields: dict[str, Any] = {"when": when} if when else {}
     fields |= _user_content(content) if content else {}
@@ -161,7 +158,7 @@ def _review(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     if not args:
         return _questions(ctx, found, evidence)
     if len(args) != 2 or args[1] not in ("use", "remove"):
-        raise usage_error(ctx, "A strategy and a decision are required.", "review P-7 use|remove")
+        raise ctx.usage_error("A strategy and a decision are required.", "review P-7 use|remove")
     bullet = ctx.find(args[0])
     if bullet.id not in found:
         raise BadInput(f"{bullet.id} needs no decision: it is {bullet.state}.")
@@ -201,10 +198,7 @@ def _questions(ctx: ActionContext, found: dict[str, str], evidence: dict[str, li
     return ActionResult(value, tuple(lines) or ("Nothing to review.",), note=hint, questions=tuple(questions))
 
 
-_RUN = {
-    "list": list_all, "show": show, "why": why,
-    "add": _add, "edit": _edit, "remove": _remove, "undo": _undo, "review": _review,
-}  # fmt: skip
+_RUN = {**VIEWS, "add": _add, "edit": _edit, "remove": _remove, "undo": _undo, "review": _review}
 
 
 def perform(ctx: ActionContext, name: str, args: Sequence[str]) -> ActionResult:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime
@@ -10,13 +11,17 @@ from typing import Any
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.playbook import AppliedDelta, Bullet, shorten
 from swecli.playbook.action import ActionContext, ActionResult, pop_option, resolve_file, split_flags, summarize
-from swecli.playbook.scoring.score import Reflector, measure_effect, passes
+from swecli.playbook.scoring.score import Reflector, passes
 from swecli.playbook.transfer import to_markdown
+from swecli.store.records import StoredTurn
 
 _LOGGED = 20
 _LISTED = 100  # strategies that are printed; `--json` and `--verbose` contain all
 _PROMPTS = 10  # prompts and verdicts that are printed of a strategy
 _SESSION = 13  # characters that identify a session
+_SHRINK = 40  # pseudo-turns without a difference
+_ENOUGH = 80  # turns of each arm, enough to show a difference of 0.2
+_WIDTH = 1.96  # standard errors of a 95 % interval
 _VERBOSE, _LOG, _EXPORT, _FORCE = "--verbose", "--log", "--export", "--force"
 
 
@@ -24,7 +29,7 @@ def _format_time(moment: datetime | None) -> str:
     return f"{moment.astimezone():%Y-%m-%d %H:%M}" if moment else ""
 
 
-def list_all(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
+def _list_all(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     """List the strategies, all figures (`--verbose`) or the changes (`--log`), or export to a file (`--export`)."""
     words = list(args)
     file = pop_option(words, _EXPORT) if _EXPORT in words else None
@@ -51,7 +56,7 @@ def _table(ctx: ActionContext, bullets: Sequence[Bullet], *, verbose: bool) -> A
         row = _bullet_json(bullet)
         cells: tuple[str, ...] = (bullet.id, _format_state(bullet), _format_worth(bullet))
         if verbose:
-            effect = measure_effect(bullet.id, records)
+            effect = _measure_effect(bullet.id, records)
             row["effect"] = effect
             cells += (str(bullet.uses), bullet.scope, effect["in_words"])
         value.append(row)
@@ -66,6 +71,23 @@ def _table(ctx: ActionContext, bullets: Sequence[Bullet], *, verbose: bool) -> A
         del rows[_LISTED:]
     head = ("id", "state", "worth", *more, "strategy")
     return ActionResult(value, head=head, rows=tuple(rows), note=" · ".join(notes))
+
+
+def _measure_effect(bullet_id: str, records: Sequence[StoredTurn]) -> dict[str, Any]:
+    """Measure the effect of one strategy on turns with a known outcome, as JSON values: the numbers of turns that
+    showed and withheld it, and of the good ones; the `difference` in their shares, shown minus withheld, shrunk towards
+    0; and that `in_words`, with its 95 % interval."""
+    shown = [r.good for r in records if r.good is not None and bullet_id in r.shown]
+    withheld = [r.good for r in records if r.good is not None and bullet_id in r.withheld]
+    good, kept_good, turns = sum(shown), sum(withheld), min(len(shown), len(withheld))
+    difference = (good / len(shown) - kept_good / len(withheld)) * turns / (turns + _SHRINK) if turns else 0.0
+    words = f"not enough data ({len(shown)} shown, {len(withheld)} withheld)"
+    if turns >= _ENOUGH:
+        shares = [((sum(some) + 1) / (len(some) + 2), len(some) + 2) for some in (shown, withheld)]
+        half_width = _WIDTH * math.sqrt(sum(share * (1 - share) / count for share, count in shares))
+        words = f"{difference:+.2f} ± {half_width:.2f}"
+    counts = {"shown": len(shown), "shown_good": good, "withheld": len(withheld), "withheld_good": kept_good}
+    return counts | {"difference": difference, "in_words": words}
 
 
 def _totals(ctx: ActionContext, turns: int) -> Iterator[str]:
@@ -157,7 +179,7 @@ def parse_count(args: Sequence[str], default: int, what: str) -> int:
     return int(text or default)
 
 
-def show(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
+def _show(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     """Show one strategy with its evidence, its changes and the prompts that contained it."""
     bullet, store = ctx.find(" ".join(args), include_deleted=True), ctx.sessions.playbook
     evidence, verdicts = store.evidence(bullet.id), store.evidence(bullet.id, verdicts=True)
@@ -191,7 +213,7 @@ def _evidence_json(item: Any) -> dict[str, Any]:
     return asdict(item) | {"created_at": item.created_at.isoformat() if item.created_at else None}
 
 
-def why(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
+def _why(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     """Show which strategies were selected for the last turn, or turn T7, and why."""
     turn = ctx.session.resolve_turn(" ".join(args))
     choice = ctx.sessions.playbook.turns.choice(ctx.session.id, turn)
@@ -212,3 +234,6 @@ def why(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     if not rows:
         return ActionResult(whole, ("The playbook had no strategies for this turn.",))
     return ActionResult(whole, head=("id", "prompt", "because", "strategy"), rows=tuple(rows), note=" · ".join(notes))
+
+
+VIEWS = {"list": _list_all, "show": _show, "why": _why}

@@ -25,7 +25,7 @@ from swecli.models.playbook import (
 from swecli.models.session import Session
 from swecli.playbook.action import DOUBT
 from swecli.playbook.learning.evidence import CallDigest, TurnDigest
-from swecli.playbook.similarity import clean, jaccard, most_similar, stems
+from swecli.playbook.similarity import clean, most_similar, stems
 from swecli.playbook.workspace import WorkspaceLookup, find_anchors
 from swecli.redact import has_secret, redact
 from swecli.store.playbook.store import PlaybookStore
@@ -103,7 +103,7 @@ class Curator:
         old = most_similar(add.content, self.session.playbook.bullets.values())
         if old is not None and trust != "user":
             self._confirm(add, old, trust or "tool")
-        elif old is not None and jaccard(stems(add.content), stems(old.content)) >= _SAME:
+        elif old is not None and most_similar(add.content, [old], _SAME):
             self._restate(add, old)
         elif trust != "user" and (gone := most_similar(add.content, self.store.removed(self.session))):
             self._refuse(add, f"you removed {gone.id}, which covers it")
@@ -190,19 +190,23 @@ class Curator:
     def _refuse(self, add: AddProposal, why: str) -> None:
         self.refused.append(f'not learned: "{shorten(redact(add.content), 60)}": {why}')
 
+    def quotes_user(self, quote: str) -> bool:
+        """Return True if the user's own words in this turn contain the quote."""
+        return _contains_quote(quote, self.digest.own_words)
+
     def _source_of_quote(self, add: AddProposal) -> Trust | None:
         """Return where a quote comes from, the least trusted place of several; None if the turn does not contain
         it."""
-        if self.author == "user" or contains_quote(add.quote, self.digest.own_words):
+        if self.author == "user" or self.quotes_user(add.quote):
             return "user"
         calls = [call for call in self.digest.calls if call.id == add.call_id] or self.digest.calls
-        names = [call.name for call in calls if contains_quote(add.quote, _searchable_text(call))]
+        names = [call.name for call in calls if _contains_quote(add.quote, _searchable_text(call))]
         if any("fetch" in name or "web" in name or "__" in name for name in names):
             return "web"
         return None if not names else "repository" if all(name in _READERS for name in names) else "tool"
 
 
-def contains_quote(quote: str, text: str) -> bool:
+def _contains_quote(quote: str, text: str) -> bool:
     """Return True if a text contains the normalized quote; False for quotes that are too short to be evidence."""
     words = _normalize(quote)
     letters = sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in words)

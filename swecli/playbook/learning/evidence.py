@@ -12,7 +12,6 @@ from typing import Any
 from swecli.models.ids import NUMBER
 from swecli.models.message import ChatMessage, Role, ToolCall
 from swecli.models.playbook import Bullet, shorten
-from swecli.playbook.scoring.score import ShownBullet
 from swecli.redact import redact, redact_value
 from swecli.store.records import CheckResult
 
@@ -99,6 +98,26 @@ class TurnDigest:
     shown: tuple[str, ...] = ()
     cited: tuple[str, ...] = ()
 
+    @classmethod
+    def of(
+        cls, messages: Sequence[ChatMessage], shown: Iterable[str] = (), *, session_id: str = "", outcome: str = "done"
+    ) -> TurnDigest:
+        """Digest the stored messages of one interaction; `shown` are the bullets of its prompt. The query is the text
+        as typed, not as sent."""
+        queries = [m.content for m in messages if m.role is Role.USER]
+        texts = [m.content for m in messages if m.role is Role.ASSISTANT and m.content]
+        allowed, query = tuple(dict.fromkeys(shown)), redact("\n".join(queries))
+        named = [f"P-{int(n)}" for group in _CITATION.findall("\n".join(texts)) for n in _NUMBER.findall(group)]
+        return cls(
+            session_id=session_id,
+            interaction=max((m.interaction for m in messages), default=0),
+            query=query if len(query) <= 2 * _TEXT else f"{query[:_TEXT]}\n{query[-_TEXT:]}",
+            outcome=outcome,
+            calls=tuple(_digest_call(call) for m in messages for call in m.tool_calls),
+            shown=allowed,
+            cited=tuple(name for name in dict.fromkeys(named) if name in allowed),
+        )
+
     @property
     def own_words(self) -> str:
         """The query without fenced blocks and `>` lines, which quote others."""
@@ -125,29 +144,9 @@ class TurnDigest:
         first_success = any(check.passed and name not in last for name, check in checks.items())
         return TurnEvidence(self, observed, checks, friction, first_success)
 
-    def find_roles(self, observed: Observation, bullets: Mapping[str, Bullet]) -> list[ShownBullet]:
-        """Return the bullets of the prompt with their roles."""
-        return [ShownBullet(bullets[n], *_assign_role(bullets[n], observed, self)) for n in self.shown if n in bullets]
-
-
-def digest_turn(
-    messages: Sequence[ChatMessage], shown: Iterable[str] = (), *, session_id: str = "", outcome: str = "done"
-) -> TurnDigest:
-    """Digest the stored messages of one interaction; `shown` are the bullets of its prompt. The query is the text as
-    typed, not as sent."""
-    queries = [m.content for m in messages if m.role is Role.USER]
-    texts = [m.content for m in messages if m.role is Role.ASSISTANT and m.content]
-    allowed, query = tuple(dict.fromkeys(shown)), redact("\n".join(queries))
-    named = [f"P-{int(n)}" for group in _CITATION.findall("\n".join(texts)) for n in _NUMBER.findall(group)]
-    return TurnDigest(
-        session_id=session_id,
-        interaction=max((m.interaction for m in messages), default=0),
-        query=query if len(query) <= 2 * _TEXT else f"{query[:_TEXT]}\n{query[-_TEXT:]}",
-        outcome=outcome,
-        calls=tuple(_digest_call(call) for m in messages for call in m.tool_calls),
-        shown=allowed,
-        cited=tuple(name for name in dict.fromkeys(named) if name in allowed),
-    )
+    def find_roles(self, observed: Observation, bullets: Mapping[str, Bullet]) -> list[tuple[Bullet, float, str]]:
+        """Return the bullets of the prompt with their roles (see `_assign_role`)."""
+        return [(bullets[n], *_assign_role(bullets[n], observed, self)) for n in self.shown if n in bullets]
 
 
 def _digest_call(call: ToolCall) -> CallDigest:

@@ -12,11 +12,11 @@ from swecli.models.errors import BadInput
 from swecli.models.message import ChatMessage
 from swecli.models.playbook import MARKS, Delta, Evidence, Op, Scope, Tag, Verdict, render_bullets, shorten
 from swecli.models.session import Session, uuid7
-from swecli.playbook.learning.curator import AddProposal, Curator, contains_quote
-from swecli.playbook.learning.evidence import Observation, TurnDigest, TurnEvidence, digest_turn
-from swecli.playbook.learning.reflector_model import Answer, ReflectorCall, read_answer
-from swecli.playbook.scoring.score import Reflector, outcome_verdicts, tag_verdicts
-from swecli.playbook.selection import RECALLED, Count, SelectionRequest, recall
+from swecli.playbook.learning.curator import AddProposal, Curator
+from swecli.playbook.learning.evidence import Observation, TurnDigest, TurnEvidence
+from swecli.playbook.learning.reflector_model import Answer, ReflectorCall
+from swecli.playbook.scoring.score import Reflector, outcome_verdicts
+from swecli.playbook.selection import RECALLED, Count, SelectionRequest
 from swecli.playbook.similarity import BulletIndex
 from swecli.playbook.workspace import check_new_anchors
 from swecli.redact import redact
@@ -51,7 +51,7 @@ class LessonBuilder:
         info = self.sessions.playbook.turns.of(self.session.id, number)
         if info is None:
             raise BadInput(f"There is no turn T{number} in this session.")
-        return digest_turn(self._messages(number), info.shown, session_id=self.session.id, outcome=info.status)
+        return TurnDigest.of(self._messages(number), info.shown, session_id=self.session.id, outcome=info.status)
 
     def inspect(self, number: int) -> TurnEvidence:
         """Observe a turn; a processed one keeps its stored outcome. Raises BadInput if it does not exist."""
@@ -62,7 +62,7 @@ class LessonBuilder:
         if record is not None and processed:
             observed = Observation(record.good, record.weight, record.signal, "") if record.good is not None else None
             evidence = replace(evidence, observed=observed, friction=evidence.friction or record.good is False)
-        user_next = digest_turn(self._messages(number + 1)).query[:2_000]
+        user_next = TurnDigest.of(self._messages(number + 1)).query[:2_000]
         rows = [] if processed else self.sessions.playbook.deltas_of_turns(self.session, number, number)
         remembered = any(row.delta.reason == _REMEMBERED and not row.undone for row in rows)
         return replace(evidence, is_processed=processed, user_next=user_next, remembered=remembered)
@@ -102,7 +102,7 @@ class LessonBuilder:
 
     def from_answer(self, turn: TurnEvidence, call: ReflectorCall) -> tuple[TurnLessons, tuple[str, ...]]:
         """Build the lessons of a reflector's answer, and a line per refused item."""
-        digest, answer = turn.digest, read_answer(call.answer, turn.digest.shown) if call.answer else Answer()
+        digest, answer = turn.digest, Answer.read(call.answer, turn.digest.shown) if call.answer else Answer()
         verdicts, figures = self._tag_verdicts(turn, call.model, answer.tags)
         curator = self._curator(call.model, digest)
         curator.refused += answer.losses
@@ -144,7 +144,7 @@ class LessonBuilder:
         ]
         first = {bullet.id: (bullet.id, "outcome") not in known for bullet, _, _ in fresh}
         observed = turn.observed
-        verdicts, learned = tag_verdicts(fresh, observed.good if observed else None, (author, reflector), first)
+        verdicts, learned = reflector.judge(author, fresh, observed.good if observed else None, first)
         return verdicts, {name: asdict(learned)} if verdicts else {}
 
 
@@ -178,7 +178,7 @@ class PlaybookMemory:
     def _replace(self, replaces: str, quote: str, curator: Curator) -> None:
         """Remove a bullet, unless the quote is not in the user's message."""
         bullet, digest = self.sessions.playbook.find(replaces, curator.session), curator.digest
-        if not contains_quote(quote, digest.own_words):
+        if not curator.quotes_user(quote):
             curator.refused.append(f"{bullet.id} stays: the quote is not in the user's message")
             return
         if any(op.bullet_id == bullet.id for op in curator.ops):
@@ -198,8 +198,7 @@ class PlaybookMemory:
     def recall(self, query: str) -> str:
         """Return the bullets that match a query as prompt text, "" if none, and record them as shown in this turn."""
         bullets = self._session().get_playbook().bullets
-        request = SelectionRequest(bullets, query, self.count, self.index, RECALLED)
-        found = recall(request).bullets
+        found = SelectionRequest(bullets, query, self.count, self.index, RECALLED).recall().bullets
         if found:
             self.sessions.add_shown([bullet.id for bullet in found])
         return render_bullets(found).strip()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator, Collection, Iterable
+from collections.abc import AsyncGenerator, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, cast, get_args
 
@@ -18,7 +18,7 @@ from swecli.models.ids import parse_short_id
 from swecli.models.message import ModelRequest, Usage
 from swecli.models.playbook import Bullet, Kind, Tag, shorten
 from swecli.playbook.learning.curator import MAX_ADDS, MAX_UPDATES, AddProposal
-from swecli.playbook.learning.evidence import CallDigest, Observation, TurnDigest
+from swecli.playbook.learning.evidence import CallDigest, TurnEvidence
 from swecli.redact import redact, redact_value
 from swecli.store.records import UsageTotals
 
@@ -58,6 +58,25 @@ class ReflectorModel:
             return f"this session's reflection budget is used up: {used:,.0f} of {allowed:,.0f} units"
         return ""
 
+    @staticmethod
+    def build_question(turn: TurnEvidence, bullets: Mapping[str, Bullet]) -> str:
+        """Format a turn's digest, without secrets, as one fenced JSON object."""
+        digest, observed = turn.digest, turn.observed
+        room = max(60, _OUTPUT // (2 * max(1, len(digest.calls))))
+        value = {
+            "query": redact(digest.query),
+            "ended": digest.outcome,
+            "outcome": "unknown" if observed is None else f"{'good' if observed.good else 'bad'}: {observed.why}",
+            "calls": [_call(call, room) for call in digest.calls],
+            "shown": [{"id": one, "text": redact(bullets[one].content)} for one in digest.shown if one in bullets],
+            "cited": list(digest.cited),
+            "user_next": redact(turn.user_next),
+        }
+        text = json.dumps(value, ensure_ascii=False, default=str)
+        # a fence inside a result must not close ours; backticks occur inside strings only
+        text = re.sub(r"[\ud800-\udfff]", "�", text).replace("`", "\\u0060")
+        return f"```json\n{text}\n```"
+
     async def ask(self, question: str, shown: Collection[str], call: ReflectorCall) -> None:
         """Ask about a turn, and once more with the problem of an invalid answer. Fills `call`; raises only
         CancelledError."""
@@ -66,7 +85,7 @@ class ReflectorModel:
             async with asyncio.timeout(_TIMEOUT):
                 for _ in range(_ATTEMPTS):
                     answer = await self._request(text, call)
-                    problem = read_answer(answer, shown).problem
+                    problem = Answer.read(answer, shown).problem
                     call.failure = problem or None
                     if not problem:
                         call.answer = answer
@@ -126,26 +145,6 @@ class ReflectorCall:
     failure: str | None = None
 
 
-def build_question(
-    digest: TurnDigest, shown: Iterable[Bullet], observed: Observation | None, user_next: str = ""
-) -> str:
-    """Format the turn's digest, without secrets, as one fenced JSON object."""
-    room = max(60, _OUTPUT // (2 * max(1, len(digest.calls))))
-    value = {
-        "query": redact(digest.query),
-        "ended": digest.outcome,
-        "outcome": "unknown" if observed is None else f"{'good' if observed.good else 'bad'}: {observed.why}",
-        "calls": [_call(call, room) for call in digest.calls],
-        "shown": [{"id": bullet.id, "text": redact(bullet.content)} for bullet in shown],
-        "cited": list(digest.cited),
-        "user_next": redact(user_next),
-    }
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    # a fence inside a result must not close ours; backticks occur inside strings only
-    text = re.sub(r"[\ud800-\udfff]", "�", text).replace("`", "\\u0060")
-    return f"```json\n{text}\n```"
-
-
 def _call(call: CallDigest, room: int) -> dict[str, Any]:
     head, tail = call.head, call.tail
     if len(head) + len(tail) > 2 * room:
@@ -178,33 +177,33 @@ class Answer:
     losses: list[str] = field(default_factory=list)
     problem: str = ""
 
-
-def read_answer(text: str, shown: Collection[str]) -> Answer:
-    """Parse the last complete JSON object that has one of the expected keys. Only the `shown` ids may be tagged and
-    changed."""
-    whole = (one.value for one in find_json_values(text) if isinstance(one.value, dict) and not one.cut)
-    fitting = [value for value in whole if not set(_KEYS).isdisjoint(value)]
-    if not fitting:
-        return Answer(problem='the answer has no complete JSON object with "tags", "add" or "update"')
-    items = {key: fitting[-1].get(key) or [] for key in _KEYS}
-    if wrong := [key for key in _KEYS if not isinstance(items[key], list)]:
-        return Answer(problem=f'"{wrong[0]}" is not a list')
-    answer = Answer()
-    for item in items["tags"]:
-        _parse_tag(item, shown, answer)
-    for item in items["add"]:
-        _parse_add(item, answer, "", answer.adds, MAX_ADDS)
-    for item in items["update"]:
-        name = _item_id(item)
-        if name not in shown:
-            answer.losses.append(f"not a change of a strategy that was shown: {_preview(item)}")
-        else:
-            _parse_add(item, answer, name, answer.updates, MAX_UPDATES)
-    if (items["add"] or items["update"]) and not (answer.tags or answer.adds or answer.updates):
-        answer.problem = "none of its items has the right form"
-    if (more := len(answer.losses) - _MAX_LOSSES) > 0:
-        answer.losses[_MAX_LOSSES:] = [f"{more} more items were dropped"]
-    return answer
+    @classmethod
+    def read(cls, text: str, shown: Collection[str]) -> Answer:
+        """Parse the last complete JSON object that has one of the expected keys. Only the `shown` ids may be tagged and
+        changed."""
+        whole = (one.value for one in find_json_values(text) if isinstance(one.value, dict) and not one.cut)
+        fitting = [value for value in whole if not set(_KEYS).isdisjoint(value)]
+        if not fitting:
+            return cls(problem='the answer has no complete JSON object with "tags", "add" or "update"')
+        items = {key: fitting[-1].get(key) or [] for key in _KEYS}
+        if wrong := [key for key in _KEYS if not isinstance(items[key], list)]:
+            return cls(problem=f'"{wrong[0]}" is not a list')
+        answer = cls()
+        for item in items["tags"]:
+            _parse_tag(item, shown, answer)
+        for item in items["add"]:
+            _parse_add(item, answer, "", answer.adds, MAX_ADDS)
+        for item in items["update"]:
+            name = _item_id(item)
+            if name not in shown:
+                answer.losses.append(f"not a change of a strategy that was shown: {_preview(item)}")
+            else:
+                _parse_add(item, answer, name, answer.updates, MAX_UPDATES)
+        if (items["add"] or items["update"]) and not (answer.tags or answer.adds or answer.updates):
+            answer.problem = "none of its items has the right form"
+        if (more := len(answer.losses) - _MAX_LOSSES) > 0:
+            answer.losses[_MAX_LOSSES:] = [f"{more} more items were dropped"]
+        return answer
 
 
 def _item_id(item: Any) -> str:

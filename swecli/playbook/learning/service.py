@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -14,8 +15,8 @@ from swecli.models.session import Session
 from swecli.playbook.action import ActionContext, ActionResult, format_op
 from swecli.playbook.learning import lessons
 from swecli.playbook.learning.evidence import TurnEvidence
-from swecli.playbook.learning.reflector_model import REFLECTING, ReflectorCall, ReflectorModel, build_question
-from swecli.playbook.workspace import StaleStrategies, check_anchors, check_new_anchors, format_stale
+from swecli.playbook.learning.reflector_model import REFLECTING, ReflectorCall, ReflectorModel
+from swecli.playbook.workspace import StaleStrategies, WorkspaceLookup, check_new_anchors, format_stale
 from swecli.store.records import PendingReflection, TurnLessons
 from swecli.store.session_manager import SessionManager
 
@@ -26,7 +27,7 @@ LearningEvent = PlaybookUpdated | ReflectionFailed
 
 
 @dataclass(frozen=True, slots=True)
-class RulesPart:
+class _RulesPart:
     """A turn whose rules' lessons are stored. If `needs_model`, `reflect` is due."""
 
     interaction: int
@@ -79,11 +80,11 @@ class LearningService:
         part = self.after_turn(interaction, asked=asked)
         return [*part.events, *(await self.reflect(part.interaction, asked=asked) if part.needs_model else ())]
 
-    def after_turn(self, interaction: int | None = None, *, asked: bool = False) -> RulesPart:
+    def after_turn(self, interaction: int | None = None, *, asked: bool = False) -> _RulesPart:
         """Store a turn's lessons from rules, once, so that the next request contains them whatever the model takes."""
         session = self.sessions.current_session
         if not self.enabled or session is None or not session.interactions:
-            return RulesPart(0)
+            return _RulesPart(0)
         number = interaction or session.interactions
         try:
             turn = self._inspect(session, number)
@@ -95,9 +96,9 @@ class LearningService:
                 events.append(PlaybookUpdated(number, "", (*format_stale(missing, "out of prompts"),)))
             if turn.digest.corrects_previous and not turn.is_processed:
                 events += self._mark(session, number - 1, False, turn.digest.query, (f"T{number - 1} counts as bad",))
-            return RulesPart(number, tuple(events), needs_model)
+            return _RulesPart(number, tuple(events), needs_model)
         except SwecliError as error:
-            return RulesPart(number, (ReflectionFailed(number, str(error), kept=True),))
+            return _RulesPart(number, (ReflectionFailed(number, str(error), kept=True),))
 
     async def reflect(self, interaction: int, *, asked: bool = False) -> list[LearningEvent]:
         """Ask the model about a turn and store its lessons. The turn stays pending if there is no budget or model.
@@ -109,9 +110,7 @@ class LearningService:
             turn = self._inspect(session, interaction)
             if not self._needs_model(session, turn, asked):
                 return self._record(session, TurnLessons(interaction, final=True))
-            bullets = session.playbook.bullets
-            shown = [bullets[name] for name in turn.digest.shown if name in bullets]
-            question = build_question(turn.digest, shown, turn.observed, turn.user_next)
+            question = self.reflector.build_question(turn, session.playbook.bullets)
             totals, friction = self.sessions.totals(), turn.friction
             if blocked := self.reflector.blocked_reason(question, totals, self.percent, friction=friction):
                 if (reason := blocked.partition(":")[0]) in self._reported:
@@ -162,7 +161,7 @@ class LearningService:
         session = self.sessions.current_session
         if session is None or not session.playbook.bullets:
             return []
-        lines = await check_anchors(self.sessions, session)
+        lines = await _check_anchors(self.sessions, session)
         found = [PlaybookUpdated(session.interactions, "", lines)] if lines else []
         return [*found, *self._proposals(session)]
 
@@ -240,6 +239,23 @@ class LearningService:
             kept = PendingReflection(session.id, learned.interaction) in store.pending(session.id)
             events.append(ReflectionFailed(learned.interaction, learned.failure, kept))
         return events
+
+
+async def _check_anchors(sessions: SessionManager, session: Session) -> tuple[str, ...]:
+    """Check the anchors of the project's strategies in a thread, store the result, and return lines on newly stale
+    ones. Raises StoreError."""
+    bullets = dict(session.playbook.bullets)
+    lookup = WorkspaceLookup.of(session)
+    wanted = [bullet for bullet in bullets.values() if bullet.is_live and bullet.scope != "user"]
+    if lookup is None or not wanted:
+        return ()
+    found = await asyncio.to_thread(lambda: {bullet.id: lookup.missing(bullet) for bullet in wanted})
+    stale = {name: missing for name, missing in found.items() if missing}
+    sessions.playbook.record_anchor_checks(session, stale, [name for name, missing in found.items() if missing == ""])
+    new = {name: why for name, why in stale.items() if not bullets[name].stale}
+    pinned = {name: why for name, why in new.items() if bullets[name].state == "pinned"}
+    others = {name: why for name, why in new.items() if name not in pinned}
+    return (*format_stale(others, "out of prompts"), *format_stale(pinned, "in prompts, being pinned"))
 
 
 def _report(learned: TurnLessons, applied: AppliedDelta | None, refused: Sequence[str]) -> PlaybookUpdated:

@@ -11,12 +11,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from swecli.models.playbook import FORGET, OUTSIDE, Bullet, Tag, Verdict
-
-if TYPE_CHECKING:  # a first request is made before there are records
-    from swecli.store.records import StoredTurn
 
 _STEP = 0.6  # logits that a helpful bullet adds to the odds of success, and a harmful one subtracts
 _BASE_STEP = 0.15  # learning rate of the base odds of a kind of turn
@@ -64,79 +61,46 @@ class Reflector:
         """Restore from a stored dictionary; a new reflector for None."""
         return cls(**value) if isinstance(value, dict) else cls()
 
-
-@dataclass(frozen=True, slots=True)
-class ShownBullet:
-    """A bullet of a turn's prompt with its role: its share of the outcome's weight, 0 to 1."""
-
-    bullet: Bullet
-    role: float
-    call_id: str = ""
+    def judge(
+        self, name: str, tags: Sequence[tuple[Bullet, Tag, str]], good: bool | None, first: Mapping[str, bool]
+    ) -> tuple[tuple[Verdict, ...], Reflector]:
+        """Return the verdicts of tags (bullet, tag, reason) after an outcome (None: unknown), and the updated reflector
+        `name`. Only a bullet's `first` verdict of a turn moves it towards its prior."""
+        which = "unknown" if good is None else "good" if good else "bad"
+        s, n, counts, verdicts = self.insight, self.n, list(getattr(self, which)), []
+        for bullet, tag, why in tags:
+            place = TAGS.index(tag)
+            habit, known = counts[place] / sum(counts), s * bullet.current_belief[place]
+            one, two, three = (s * (other == tag) + (1 - s) * habit for other in TAGS)
+            forget = FORGET if first.get(bullet.id, True) else 0.0
+            verdicts.append(Verdict(bullet.id, "tag", tag, name, why, (one, two, three), forget))
+            s = (s * n + known / (known + (1 - s) * habit)) / (n + 1)
+            n = min(_MAX_WEIGHT, n + 1)
+            counts[place] += 1  # within the turn, so that fifty equal tags become a habit
+        changed: dict[str, Any] = {which: tuple(counts)}
+        return tuple(verdicts), replace(self, insight=s, n=n, tags=self.tags + len(verdicts), **changed)
 
 
 def outcome_verdicts(
-    shown: Sequence[ShownBullet], good: bool, weight: float, base: float, why: tuple[str, str]
+    shown: Sequence[tuple[Bullet, float, str]], good: bool, weight: float, base: float, why: tuple[str, str]
 ) -> tuple[tuple[Verdict, ...], float]:
-    """Return the verdicts of an outcome of `weight` 0 to 1 on the shown bullets, without those of role 0, and the new
-    `base` odds (a logit) of that kind of turn. `why` is the source and the quote of the verdicts."""
-    worth = {item.bullet.id: _STEP * item.bullet.worth for item in shown}
-    logit = base + sum(worth.values())
-    verdicts = []
-    for item in shown:
-        if not item.role:
+    """Return the verdicts of an outcome of `weight` 0 to 1 on the shown bullets, and the new `base` odds (a logit) of
+    that kind of turn. Each bullet has its role, its share of the weight (0: no verdict), and the id of the call that
+    links it. `why` is the source and the quote of the verdicts."""
+    worth = {bullet.id: _STEP * bullet.worth for bullet, _, _ in shown}
+    logit, verdicts = base + sum(worth.values()), []
+    for bullet, role, call_id in shown:
+        if not role:
             continue
-        others = logit - worth[item.bullet.id]
+        others = logit - worth[bullet.id]
         chances = [_sigmoid(others + _STEP * effect) for effect in _CLASSES]
-        first, second, third = (max(1e-9, chance if good else 1 - chance) ** (weight * item.role) for chance in chances)
+        first, second, third = (max(1e-9, chance if good else 1 - chance) ** (weight * role) for chance in chances)
         # only a linked bullet is counted as helpful or harmful
-        tag: Tag = "neutral" if item.role < 1 else "helpful" if good else "harmful"
-        verdicts.append(Verdict(item.bullet.id, "outcome", tag, *why, (first, second, third), FORGET, item.call_id))
+        tag: Tag = "neutral" if role < 1 else "helpful" if good else "harmful"
+        verdicts.append(Verdict(bullet.id, "outcome", tag, *why, (first, second, third), FORGET, call_id))
     moved = base + _BASE_STEP * weight * (good - _sigmoid(logit))
     return tuple(verdicts), max(-_MAX_BASE, min(_MAX_BASE, moved))
 
 
-def tag_verdicts(
-    tags: Sequence[tuple[Bullet, Tag, str]], good: bool | None, who: tuple[str, Reflector], first: Mapping[str, bool]
-) -> tuple[tuple[Verdict, ...], Reflector]:
-    """Return the verdicts of a reflector's tags (bullet, tag, reason) after an outcome (None: unknown), and the updated
-    reflector. Only a bullet's `first` verdict of a turn moves it towards its prior."""
-    name, reflector = who
-    which = "unknown" if good is None else "good" if good else "bad"
-    s, n, counts, verdicts = reflector.insight, reflector.n, list(getattr(reflector, which)), []
-    for bullet, tag, why in tags:
-        place = TAGS.index(tag)
-        habit, known = counts[place] / sum(counts), s * bullet.current_belief[place]
-        one, two, three = (s * (other == tag) + (1 - s) * habit for other in TAGS)
-        forget = FORGET if first.get(bullet.id, True) else 0.0
-        verdicts.append(Verdict(bullet.id, "tag", tag, name, why, (one, two, three), forget))
-        s = (s * n + known / (known + (1 - s) * habit)) / (n + 1)
-        n = min(_MAX_WEIGHT, n + 1)
-        counts[place] += 1  # within the turn, so that fifty equal tags become a habit
-    changed: dict[str, Any] = {which: tuple(counts)}
-    return tuple(verdicts), replace(reflector, insight=s, n=n, tags=reflector.tags + len(verdicts), **changed)
-
-
 def _sigmoid(logit: float) -> float:
     return 1 / (1 + math.exp(-logit)) if logit >= 0 else math.exp(logit) / (1 + math.exp(logit))
-
-
-_SHRINK = 40  # pseudo-turns without a difference
-_ENOUGH = 80  # turns of each arm, enough to show a difference of 0.2
-_WIDTH = 1.96  # standard errors of a 95 % interval
-
-
-def measure_effect(bullet_id: str, records: Sequence[StoredTurn]) -> dict[str, Any]:
-    """Measure the effect of one strategy on turns with a known outcome, as JSON values: the numbers of turns that
-    showed and withheld it, and of the good ones; the `difference` in their shares, shown minus withheld, shrunk towards
-    0; and that `in_words`, with its 95 % interval."""
-    shown = [r.good for r in records if r.good is not None and bullet_id in r.shown]
-    withheld = [r.good for r in records if r.good is not None and bullet_id in r.withheld]
-    good, kept_good, turns = sum(shown), sum(withheld), min(len(shown), len(withheld))
-    difference = (good / len(shown) - kept_good / len(withheld)) * turns / (turns + _SHRINK) if turns else 0.0
-    words = f"not enough data ({len(shown)} shown, {len(withheld)} withheld)"
-    if turns >= _ENOUGH:
-        shares = [((sum(some) + 1) / (len(some) + 2), len(some) + 2) for some in (shown, withheld)]
-        half_width = _WIDTH * math.sqrt(sum(share * (1 - share) / count for share, count in shares))
-        words = f"{difference:+.2f} ± {half_width:.2f}"
-    counts = {"shown": len(shown), "shown_good": good, "withheld": len(withheld), "withheld_good": kept_good}
-    return counts | {"difference": difference, "in_words": words}

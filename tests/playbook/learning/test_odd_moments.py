@@ -12,7 +12,7 @@ import pytest
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import ModelRequest
 from swecli.models.playbook import Bullet, Delta, Op
-from swecli.playbook.learning.reflector_model import ReflectorCall, ReflectorModel, read_answer
+from swecli.playbook.learning.reflector_model import Answer, ReflectorCall, ReflectorModel
 from swecli.playbook.transfer import to_markdown
 from tests.support.runtime import Runtime, calls, make_runtime, run_turn
 from tests.support.scripted import ScriptedModel
@@ -131,6 +131,6 @@ async def test_a_fork_learns_for_its_project_and_its_copied_turns_are_not_learne
 
 def test_an_answer_with_hundreds_of_useless_items_is_a_few_lines() -> None:
     tags = [{"id": f"P-{number}", "tag": "helpful"} for number in range(1, 700)]
-    answer = read_answer(json.dumps({"tags": tags}), ["P-1"])
+    answer = Answer.read(json.dumps({"tags": tags}), ["P-1"])
     assert [*answer.tags] == ["P-1"]
     assert answer.losses[5:] == ["693 more items were dropped"]

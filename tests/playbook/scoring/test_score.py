@@ -9,15 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.models.playbook import PRIORS, Bullet, Tag, update_belief
-from swecli.playbook.scoring.score import (
-    TAGS,
-    Reflector,
-    ShownBullet,
-    measure_effect,
-    outcome_verdicts,
-    passes,
-    tag_verdicts,
-)
+from swecli.playbook.actions.show import _measure_effect
+from swecli.playbook.scoring.score import TAGS, Reflector, outcome_verdicts, passes
 from swecli.store.records import StoredTurn
 
 ODDS = st.tuples(*[st.floats(0.01, 1)] * 3).map(lambda w: tuple(x / sum(w) for x in w))
@@ -35,7 +28,7 @@ def test_a_belief_stays_one_and_an_outcome_moves_it_its_way(
     odds: tuple[float, ...], good: bool, weight: float, base: float
 ) -> None:
     bullet = Bullet("P-1", "x", belief=odds)  # type: ignore[arg-type]
-    [verdict], odds_after = outcome_verdicts([ShownBullet(bullet, 1.0)], good, weight, base, ("check", "why"))
+    [verdict], odds_after = outcome_verdicts([(bullet, 1.0, "")], good, weight, base, ("check", "why"))
     after = update_belief(bullet.current_belief, bullet.current_belief, verdict.factors, 0.0)
     assert sum(after) == pytest.approx(1)
     change = after[2] - after[0] - bullet.worth
@@ -44,7 +37,7 @@ def test_a_belief_stays_one_and_an_outcome_moves_it_its_way(
 
 
 def test_a_role_of_nothing_gets_no_verdict_and_only_what_is_linked_is_called_helpful() -> None:
-    shown = [ShownBullet(Bullet(f"P-{n}", "x"), role) for n, role in enumerate((1.0, 0.3, 0.0), 1)]
+    shown = [(Bullet(f"P-{n}", "x"), role, "") for n, role in enumerate((1.0, 0.3, 0.0), 1)]
     verdicts, _ = outcome_verdicts(shown, True, 1.0, 0.0, ("check", "why"))
     assert [(v.bullet_id, v.tag) for v in verdicts] == [("P-1", "helpful"), ("P-2", "neutral")]
 
@@ -54,7 +47,7 @@ def tagged(reflector: Reflector, truth: dict[str, Tag], tag_of: object, turns: i
     for turn in range(turns):
         good = turn % 2 == 0
         tags = [(bullets[name], tag_of(name, good), "") for name in truth]  # type: ignore[operator]
-        verdicts, reflector = tag_verdicts(tags, good, ("m", reflector), {})
+        verdicts, reflector = reflector.judge("m", tags, good, {})
         for verdict in verdicts:
             bullet = bullets[verdict.bullet_id]
             odds = update_belief(bullet.current_belief, PRIORS[bullet.trust], verdict.factors, verdict.forget)
@@ -74,7 +67,7 @@ def test_insight_is_learned_from_who_knows_and_lost_by_who_echoes_the_outcome() 
 
 
 def test_a_turn_without_a_known_outcome_has_a_habit_of_its_own() -> None:
-    verdicts, after = tag_verdicts([(Bullet("P-1", "x"), "helpful", "")], None, ("m", Reflector()), {})
+    verdicts, after = Reflector().judge("m", [(Bullet("P-1", "x"), "helpful", "")], None, {})
     assert (after.unknown, after.good) == ((1.0, 1.0, 2.0), (1.0, 1.0, 1.0))
     assert verdicts[0].factors[2] > verdicts[0].factors[0]
 
@@ -92,7 +85,7 @@ def test_a_measured_effect_is_shrunken_and_small_numbers_are_called_so() -> None
     def effect(shown: int, good: int, withheld: int, kept_good: int) -> str:
         records = [StoredTurn("s", n, shown=("P-1",), good=n < good) for n in range(shown)]
         records += [StoredTurn("s", n, withheld=("P-1",), good=n < kept_good) for n in range(withheld)]
-        return str(measure_effect("P-1", records)["in_words"])
+        return str(_measure_effect("P-1", records)["in_words"])
 
     assert effect(90, 80, 90, 45).startswith("+0.27 ± ")
     assert effect(90, 80, 10, 5) == "not enough data (90 shown, 10 withheld)"
