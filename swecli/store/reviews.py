@@ -46,7 +46,7 @@ class ReviewStore:
             return _save_review(db, row, review)
 
     def record(self, review: ReviewRecord, findings: Sequence[Finding]) -> _Recorded:
-        """Store the findings of one reply, and the `loops`, `seen` and `lost` of `review`.
+        """Store the findings of one reply, and how far `review` is: `status`, `loops`, `seen`, `lost` and `spent`.
 
         A finding whose path, line and type this review has had is a repetition; it only fills fields that the first
         left empty. One with an id, or with a known fingerprint, is that finding: it keeps its words and its state and
@@ -56,7 +56,6 @@ class ReviewStore:
             row = _review_row(db, review.id)
             new = [found for finding in findings if (found := self._record_one(db, row, finding)) is not None]
             row.total += len(findings)
-            row.loops = review.loops
             return _Recorded(new, _save_review(db, row, review))
 
     def _record_one(self, db: sqlmodel.Session, review: ReviewRow, finding: Finding) -> Finding | None:
@@ -89,13 +88,6 @@ class ReviewStore:
         db.add(row)
         db.flush()
         return row, False
-
-    def finish(self, review: ReviewRecord, status: str) -> ReviewRecord:
-        """Store how a review ended, and what it spent."""
-        with self.database.transaction() as db:
-            row = _review_row(db, review.id)
-            row.spent, row.status = dict(review.spent), status
-            return _save_review(db, row, review)
 
     def unfinished(self) -> ReviewRecord | None:
         """Return the project's newest review if it did not end as "done" and no other process is running it."""
@@ -224,7 +216,8 @@ def _review_row(db: sqlmodel.Session, review_id: str) -> ReviewRow:
 
 
 def _save_review(db: sqlmodel.Session, row: ReviewRow, review: ReviewRecord) -> ReviewRecord:
-    row.session_id, row.seen, row.lost = review.session_id, list(review.seen), list(review.lost)
+    row.session_id, row.status, row.loops = review.session_id, review.status, review.loops
+    row.seen, row.lost, row.spent = list(review.seen), list(review.lost), dict(review.spent)
     db.add(row)
     db.flush()
     return _to_review(db, row)

@@ -79,7 +79,7 @@ def test_the_newest_review_can_be_gone_on_with_until_it_has_ended(store: ReviewS
     assert store.unfinished() is None
     review = begun(store)
     assert store.unfinished() == review
-    store.finish(review, "done")
+    store.record(replace(review, status="done"), [])
     assert store.unfinished() is None
 
 

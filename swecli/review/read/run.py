@@ -109,7 +109,7 @@ class Review:
         found, parts = self._store.findings_of(self.record.id), job.plan.parts[: self.record.loops]
         spent: dict[str, float] = {"tokens": at.state.usage.total, "loops": self.record.loops, "parts": len(parts)}
         spent["shown"] = sum(part.tokens for part in parts)
-        self.record = self._store.finish(replace(self.record, spent=spent), end)
+        self.record = self._store.record(replace(self.record, spent=spent, status=end), []).review
         by_type = dict(sorted(Counter(finding.code_smell_type for finding in found).items()))
         left = sum(f.is_unchecked and f.is_open and f.at_least(job.options.fail_on) for f in found)
         unverified = left if job.options.verify else 0
