@@ -203,10 +203,8 @@ def _rule_on(finding: Finding, source: Source) -> Judgement | None:
 def parse_judgement(row: Mapping[str, Any], sources: Sources, by: str, claimed: str = "") -> Judgement:
     """Return the judgement of an answer's row. Without a quote that its file, or the `claimed` one, contains, it is
     cannot_tell, and one with another verdict is a failure."""
-    given, why = (
-        re.sub(r"^\W+", "", str(row.get("verdict")).lower()),
-        collapse_whitespace(str(row.get("why") or ""))[:400],
-    )
+    given = re.sub(r"^\W+", "", str(row.get("verdict")).lower())
+    why = collapse_whitespace(str(row.get("why") or ""))[:400]
     verdict: Verdict = "confirmed" if given.startswith("confirm") else "refuted" if given.startswith("refut") else ""
     if not verdict:
         return Judgement("cannot_tell", why=why, by=by if given.startswith("can") else "failure")

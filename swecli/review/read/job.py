@@ -172,8 +172,12 @@ def load_rules(
     folders = {parent for path in paths for parent in PurePosixPath(path).parents}
     by_depth = sorted(folders, key=lambda folder: (len(folder.parts), folder))
     agents = [(folder / _AGENTS).as_posix() for folder in by_depth]
+    # git prints a tree as a title, an empty line and the names
+    tree = (_read(root, _FOLDER, base, environ) or "").partition("\n\n")[2].split("\n")
+    listed = tree if base else [path.name for path in (root / _FOLDER).glob("*.md")]
+    checks = [f"{_FOLDER}/{name}" for name in sorted(listed) if name.endswith(".md")][:_MAX_CHECKS]
     found, notes, room = dict[str, str](), list[str](), MAX_RULES
-    for where in [_REVIEW, *agents, *_list_checks(root, base, environ)]:
+    for where in [_REVIEW, *agents, *checks]:
         text = _read(root, where, base, environ)
         if text is None:
             continue
@@ -187,14 +191,6 @@ def load_rules(
             found[PurePosixPath(where).stem if where.startswith(_FOLDER) else where] = text[:room]
         room = max(0, room - len(text))
     return found, notes
-
-
-def _list_checks(root: Path, base: str, environ: Mapping[str, str] | None) -> list[str]:
-    if base:  # git prints a tree as a title, an empty line and the names
-        listed = (_read(root, _FOLDER, base, environ) or "").partition("\n\n")[2].split("\n")
-    else:
-        listed = [path.name for path in (root / _FOLDER).glob("*.md")]
-    return [f"{_FOLDER}/{name}" for name in sorted(listed) if name.endswith(".md")][:_MAX_CHECKS]
 
 
 def _read(root: Path, where: str, base: str, environ: Mapping[str, str] | None) -> str | None:
