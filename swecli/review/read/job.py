@@ -70,12 +70,9 @@ async def begin_job(agent: Agent, store: ReviewStore, spec: Sequence[str] | None
     plan = await asyncio.to_thread(_load_plan, agent, store, old.spec if old else spec or (), options)
     target, title = plan.target, f"Review of {plan.target.label}"
     verifier, sessions = _make_verifier(agent, store, target.sources), SessionManager(agent.sessions.database)
+    session = sessions.start(f"review of {root}", agent.model.name, title=title, project=str(root))
     if old is not None:
-        try:
-            sessions.resume(old.session_id, "")
-        except BadInput:  # it was killed before its first message, or the session was deleted
-            sessions.start(f"review of {root}", agent.model.name, title=title)
-        plan = replace(plan, estimate=None)  # it would be of the whole, not of the rest
+        old, plan = replace(old, session_id=session.id), replace(plan, estimate=None)  # it would be of the whole
         return ReviewJob(agent, store, options, verifier, sessions, old, plan, notices=target.notes)
     # uncommitted changes are the user's own; commits, branches and pull requests are reviewed by their base's rules
     base = "" if not target.spec or target.spec[0] == "--staged" else target.base
@@ -84,7 +81,6 @@ async def begin_job(agent: Agent, store: ReviewStore, spec: Sequence[str] | None
         rules, notes = {}, ["the project's rules are not used: this folder is not trusted (run /trust to use them)"]
     if before is not None and before.spec == target.spec:
         notes.append(f"{before.id} of the same target was not finished (loop {before.loops}): --continue resumes it")
-    session = sessions.start(f"review of {root}", agent.model.name, title=title, project=str(root))
     record = ReviewRecord(store.project, target.spec, target.label, session.id, prompt=build_system_prompt(rules))
     record = store.record(store.begin(record), target.earlier.findings).review
     # findings move with their code before anything is compared; a snapshot has the files of its own target only

@@ -17,7 +17,6 @@ from swecli.models.errors import BadInput, ContextOverflow, StoreError, SwecliEr
 from swecli.models.events import Event, Notice, StepStarted, ToolFinished, UsageReported
 from swecli.models.finding import Finding, ReviewEnd
 from swecli.models.message import (
-    ApiMessage,
     AskRequest,
     ChatMessage,
     Decision,
@@ -65,6 +64,7 @@ class Review:
         self._calls = CallRunner(Toolkit(tools, agent.permissions, ctx, _deny), job.sessions, limit, agent.counter)
         self._names, self._turns = job.plan.target.files_by_name, TurnRecord(job.sessions, agent.counter)
         self._at = Progress(job.plan, dict.fromkeys(job.record.seen))
+        self._at.messages = [{"role": "system", "content": job.record.prompt}]
         self._finished: ReviewFinished | None = None
 
     async def run(self) -> AsyncGenerator[Event, None]:
@@ -78,8 +78,6 @@ class Review:
         for line in (*job.notices, *([notice] if notice else [])):
             yield Notice(line, "warning")
         try:
-            for event in self._restore():
-                yield event
             at.end = self._find_end()
             async with self._turns.autosave(self._calls, at.state):
                 while at.end is None:
@@ -227,25 +225,8 @@ class Review:
         limit: ReviewEnd | None = "max_loops" if self.record.loops >= self.job.options.loops else None
         return self._at.find_end() or limit or ("max_budget" if is_spent else None)
 
-    # Begin, continue, end
-
-    def _restore(self) -> list[Event]:
-        """Set up the conversation, of a killed review from its messages, and store findings that it had not stored."""
-        session, events = self._sessions.current_session, list[Event]()
-        stored = session.messages if session is not None else []
-        replies = [m for m in stored if m.role is Role.ASSISTANT and m.status == "complete"]
-        for loop, message in enumerate(replies[self.record.loops :], self.record.loops + 1):
-            read = extract(ModelReply(message.content, calls=message.tool_calls), loop, self._names)
-            found = ground(read.findings, Sources(self._root), self._names)
-            events.append(self._store_findings(found, read.lost, loop))
-        system: ApiMessage = {"role": "system", "content": self.record.prompt}
-        known = session.to_api_messages() if session is not None and stored else []
-        self._at.messages = loop_window([system, *known], max(6, self.record.loops))
-        return events
-
     def _add_user_message(self, text: str) -> None:
-        session = self._sessions.current_session
-        if session is None or not session.messages:
+        if not self._sessions.session.messages:
             self._sessions.begin_interaction(self.record.label, text)
         else:
             self._sessions.append(ChatMessage(Role.USER, text))
@@ -254,8 +235,8 @@ class Review:
     def _settle(self) -> None:
         """Store the findings and the text of an interrupted reply, and answer its open calls."""
         at, sessions = self._at, self._sessions
-        session = sessions.current_session
-        if session is None or not session.interactions:
+        session = sessions.session
+        if not session.interactions:
             return
         if text := at.state.partial:
             read = extract(ModelReply(text), self.record.loops + 1, self._names)
