@@ -28,7 +28,7 @@ from swecli.review.judge.verify import apply_judgement, parse_judgement
 from swecli.review.publish.posting import plan_push
 from swecli.review.read.extract import extract
 from swecli.review.target.diffs import FileDiff, parse_hunks
-from swecli.review.target.github import GitHub, load_state
+from swecli.review.target.github import GitHub, PullState
 from swecli.review.target.targets import Target
 from swecli.store.reviews import ReviewStore
 from swecli.store.sqlite.database import open_database
@@ -358,7 +358,7 @@ def _many() -> Iterator[Figure]:
         posted, diffs = list[int](), {"a.py": FileDiff("a.py", hunks=parse_hunks(hub.patches["a.py"]))}
         github = GitHub("acme/shop", hub.token, hub.url)
         for _ in range(2):
-            end, earlier = ReviewFinished(300, 300, 1, {}, "R-1", "done", found), load_state(github, 7)
+            end, earlier = ReviewFinished(300, 300, 1, {}, "R-1", "done", found), PullState.load(github, 7)
             plan_push(Target((), "", (), diffs, pr=7, head=hub.head, earlier=earlier, github=github), end, ["d"]).post()
             posted.append(len(hub.posted))
     yield Figure(

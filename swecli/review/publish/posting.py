@@ -14,7 +14,7 @@ from swecli.models.review_events import ReviewFinished
 from swecli.redact import has_secret, redact, redact_value
 from swecli.review.publish.view import format_coverage, row_view
 from swecli.review.target.diffs import FileDiff
-from swecli.review.target.github import KEPT_HINT, GitHub, GitHubError, pack_state
+from swecli.review.target.github import KEPT_HINT, GitHub, GitHubError, PullState
 from swecli.review.target.targets import Target
 
 _MAX_TABLE = 28_000  # characters of the summary's table; GitHub accepts 65,536 with the state behind it
@@ -172,7 +172,7 @@ def _build_summary(push: Push) -> str:
             lines.append(f"| … | | | | and {len(listed) - at - 1} more |")
             break
     lines += ["\n</details>"] if listed else []
-    return "\n".join([*lines, "", pack_state(push.target.head, push.read, push.end.findings)])
+    return "\n".join([*lines, "", PullState(push.target.head, push.read, push.end.findings).pack()])
 
 
 # Findings in a report

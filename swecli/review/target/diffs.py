@@ -13,7 +13,7 @@ from pathlib import Path
 
 from swecli.models.review_events import SkippedFile
 
-_HUNK = re.compile(r"@@ -(?P<old>\d+)(?:,(?P<removed>\d+))? \+(?P<start>\d+)(?:,(?P<count>\d+))? @@(?P<name>.*)")
+_HUNK = re.compile(r"@@ -(?P<old>\d+)(?:,(?P<removed>\d+))? \+(?P<start>\d+)(?:,(?P<count>\d+))? @@")
 _NAMES = ("--- ", "+++ ", "rename from ", "rename to ")
 ATTRIBUTES = ("linguist-generated", "linguist-vendored", "diff")
 MAX_LINE = 5_000  # characters; longer lines are minified or generated
@@ -27,21 +27,7 @@ _FILE_KINDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class DiffHunk:
-    """One hunk. `rows` are (sign, line number in the new file, text); a removed line has the number of the line that
-    follows it."""
-
-    rows: tuple[tuple[str, int, str], ...]
-    name: str = ""
-
-    def planned_lines(self) -> set[int]:
-        """Return the lines to review: the added ones, and one for each place where lines were only removed."""
-        lines: set[int] = set()
-        for is_change, group in groupby(self.rows, key=lambda row: row[0] != " "):
-            run = list(group) if is_change else []
-            lines |= {number for sign, number, _ in run if sign == "+"} or {max(1, number) for _, number, _ in run[:1]}
-        return lines
+Row = tuple[str, int, str]  # sign, line number in the new file, text; a removed line has the next line's number
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +36,27 @@ class FileDiff:
 
     path: str
     old_path: str = ""
-    hunks: tuple[DiffHunk, ...] = ()
+    hunks: tuple[tuple[Row, ...], ...] = ()
     status: str = ""
 
     @property
-    def rows(self) -> tuple[tuple[str, int, str], ...]:
+    def rows(self) -> tuple[Row, ...]:
         """The rows of all hunks."""
-        return tuple(row for hunk in self.hunks for row in hunk.rows)
+        return tuple(row for hunk in self.hunks for row in hunk)
 
     @property
     def lines(self) -> set[int]:
         """The numbers of all lines of the new file that the diff shows."""
         return {number for sign, number, _ in self.rows if sign != "-"}
+
+
+def planned_lines(rows: Iterable[Row]) -> set[int]:
+    """Return the lines to review: the added ones, and one for each place where lines were only removed."""
+    lines: set[int] = set()
+    for is_change, group in groupby(rows, key=lambda row: row[0] != " "):
+        run = list(group) if is_change else []
+        lines |= {number for sign, number, _ in run if sign == "+"} or {max(1, number) for _, number, _ in run[:1]}
+    return lines
 
 
 def parse_diff(text: str) -> list[FileDiff]:
@@ -85,7 +80,7 @@ def _parse_file(part: str) -> FileDiff:
     return FileDiff(path, old_path, hunks, _parse_status(head, hunks, old_path))
 
 
-def _parse_status(head: list[str], hunks: tuple[DiffHunk, ...], old_path: str) -> str:
+def _parse_status(head: list[str], hunks: tuple[tuple[Row, ...], ...], old_path: str) -> str:
     if any(line.startswith("deleted file mode") for line in head):
         return "deleted"
     if any(line.startswith(("Binary files", "GIT binary patch")) for line in head):
@@ -97,22 +92,22 @@ def _parse_status(head: list[str], hunks: tuple[DiffHunk, ...], old_path: str) -
     return "" if hunks or not any(" mode " in line for line in head) else "empty, or only its mode changed"
 
 
-def parse_hunks(patch: str) -> tuple[DiffHunk, ...]:
+def parse_hunks(patch: str) -> tuple[tuple[Row, ...], ...]:
     """Parse the hunks of one file's patch, as git and GitHub's API write them."""
-    out: list[tuple[str, list[tuple[str, int, str]]]] = []
+    out: list[list[Row]] = []
     number, new_left, old_left = 0, 0, 0
     for line in patch.removesuffix("\n").split("\n"):
         if new_left or old_left:
             sign = line[:1] or " "
             if sign in " +-":
-                out[-1][1].append((sign, number, line[1:]))
+                out[-1].append((sign, number, line[1:]))
                 number += sign != "-"
                 new_left, old_left = new_left - (sign != "-"), old_left - (sign != "+")
         elif match := _HUNK.match(line):
-            out.append((match["name"].strip(), []))
+            out.append([])
             new_left, old_left = int(match["count"] or 1), int(match["removed"] or 1)
             number = int(match["start"]) + (not new_left)  # an empty range starts at the line before it
-    return tuple(DiffHunk(tuple(rows), name) for name, rows in out if rows)
+    return tuple(tuple(rows) for rows in out if rows)
 
 
 def matches_kind(path: str, kind: str) -> bool:

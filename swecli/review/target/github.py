@@ -7,7 +7,8 @@ import json
 import re
 import time
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -61,13 +62,14 @@ class GitHub:
     def login(self) -> str:
         """Return the account of the token. The token of an Actions job may not ask for it; its account is the bot's."""
         try:
-            return str(self.request("GET", "/user")["login"])
-        except (KeyError, TypeError) as error:
-            raise GitHubError("GitHub's answer names no login.") from error
+            answer = self.request("GET", "/user")
         except GitHubError as error:
             if error.status != 403:
                 raise
             return "github-actions[bot]"
+        if not isinstance(answer, dict) or "login" not in answer:
+            raise GitHubError("GitHub's answer names no login.")
+        return str(answer["login"])
 
     def graphql(self, query: str, **variables: Any) -> dict[str, Any]:
         """Return the data of a GraphQL query; errors in the answer raise too."""
@@ -115,11 +117,8 @@ class GitHub:
 
     def _error_of(self, answer: Any, path: str) -> GitHubError:
         """Return the error of an httpx response."""
-        reason, status, wait = (
-            _parse_reason(answer.content[:100_000]),
-            answer.status_code,
-            answer.headers.get("retry-after"),
-        )
+        reason, status = _parse_reason(answer.content[:100_000]), answer.status_code
+        wait = answer.headers.get("retry-after")
         is_limited = wait or answer.headers.get("x-ratelimit-remaining") == "0" or "rate limit" in reason
         if status == 429 or (status == 403 and is_limited):
             when = f"Try again in {wait} s." if wait and wait.isdecimal() else "Try again later."
@@ -150,16 +149,13 @@ def _parse_reason(body: bytes) -> str:
 def connect(root: Path, environ: Mapping[str, str]) -> GitHub:
     """Return the repository of a folder, by GITHUB_REPOSITORY or the remote "origin". The token is GITHUB_TOKEN or
     GH_TOKEN, the address GITHUB_API_URL. Raises BadInput when it is not a repository of GitHub."""
-    name = environ.get("GITHUB_REPOSITORY", "")
+    name, remote = environ.get("GITHUB_REPOSITORY", ""), ""
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", name):
-        try:
+        with suppress(GitFailed):
             remote = run_git(root, "remote", "get-url", "origin", environ=environ).strip()
-        except GitFailed as error:
-            hint = "Set GITHUB_REPOSITORY to owner/name, or add the remote origin."
-            raise BadInput("The repository's name on GitHub is unknown.", hint) from error
-        match = _REMOTE.search(remote)
-        if match is None:
-            raise BadInput(f"The remote {remote!r} is not a GitHub repository.", "Set GITHUB_REPOSITORY to owner/name.")
+        if (match := _REMOTE.search(remote)) is None:
+            hint = f"The remote origin is {remote or 'missing'}: set GITHUB_REPOSITORY to owner/name."
+            raise BadInput("The repository's name on GitHub is unknown.", hint)
         name = f"{match['owner']}/{match['name']}"
     api = environ.get("GITHUB_API_URL", "") or _API
     parts = urlsplit(api)
@@ -179,36 +175,34 @@ class PullState:
     comment: int = 0
     body: str = ""
 
+    @classmethod
+    def load(cls, github: GitHub, number: int) -> PullState:
+        """Return the state stored on a pull request. It is empty, so that the review is a full one, unless a comment of
+        our own account holds a valid one. Raises GitHubError."""
+        login = github.login() if github.token else ""
+        for row in reversed(github.get_list(f"issues/{number}/comments", "id", int) if login else []):
+            body = str(row.get("body") or "")
+            if (row.get("user") or {}).get("login") == login and (match := _STATE.search(body)):
+                return replace(_unpack_state(match[1]), comment=row["id"], body=body)
+        return cls()
 
-def load_state(github: GitHub, number: int) -> PullState:
-    """Return the state stored on a pull request. It is empty, so that the review is a full one, unless a comment of our
-    own account holds a valid one. Raises GitHubError."""
-    if not github.token:
-        return PullState()
-    login = github.login()
-    for row in reversed(github.get_list(f"issues/{number}/comments", "id", int)):
-        body = str(row.get("body") or "")
-        if (row.get("user") or {}).get("login") == login and (match := _STATE.search(body)):
-            return replace(_unpack_state(match[1]), comment=row["id"], body=body)
-    return PullState()
-
-
-def pack_state(head: str, digests: Iterable[str], findings: Sequence[Finding]) -> str:
-    """Return the state as an HTML comment. If it is too large, digests are dropped first: their hunks are reread."""
-    rows = [
-        {name: getattr(finding, name) for name in _TEXTS}
-        | {"line": finding.line, "end_line": finding.end_line or 0, "message": redact(finding.message)[:200]}
-        | {"aliases": [redact(alias) for alias in finding.aliases[:_MAX_ALIASES]]}
-        for finding in findings
-        if finding.state in _STATES
-    ]
-    listed = list(dict.fromkeys(digests))
-    while True:
-        data = json.dumps({"v": 1, "head": head, "digests": listed, "findings": rows}, separators=(",", ":"))
-        text = base64.b64encode(zlib.compress(data.encode("utf-8", "replace"), 9)).decode("ascii")
-        if len(text) <= _MAX_PACKED or not (listed or rows):
-            return f"<!-- swecli-state {text} -->"
-        listed, rows = (listed[: len(listed) // 2], rows) if listed else ([], rows[: len(rows) // 2])
+    def pack(self) -> str:
+        """Return the state as an HTML comment. If it is too large, digests are dropped first: they are reread."""
+        rows = [
+            {name: getattr(finding, name) for name in _TEXTS}
+            | {"line": finding.line, "end_line": finding.end_line or 0, "message": redact(finding.message)[:200]}
+            | {"aliases": [redact(alias) for alias in finding.aliases[:_MAX_ALIASES]]}
+            for finding in self.findings
+            if finding.state in _STATES
+        ]
+        digests = self.digests
+        while True:
+            data = json.dumps({"v": 1, "head": self.head, "digests": digests, "findings": rows}, separators=(",", ":"))
+            text = base64.b64encode(zlib.compress(data.encode("utf-8", "replace"), 9)).decode("ascii")
+            if len(text) <= _MAX_PACKED or not (digests or rows):
+                return f"<!-- swecli-state {text} -->"
+            rows = rows if digests else rows[: len(rows) // 2]
+            digests = digests[: len(digests) // 2]
 
 
 def _unpack_state(text: str) -> PullState:
@@ -223,7 +217,7 @@ def _unpack_state(text: str) -> PullState:
 
 
 def _finding_from_row(row: dict[str, Any]) -> Finding:
-    """Raises ValueError, KeyError or TypeError for a row that `pack_state` does not write."""
+    """Raises ValueError, KeyError or TypeError for a row that `PullState.pack` does not write."""
     texts, numbers, aliases = {name: row[name] for name in _TEXTS}, (row["line"], row["end_line"]), row["aliases"]
     is_valid = (
         all(re.fullmatch(pattern, texts[name], re.DOTALL) for name, pattern in _TEXTS.items())

@@ -18,11 +18,10 @@ from swecli.models.errors import BadInput
 from swecli.models.message import Usage
 from swecli.models.review_events import Coverage, Estimate, FileCoverage, ReviewPlanned, Unit, to_ranges
 from swecli.review.judge.sources import Source
-from swecli.review.target.diffs import MAX_LINE, DiffHunk, FileDiff, is_included, matches_kind
+from swecli.review.target.diffs import MAX_LINE, FileDiff, Row, is_included, matches_kind, planned_lines
 from swecli.review.target.targets import TARGET_HINT, Target
 
 _CONFLICT = re.compile(r"(?:<<<<<<<|>>>>>>>) ")
-_Row = tuple[str, int, str]  # sign, line number in the new file, text
 _Item = TypeVar("_Item")
 _WHY = {
     "max_loops": "loop limit", "max_budget": "budget", "interrupted": "interrupted", "failed": "failed",
@@ -170,8 +169,8 @@ def build_plan(target: Target, counter: TokenCounter, max_tokens: int) -> Plan:
     return Plan(target, parts, unsendable, tuple(hunk for hunk in fit if hunk.digest in known), leads)
 
 
-def _build_hunk(diff: FileDiff, symbol: str, rows: list[_Row], why: str) -> _Hunk:
-    planned = DiffHunk(tuple(rows)).planned_lines() if diff.hunks else {number for _, number, _ in rows}
+def _build_hunk(diff: FileDiff, symbol: str, rows: list[Row], why: str) -> _Hunk:
+    planned = planned_lines(rows) if diff.hunks else {number for _, number, _ in rows}
     spans = to_ranges({number for sign, number, _ in rows if sign != "-"} or planned)
     title = f"lines {spans[0][0]}-{spans[-1][1]}{f' in {symbol}' if symbol else ''}"
     text = "\n".join([title, *(f"{number if sign != '-' else '':>6} {sign} {line}" for sign, number, line in rows)])
@@ -181,12 +180,10 @@ def _build_hunk(diff: FileDiff, symbol: str, rows: list[_Row], why: str) -> _Hun
     return _Hunk("", diff.path, tuple(sorted(planned)), text, digest, diff.old_path, why=why)
 
 
-def _split_sections(diff: FileDiff, source: Source) -> Iterator[tuple[str, list[_Row]]]:
+def _split_sections(diff: FileDiff, source: Source) -> Iterator[tuple[str, list[Row]]]:
     """Yield (symbol, rows) of each hunk of a diff, or of a whole file cut at its top-level functions and classes."""
-    for hunk in diff.hunks:
-        planned = hunk.planned_lines()
-        symbol = source.symbol_at(min(planned)).name if planned else ""
-        yield symbol or hunk.name[:80], list(hunk.rows)
+    for rows in diff.hunks:
+        yield source.symbol_at(min(planned_lines(rows), default=1)).name, list(rows)
     if diff.hunks:
         return
     ends = sorted({1, len(source.lines) + 1, *(symbol.first for symbol in source.symbols if "." not in symbol.name)})

@@ -23,7 +23,7 @@ from swecli.review.target.diffs import (
     skip_rule_for_path,
     skip_rule_for_text,
 )
-from swecli.review.target.github import GitHub, GitHubError, PullState, connect, load_state
+from swecli.review.target.github import GitHub, GitHubError, PullState, connect
 from swecli.tools.files import is_sensitive
 from swecli.tools.git import SECONDS, GitFailed, checkout_files, find_repository, read_attributes, run_git
 from swecli.tools.searching import files_below
@@ -92,9 +92,8 @@ def resolve_target(
     ctx = _Context(root, environ, tuple(include))
     match words:
         case ():
-            return _diff_target(
-                ctx, Target((), "the uncommitted changes", base="HEAD"), ("diff", "HEAD"), untracked=True
-            )
+            changes = Target((), "the uncommitted changes", base="HEAD")
+            return _diff_target(ctx, changes, ("diff", "HEAD"), untracked=True)
         case ("--staged",):
             return _diff_target(ctx, Target(words, "the staged changes", base="HEAD"), ("diff", "--cached"))
         case ("--base", branch):
@@ -186,7 +185,7 @@ def _pull_request_target(ctx: _Context, number: str) -> Target:
         diffs.append(FileDiff(row["filename"], old_path, hunks, "deleted" if row.get("status") == "removed" else ""))
     if not diffs:
         raise BadInput(f"Pull request {number} changes nothing.", "Name another.")
-    label, earlier = f"pull request {number} of {github.repository}", load_state(github, int(number))
+    label, earlier = f"pull request {number} of {github.repository}", PullState.load(github, int(number))
     target = Target(("--pr", number), label, base=base, commit=commit, pr=int(number), head=head)
     return _filter_files(ctx, replace(target, earlier=earlier, github=github), diffs)
 

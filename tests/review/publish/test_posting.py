@@ -16,7 +16,7 @@ from swecli.models.finding import Finding
 from swecli.models.review_events import Coverage, ReviewFinished
 from swecli.review.publish.posting import MAX_INLINE, Push, plan_push
 from swecli.review.target.diffs import FileDiff, parse_hunks
-from swecli.review.target.github import GitHub, load_state, pack_state
+from swecli.review.target.github import GitHub, PullState
 from swecli.review.target.targets import Target
 from tests.support.github import BOT, HEAD, FakeGitHub
 
@@ -43,7 +43,7 @@ def push_of(hub: FakeGitHub, *findings: Finding, token: str = "secret", left: bo
     github = GitHub("acme/shop", token, hub.url)
     end = ReviewFinished(0, 0, 1, {}, "R-1", "done", findings, coverage=Coverage(total=int(left)))
     diffs = {path: FileDiff(path, hunks=parse_hunks(patch)) for path, patch in hub.patches.items()}
-    target = Target(("--pr", "7"), "", (), diffs, pr=7, head=hub.head, earlier=load_state(github, 7), github=github)
+    target = Target(("--pr", "7"), "", (), diffs, pr=7, head=hub.head, earlier=PullState.load(github, 7), github=github)
     return plan_push(target, end, ["d1"])
 
 
@@ -137,7 +137,7 @@ def test_an_incomplete_review_begins_with_what_was_not_read(hub: FakeGitHub) -> 
 
 def test_the_state_comes_back_without_code(hub: FakeGitHub) -> None:
     push_of(hub, replace(INSIDE, evidence="secret code", anchor="secret code")).post()
-    state = load_state(GitHub("acme/shop", "secret", hub.url), 7)
+    state = PullState.load(GitHub("acme/shop", "secret", hub.url), 7)
     assert (state.head, state.digests) == (HEAD, ("d1",))
     assert [(f.fingerprint, f.state, f.verdict, f.evidence, f.anchor) for f in state.findings] == [
         (INSIDE.fingerprint, "open", "confirmed", "", "")
@@ -174,14 +174,14 @@ GOOD_ROW = {
 )  # fmt: skip
 def test_a_state_that_is_not_ours_counts_for_nothing_and_is_replaced_in_place(hub: FakeGitHub, text: str) -> None:
     hub.issue.append({"id": 5, "body": text, "user": {"login": BOT}})
-    state = load_state(GitHub("acme/shop", "secret", hub.url), 7)
+    state = PullState.load(GitHub("acme/shop", "secret", hub.url), 7)
     assert (state.digests, state.findings, state.comment) == ((), (), 5)
     push_of(hub, INSIDE).post()
     assert len(hub.issue) == 1
 
 
 def test_a_state_written_by_somebody_else_is_not_read(hub: FakeGitHub) -> None:
-    hub.issue.append({"id": 5, "body": pack_state("a" * 40, ["d1"], [INSIDE]), "user": {"login": "mallory"}})
+    hub.issue.append({"id": 5, "body": PullState("a" * 40, ("d1",), (INSIDE,)).pack(), "user": {"login": "mallory"}})
     hub.comments.append({"id": 6, "body": f"<!-- swecli {INSIDE.fingerprint} -->", "user": {"login": "mallory"}})
     push = push_of(hub, INSIDE)
     assert (push.target.earlier.digests, push.known, len(push.inline)) == ((), (), 1)

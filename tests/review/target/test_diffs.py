@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swecli.review.target.diffs import parse_diff
+from swecli.review.target.diffs import parse_diff, planned_lines
 
 TEXT = """diff --git a/a b.py b/a b.py
 index 1..2 100644
@@ -32,7 +32,7 @@ Binary files /dev/null and b/logo.png differ
 def test_each_file_has_its_lines() -> None:
     code, gone, logo = parse_diff(TEXT)
     assert code.path == "a b.py"
-    assert (code.lines, [hunk.planned_lines() for hunk in code.hunks]) == ({1, 2, 3, 4, 21, 22}, [{2, 3}, {22}])
+    assert (code.lines, [planned_lines(hunk) for hunk in code.hunks]) == ({1, 2, 3, 4, 21, 22}, [{2, 3}, {22}])
     assert (gone.path, gone.status) == ("gone.py", "deleted")
     assert (logo.path, logo.status) == ("logo.png", "binary")
 
@@ -43,7 +43,7 @@ def test_nothing_is_nothing() -> None:
 
 def test_a_place_where_lines_only_went_counts_as_one() -> None:
     [file] = parse_diff(TEXT.split("diff --git a/gone")[0] + "@@ -30,4 +32,2 @@\n a\n-b\n-c\n d\n")
-    assert [sorted(hunk.planned_lines()) for hunk in file.hunks] == [[2, 3], [22], [33]]
+    assert [sorted(planned_lines(hunk)) for hunk in file.hunks] == [[2, 3], [22], [33]]
 
 
 def test_a_renamed_file_has_its_old_path() -> None:
@@ -51,4 +51,4 @@ def test_a_renamed_file_has_its_old_path() -> None:
     [pure] = parse_diff(head)
     assert (pure.path, pure.old_path, pure.status) == ("new.py", "ä.py", "renamed from ä.py, otherwise unchanged")
     [changed] = parse_diff(head + "--- a/ä.py\n+++ b/new.py\n@@ -1 +1 @@\n-x\n+y\n")
-    assert (changed.status, changed.old_path, changed.hunks[0].planned_lines()) == ("", "ä.py", {1})
+    assert (changed.status, changed.old_path, planned_lines(changed.hunks[0])) == ("", "ä.py", {1})

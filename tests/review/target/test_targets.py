@@ -9,6 +9,7 @@ import pytest
 
 from swecli.context.tokens import TokenCounter
 from swecli.models.errors import SwecliError
+from swecli.review.target.diffs import planned_lines
 from swecli.review.target.plan import build_plan
 from swecli.review.target.targets import Target, resolve_target
 from tests.support.project import make_project
@@ -38,7 +39,7 @@ def test_the_uncommitted_changes_with_new_files() -> None:
     Path("shop/new.py").write_text("x = 1\n")
     found = find()
     assert found.files == ("shop/prices.py", "new.py")
-    assert found.diffs["shop/prices.py"].hunks[0].planned_lines() == {3}
+    assert planned_lines(found.diffs["shop/prices.py"].hunks[0]) == {3}
     assert found.diffs["shop/prices.py"].lines == {1, 2, 3, 4, 5, 6}
 
 
