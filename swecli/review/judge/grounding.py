@@ -111,11 +111,8 @@ def _find_mismatch(finding: Finding, source: Source) -> str:
         return source.problem
     if finding.line < 1:
         return "it names no line, and no code that is found in exactly one place"
-    end = f"is past the end of the file ({len(source.lines):,} lines)"
-    if finding.line > len(source.lines):
-        return f"line {finding.line:,} {end}"
-    if finding.end_line and finding.end_line > len(source.lines):
-        return f"its last line {finding.end_line:,} {end}"
+    if (last := max(finding.line, finding.end_line or 0)) > len(source.lines):
+        return f"line {last:,} is past the end of the file ({len(source.lines):,} lines)"
     if not any(text.strip() for text in source.lines):
         return "its file has only blank lines"
     return "the quoted code is not there" if _is_misquoted(finding, source) else ""

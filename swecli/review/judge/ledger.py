@@ -14,7 +14,7 @@ from swecli.models.message import ToolCall
 from swecli.models.playbook import MAX_CHARACTERS, MAX_WORDS, Delta, Evidence, Op
 from swecli.redact import redact
 from swecli.review.judge.grounding import ground, move
-from swecli.review.judge.sources import LIMITS, Block, Source, Sources, parse_python, project_sources
+from swecli.review.judge.sources import LIMITS, Block, Source, Sources, project_sources
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
 from swecli.tools.git import run_git
@@ -22,14 +22,14 @@ from swecli.tools.git import run_git
 _REVIEW_HINT = "Review the file again, or let the agent repair it: /review --fix"
 
 
-def recheck(store: ReviewStore, here: Path, refs: Sequence[str] = ()) -> list[tuple[Finding, Finding]]:
-    """Compare the named findings (default: all) with the files of the project that `here` belongs to, store what
-    changed and return it as (before, after). Raises BadInput for an unknown id."""
-    return recheck_all(store, [store.get(ref) for ref in refs] if refs else store.findings(), project_sources(here))
-
-
-def recheck_all(store: ReviewStore, found: Iterable[Finding], sources: Sources) -> list[tuple[Finding, Finding]]:
-    """Compare findings with files, store what changed and return the visible changes as (before, after)."""
+def recheck(
+    store: ReviewStore, here: Path | Sources, refs: Sequence[str] = (), paths: Iterable[str] = ()
+) -> list[tuple[Finding, Finding]]:
+    """Compare the named findings (default: all, or those in `paths`) with files, or with those of the project that
+    `here` belongs to. Store what changed and return the visible changes as (before, after). Raises BadInput for an
+    unknown id."""
+    sources = here if isinstance(here, Sources) else project_sources(here)
+    found = [store.get(ref) for ref in refs] or store.findings(paths=paths)
     by_path = sorted(found, key=lambda finding: (finding.path, finding.number))  # so that each file is read once
     changed = [(before, after) for before in by_path if (after := recheck_finding(before, sources)) != before]
     store.update((after for _, after in changed), "recheck", "rule")
@@ -147,31 +147,24 @@ def build_repair_prompt(finding: Finding, here: Path) -> str:
 
 
 def build_suggestion_edit(finding: Finding, here: Path) -> tuple[ToolCall, Finding]:
-    """Return the edit that replaces the finding's lines by its suggestion, with enough lines around them to be unique,
-    and the finding as it is after that edit. Raises BadInput without a suggestion, if the lines have changed, or if a
-    Python file could no longer be parsed."""
+    """Return the edit of the whole file that replaces the finding's lines by its suggestion, and the finding as it is
+    after that edit. Raises BadInput without a suggestion, if the lines have changed, or if a Python file could no
+    longer be parsed."""
     sources = project_sources(here)
-    now, lines = recheck_finding(finding, sources), sources.get(finding.path).lines
-    first, last = now.line, now.end_line or now.line
+    now, source = recheck_finding(finding, sources), sources.get(finding.path)
+    first, last, lines = now.line, now.end_line or now.line, source.lines
     if not finding.suggestion:
         raise BadInput(f"{finding.id} has no suggestion to apply.", f"Let the agent repair it: /review --fix {now.id}")
     has_place = now.state in ("open", "regressed") and now.path == finding.path and 1 <= first <= last <= len(lines)
     if not has_place or last - first != (finding.end_line or finding.line) - finding.line:
         raise BadInput(f"{now.id} is {now.status}: its code has changed since the review.", _REVIEW_HINT)
     path, new = _workspace_path(here, finding), finding.suggestion.split("\n")
-    after = [*lines[: first - 1], *new, *lines[last:]]
-    if parse_python(path, lines) is not None and parse_python(path, after) is None:
-        raise BadInput(f"With that {path} would not be valid Python: nothing was changed.", _REVIEW_HINT)
-    whole, above, below = "\n".join([*lines, ""]), first - 1, last
-    while above or below < len(lines):
-        old = "\n".join(lines[above:below])
-        if old and whole.find(old) == whole.rfind(old):
-            break
-        above, below = max(0, above - 1), min(len(lines), below + 1)
-    old, text = "\n".join(lines[above:below]), "\n".join([*lines[above : first - 1], *new, *lines[last:below]])
-    if old == text:
+    after = (*lines[: first - 1], *new, *lines[last:])
+    if after == lines:
         raise BadInput(f"The suggestion of {finding.id} is the code as it is.", f"/findings check {finding.id}")
-    edit = {"path": path, "edits": [{"old_text": old, "new_text": text}]}
+    if source.tree is not None and Source(path, after).tree is None:
+        raise BadInput(f"With that {path} would not be valid Python: nothing was changed.", _REVIEW_HINT)
+    edit = {"path": path, "edits": [{"old_text": "\n".join(lines), "new_text": "\n".join(after)}]}
     applied = replace(move(now, "vanished", "its suggestion was applied"), end_line=first + len(new) - 1)
     return ToolCall(f"apply_{finding.id}", "edit_file", edit), applied
 

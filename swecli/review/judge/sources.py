@@ -10,7 +10,7 @@ import shutil
 import warnings
 import weakref
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -88,11 +88,24 @@ class Source:
     missing: bool = False
 
     @cached_property
+    def tree(self) -> ast.Module | None:
+        """The syntax tree of a Python file; None for other files and where it cannot be parsed."""
+        text = "\n".join(self.lines)
+        if not self.path.endswith((".py", ".pyi")) or len(text) > _MAX_PARSED:
+            return None
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of invalid escapes in the user's code
+                return ast.parse(text)
+        # SystemError: CPython 3.11 shares the state of its parser between threads (gh-106905)
+        except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
+            return None
+
+    @cached_property
     def symbols(self) -> tuple[Symbol, ...]:
         """The functions and classes of a Python file, nested ones too; empty for a file that cannot be parsed."""
-        tree = parse_python(self.path, self.lines)
         try:
-            return tuple(_collect_symbols(tree, "")) if tree is not None else ()
+            return tuple(_collect_symbols(self.tree, "")) if self.tree is not None else ()
         except RecursionError:
             return ()
 
@@ -221,20 +234,6 @@ def normalize_code(text: str) -> str:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:20]
-
-
-def parse_python(path: str, lines: Sequence[str]) -> ast.Module | None:
-    """Return the syntax tree of a Python file; None for other files and where it cannot be parsed."""
-    text = "\n".join(lines)
-    if not path.endswith((".py", ".pyi")) or len(text) > _MAX_PARSED:
-        return None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of invalid escapes in the user's code
-            return ast.parse(text)
-    # SystemError: CPython 3.11 shares the state of its parser between threads (gh-106905)
-    except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
-        return None
 
 
 def _collect_symbols(node: ast.AST, prefix: str) -> list[Symbol]:

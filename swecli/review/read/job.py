@@ -14,7 +14,7 @@ from swecli.models.errors import BadInput
 from swecli.models.finding import OPEN_STATES, SMELLS, Finding, ReviewRecord, pluralize
 from swecli.models.review_events import FindingsJudged
 from swecli.review.judge.grounding import move
-from swecli.review.judge.ledger import recheck, recheck_all
+from swecli.review.judge.ledger import recheck
 from swecli.review.judge.sources import Sources, project_sources
 from swecli.review.judge.verify import MIN_TOKENS, TOKEN_SHARE, Verification, Verifier, select_claims
 from swecli.review.target.plan import Plan, build_plan
@@ -85,8 +85,7 @@ async def begin_job(agent: Agent, store: ReviewStore, spec: Sequence[str] | None
     record = store.record(store.begin(record), target.earlier.findings).review
     # findings move with their code before anything is compared; a snapshot has the files of its own target only
     names = {*plan.files, *(d.old_path for d in target.diffs.values()), *(f.path for f in target.earlier.findings)}
-    known = store.findings(paths=names if target.commit else ())
-    await asyncio.to_thread(recheck_all, store, known, target.sources)
+    await asyncio.to_thread(recheck, store, target.sources, (), names if target.commit else ())
     return ReviewJob(agent, store, options, verifier, sessions, record, plan, rules, (*target.notes, *notes))
 
 
