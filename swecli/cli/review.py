@@ -159,7 +159,7 @@ async def _review_target(args: argparse.Namespace, spec: Sequence[str] | None) -
         loops, include, fail_on = args.review_loops or 0, tuple(args.include), args.fail_on or "high"
         options = ReviewOptions(loops, include, not args.no_verify, fail_on, runtime.start.trusted)
         if args.dry_run:
-            plan = await plan_review(agent, store, spec or (), options)  # no request is made
+            plan = await asyncio.to_thread(plan_review, agent, store, spec or (), options)  # no request is made
             event, count = plan.to_event(), len(plan.target.files)
             lines = [f"{plan.target.label}: {pluralize(count, 'file')}", *plan.target.notes, *format_event(event)]
             as_json = style in ("json", "stream-json")

@@ -40,8 +40,6 @@ _MAX_NAMED = 4  # files named in the coverage line
 _VERDICTS = {"confirmed": "confirmed", "cannot_tell": "cannot_tell", "unverified": "", "refuted": "refuted"}
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {"low": "note", "medium": "warning", "high": "error", "critical": "error"}
-# scores by which code scanning sorts security findings, 0.1 to 10
-_SECURITY = {"low": "3.0", "medium": "5.5", "high": "8.0", "critical": "9.5"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +106,12 @@ def filter_findings(findings: Sequence[Finding], words: Sequence[str]) -> list[F
 
 
 def _matches(finding: Finding, word: str) -> bool:
-    name, sign, value = word.partition(">=") if ">=" in word else word.partition(":")
+    name, sign, value = word.partition(">=" if ">=" in word else ":")
     known: Sequence[str] = {"severity": SEVERITIES, "verdict": tuple(_VERDICTS)}.get(name if sign else "", ())
     if known and value not in known:
         raise BadInput(f"Unknown {name} {value!r}.", f"Choose: {', '.join(known)}")
     if sign and name == "severity":
-        return finding.at_least(value) if sign == ">=" else finding.severity == value
+        return finding.at_least(value)
     if sign and name == "path":
         return is_included(finding.path, (value,))
     if sign and name == "type":
@@ -162,8 +160,7 @@ def _format_plan(event: ReviewPlanned) -> list[str]:
     lines = [
         f"plan: {event.lines:,} {event.unit} in {pluralize(event.hunks, 'hunk')}, {pluralize(event.parts, 'part')}"
     ]
-    if event.skipped:
-        lines.append(format_skips(event.skipped))
+    lines += [format_skips(event.skipped)] if event.skipped else []
     if (estimate := event.estimate) is None:
         return lines
     cost = f"${estimate.cost[0]:.2f} to ${estimate.cost[1]:.2f}" if estimate.cost else "price unknown"
@@ -229,12 +226,8 @@ def _build_location(path: str, first: int, last: int | None) -> dict[str, Any]:
 
 
 def _build_rule(name: str, findings: Sequence[Finding]) -> dict[str, Any]:
-    of_rule = [finding for finding in findings if (finding.code_smell_type or finding.kind) == name]
-    rule: dict[str, Any] = {"id": name, "shortDescription": {"text": SMELLS.get(name, name)}}
-    properties: dict[str, Any] = {"tags": sorted({finding.kind for finding in of_rule})}
-    if any(finding.kind == "security" for finding in of_rule):
-        properties["security-severity"] = max(_SECURITY.get(finding.severity, "5.5") for finding in of_rule)
-    return rule | {"properties": properties}
+    kinds = {finding.kind for finding in findings if (finding.code_smell_type or finding.kind) == name}
+    return {"id": name, "shortDescription": {"text": SMELLS.get(name, name)}, "properties": {"tags": sorted(kinds)}}
 
 
 def _build_result(finding: Finding, rules: Sequence[str]) -> dict[str, Any]:

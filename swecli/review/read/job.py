@@ -56,6 +56,24 @@ class ReviewJob:
     rules: Mapping[str, str] = field(default_factory=dict)
     notices: Sequence[str] = ()
 
+    async def verify(self, used: int) -> tuple[FindingsJudged, Verification]:
+        """Verify what the review reported, and what is gone from its files, unless verification is off. It may use two
+        thirds of the tokens that the reviewer's requests have `used`."""
+        store, plan, found = self.store, self.plan, self.store.findings_of(self.record.id)
+        if not self.options.verify:  # a reported finding is open again, whatever its state was
+            store.update([move(f, "reported again") for f in found if f.anchor], "reported again", "reviewer")
+            return FindingsJudged(0, 0, 0), Verification()
+        before = {known.fingerprint for known in plan.target.earlier.findings}
+        claims = [f for f in found if not (f.state == "open" and f.verdict and f.fingerprint in before)]
+        gone = store.findings(["gone"], plan.files if plan.target.commit else ())
+        claims += [
+            f for f in gone if f.verdict != "cannot_tell" or f.path in plan.files
+        ]  # undecided ones are paid once
+        claims += [known for f in found if f.same_as and not (known := store.get(f.same_as)).verdict]
+        sources = Sources(self.verifier.sources.root)  # not cached
+        verifier = replace(self.verifier, tokens=max(MIN_TOKENS, int(used * TOKEN_SHARE)), sources=sources)
+        return await verifier.check(self.sessions, claims, {f.id for f in found})
+
 
 async def begin_job(agent: Agent, store: ReviewStore, spec: Sequence[str] | None, options: ReviewOptions) -> ReviewJob:
     """Return the job for the target that the words name; for None continue the unfinished review. Runs git and GitHub's
@@ -67,7 +85,7 @@ async def begin_job(agent: Agent, store: ReviewStore, spec: Sequence[str] | None
         raise BadInput("There is no unfinished review.", "Start one: swecli review")
     if old is not None and old.loops >= options.loops:
         raise BadInput(f"{old.id} has had its {old.loops} loops.", "Allow more (--loops), or begin a new review.")
-    plan = await asyncio.to_thread(_load_plan, agent, store, old.spec if old else spec or (), options)
+    plan = await asyncio.to_thread(plan_review, agent, store, old.spec if old else spec or (), options)
     target, title = plan.target, f"Review of {plan.target.label}"
     verifier, sessions = _make_verifier(agent, store, target.sources), SessionManager(agent.sessions.database)
     session = sessions.start(f"review of {root}", agent.model.name, title=title, project=str(root))
@@ -89,14 +107,9 @@ async def begin_job(agent: Agent, store: ReviewStore, spec: Sequence[str] | None
     return ReviewJob(agent, store, options, verifier, sessions, record, plan, rules, (*target.notes, *notes))
 
 
-async def plan_review(agent: Agent, store: ReviewStore, spec: Sequence[str], options: ReviewOptions) -> Plan:
-    """Return the plan, with its estimate, for the target that the words name. Raises SwecliError."""
-    plan = await asyncio.to_thread(_load_plan, agent, store, spec, options)
-    plan.target.sources.close()
-    return plan
-
-
-def _load_plan(agent: Agent, store: ReviewStore, spec: Sequence[str], options: ReviewOptions) -> Plan:
+def plan_review(agent: Agent, store: ReviewStore, spec: Sequence[str], options: ReviewOptions) -> Plan:
+    """Return the plan, with its estimate, for the target that the words name. Runs git and GitHub's requests. Raises
+    SwecliError."""
     profile, max_tokens = agent.model.profile, agent.settings.review_part_tokens
     max_tokens = min(max_tokens, int(profile.window * _PART_SHARE)) if profile.window else max_tokens
     target = resolve_target(agent.ctx.root, spec, agent.ctx.environ or {}, options.include)
@@ -110,25 +123,6 @@ def _make_verifier(agent: Agent, store: ReviewStore, sources: Sources) -> Verifi
     settings, name = agent.settings, agent.settings.review_verify_model
     model = make_model(name, settings, agent.ctx.environ or {}) if name else agent.model
     return Verifier(model, store, sources, agent.counter, settings.max_tokens)
-
-
-async def verify_review(job: ReviewJob, review: str, used: int) -> tuple[FindingsJudged, Verification]:
-    """Verify what the review reported, and what is gone from its files, unless verification is off. It may use two
-    thirds of the tokens that the reviewer's requests have `used`."""
-    store, found = job.store, job.store.findings_of(review)
-    if not job.options.verify:  # a reported finding is open again, whatever its state was
-        store.update([move(f, "reported again") for f in found if f.anchor], "reported again", "reviewer")
-        return FindingsJudged(0, 0, 0), Verification()
-    before = {known.fingerprint for known in job.plan.target.earlier.findings}
-    claims = [f for f in found if not (f.state == "open" and f.verdict and f.fingerprint in before)]
-    gone, files = store.findings(["gone"], job.plan.files if job.plan.target.commit else ()), job.plan.files
-    claims += [
-        f for f in gone if f.verdict != "cannot_tell" or f.path in files
-    ]  # undecided ones are not paid for again
-    claims += [known for f in found if f.same_as and not (known := store.get(f.same_as)).verdict]
-    tokens, sources = max(MIN_TOKENS, int(used * TOKEN_SHARE)), Sources(job.verifier.sources.root)  # not cached
-    verifier = replace(job.verifier, tokens=tokens, sources=sources)
-    return await verifier.check(job.sessions, claims, {f.id for f in found})
 
 
 def prepare_check(agent: Agent, store: ReviewStore, refs: Sequence[str] = ()) -> tuple[Verifier, list[Finding], str]:

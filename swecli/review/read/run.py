@@ -36,7 +36,7 @@ from swecli.models.review_events import (
 from swecli.review.judge.grounding import ground, identify_all
 from swecli.review.judge.sources import Sources, normalize_code
 from swecli.review.read.extract import REPORT_TOOL, extract, review_tools
-from swecli.review.read.job import ReviewJob, verify_review
+from swecli.review.read.job import ReviewJob
 from swecli.review.read.requests import Progress
 
 _MAX_OVERFLOWS = 3
@@ -79,17 +79,16 @@ class Review:
             yield Notice(line, "warning")
         try:
             at.end = self._find_end()
-            async with self._turns.autosave(self._calls, at.state):
-                while at.end is None:
-                    async for event in self._run_loop():
-                        yield event
-                    at.end = at.end or self._find_end()
-                judged, verification = await verify_review(job, self.record.id, at.state.usage.total)
-                at.state.spend(verification.usage, verification.cost)
-                for line in verification.problems:
-                    yield Notice(line, "warning")
-                if judged.findings:
-                    yield judged
+            while at.end is None:
+                async for event in self._run_loop():
+                    yield event
+                at.end = at.end or self._find_end()
+            judged, verification = await job.verify(at.state.usage.total)
+            at.state.spend(verification.usage, verification.cost)
+            for line in verification.problems:
+                yield Notice(line, "warning")
+            if judged.findings:
+                yield judged
         except SwecliError:
             at.end = "failed"
             yield self.finish("failed")
