@@ -3,7 +3,6 @@ dropped. `move` is the only function that changes a state."""
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -67,15 +66,18 @@ def _ground_one(finding: Finding, source: Source) -> Finding:
     mark = anchor or f"{collapse_whitespace(finding.evidence)} {collapse_whitespace(finding.message)}"
     # the how-manieth line with this text it is
     count = sum(collapse_whitespace(text)[:_MAX_ANCHOR] == anchor for text in source.lines[:line]) if anchor else 1
+    smell = finding.code_smell_type
     placed = replace(
-        finding, path=path, verified=not why, why=why, anchor=anchor, file_hash=source.hash,
-        block=_dump_block(finding, source) if anchor else "", symbol=source.symbol_at(line).name if anchor else "",
-        fingerprint=fingerprint(finding.code_smell_type, path, mark, count),
+        finding, path=path, verified=not why, why=why, anchor=anchor, file_hash=source.hash, block="", symbol="",
+        fingerprint=fingerprint(smell, path, mark, count),
     )  # fmt: skip
-    if anchor:
-        return placed
-    judgement = Judgement("refuted", why=why, by="rule")
-    return move(replace(placed, verdict="refuted", judgement=judgement), "refuted", why)
+    if not anchor:
+        judgement = Judgement("refuted", why=why, by="rule")
+        return move(replace(placed, verdict="refuted", judgement=judgement), "refuted", why)
+    symbol, last = source.symbol_at(line), finding.end_line or line
+    measured = symbol.measures.get(smell)  # then the whole function must be unchanged for the finding to hold
+    last = last if measured is None else max(last, symbol.last)
+    return replace(placed, block=Block.make(source.lines[line - 1 : last], measured).dump(), symbol=symbol.name)
 
 
 def _place(finding: Finding, source: Source) -> Finding:
@@ -95,14 +97,6 @@ def _place(finding: Finding, source: Source) -> Finding:
         return replace(finding, line=line)
     improvement = "\n".join(filter(None, (finding.improvement, finding.suggestion)))
     return replace(finding, line=line, end_line=None, suggestion="", improvement=improvement)
-
-
-def _dump_block(finding: Finding, source: Source) -> str:
-    """Return, as JSON, the block that must be unchanged for the finding to hold: its lines or measured function."""
-    last, measured, smell = finding.end_line or finding.line, None, finding.code_smell_type
-    if smell in (function := source.symbol_at(finding.line)).measures:
-        last, measured = max(last, function.last), function.measures[smell]
-    return json.dumps(Block.make(source.lines[finding.line - 1 : last], measured), separators=(",", ":"))
 
 
 def _find_mismatch(finding: Finding, source: Source) -> str:

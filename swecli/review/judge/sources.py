@@ -76,6 +76,9 @@ class Block(NamedTuple):
         """Decode a block from JSON; an older ledger has none, where the anchor is the block."""
         return cls(*json.loads(text)[:3]) if text else cls.make([anchor])
 
+    def dump(self) -> str:
+        return json.dumps(self, separators=(",", ":"))
+
 
 @dataclass(frozen=True)
 class Source:

@@ -128,12 +128,21 @@ def format_event(event: Event) -> list[str]:
     """Return an event as lines for people; [] for findings, which each interface lays out."""
     match event:
         case ReviewStarted():
-            loops = f"continues after loop {event.loop}" if event.loop else f"up to {pluralize(event.loops, 'loop')}"
-            parts = [f"review {event.review} of {event.target}", pluralize(event.files, "file"), loops]
+            limit = f"continues after loop {event.loop}" if event.loop else f"up to {pluralize(event.loops, 'loop')}"
+            parts = [f"review {event.review} of {event.target}", pluralize(event.files, "file"), limit]
             parts += [pluralize(event.leads, "lead")] if event.leads else []
             return [" · ".join(parts + ([pluralize(event.checks, "check")] if event.checks else []))]
         case ReviewPlanned():
-            return _format_plan(event)
+            sizes = f"{pluralize(event.hunks, 'hunk')}, {pluralize(event.parts, 'part')}"
+            lines = [f"plan: {event.lines:,} {event.unit} in {sizes}"]
+            lines += [format_skips(event.skipped)] if event.skipped else []
+            if (expected := event.estimate) is None:
+                return lines
+            cost = f"${expected.cost[0]:.2f} to ${expected.cost[1]:.2f}" if expected.cost else "price unknown"
+            (loops, most), (low, high) = expected.loops, expected.tokens
+            ranges = f"{expected.requests[0]} to {expected.requests[1]} requests, {low:,} to {high:,} tokens"
+            more = f"; --loops {expected.loops_for_all} for all parts" if expected.loops_for_all > most else ""
+            return [*lines, f"estimated from {expected.basis}: {loops} to {most} loops, {ranges}, {cost}{more}"]
         case ReviewProgressed():
             got = event.coverage
             parts = [f"loop {event.loop} of {event.loops}", f"part {event.part} of {event.parts}"]
@@ -153,21 +162,6 @@ def format_event(event: Event) -> list[str]:
             more = f" (expected {low:,} to {high:,} tokens)" if event.estimate else ""
             return [format_coverage(event), f"took {event.usage.total:,} tokens, {cost}{more}"]
     return [line] if (line := event.describe()) else []
-
-
-def _format_plan(event: ReviewPlanned) -> list[str]:
-    """Return lines with what will be read, what is skipped, and the estimate."""
-    lines = [
-        f"plan: {event.lines:,} {event.unit} in {pluralize(event.hunks, 'hunk')}, {pluralize(event.parts, 'part')}"
-    ]
-    lines += [format_skips(event.skipped)] if event.skipped else []
-    if (estimate := event.estimate) is None:
-        return lines
-    cost = f"${estimate.cost[0]:.2f} to ${estimate.cost[1]:.2f}" if estimate.cost else "price unknown"
-    (loops, most), requests, tokens = estimate.loops, estimate.requests, estimate.tokens
-    ranges = f"{requests[0]} to {requests[1]} requests, {tokens[0]:,} to {tokens[1]:,} tokens"
-    more = f"; --loops {estimate.loops_for_all} for all parts" if estimate.loops_for_all > most else ""
-    return [*lines, f"estimated from {estimate.basis}: {loops} to {most} loops, {ranges}, {cost}{more}"]
 
 
 def format_coverage(end: ReviewFinished) -> str:
@@ -200,7 +194,11 @@ def as_sarif(findings: Sequence[Finding], end: ReviewFinished | None = None, cod
     kept = [finding for finding in findings if finding.state not in ("fixed", "refuted") and finding.line > 0]
     rules = list(dict.fromkeys(finding.code_smell_type or finding.kind for finding in kept))
     driver: dict[str, Any] = {"name": "swecli", "version": __version__, "semanticVersion": __version__}
-    driver |= {"rules": [_build_rule(name, kept) for name in rules]}
+    kinds = {name: {f.kind for f in kept if (f.code_smell_type or f.kind) == name} for name in rules}
+    driver["rules"] = [
+        {"id": name, "shortDescription": {"text": SMELLS.get(name, name)}, "properties": {"tags": sorted(kinds[name])}}
+        for name in rules
+    ]
     results = [_build_result(finding, rules) for finding in kept]
     run: dict[str, Any] = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     if end is not None:  # unsuccessful, with a notification for each file that was not wholly read
@@ -223,11 +221,6 @@ def _build_location(path: str, first: int, last: int | None) -> dict[str, Any]:
     region = {"startLine": first} | ({"endLine": last} if last and last >= first else {})
     artifact = {"uri": quote(path, safe="/-._~!$&'()*+,;=@"), "uriBaseId": "%SRCROOT%"}
     return {"physicalLocation": {"artifactLocation": artifact, "region": region}}
-
-
-def _build_rule(name: str, findings: Sequence[Finding]) -> dict[str, Any]:
-    kinds = {finding.kind for finding in findings if (finding.code_smell_type or finding.kind) == name}
-    return {"id": name, "shortDescription": {"text": SMELLS.get(name, name)}, "properties": {"tags": sorted(kinds)}}
 
 
 def _build_result(finding: Finding, rules: Sequence[str]) -> dict[str, Any]:

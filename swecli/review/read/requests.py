@@ -30,28 +30,6 @@ _REPAIR = (
 )
 
 
-def _build_part_message(part: Part, of: int, label: str, leads: Sequence[str], known: Sequence[Finding]) -> str:
-    """Return the message that asks to review a part: its lines, measures in its files, and their known findings."""
-    text = [f"Part {part.number} of {of} of the review of {label}. Review these lines; read around them where needed."]
-    for path, hunks in groupby(part.hunks, key=lambda hunk: hunk.path):
-        listed = list(hunks)
-        title = f"## {path}{f' (renamed from {listed[0].old_path})' if listed[0].old_path else ''}"
-        text.append(title.replace("\n", " "))  # a file's name may contain line breaks
-        text += [f"{hunk.id}, {hunk.text}" for hunk in listed]
-    texts = ["\n".join(text)]
-    if leads:
-        lines = ["Leads from tools, not from a reviewer; look at each before you report it:"]
-        texts.append("\n".join([*lines, *(f"- measured: {lead}" for lead in leads)]))
-    if known:
-        texts.append("Known, not to be reported again; where a reason no longer holds, report it with same_as:")
-    for finding in known[:_MAX_KNOWN]:
-        reason = f" ({finding.reason[:160]})" if finding.reason else ""
-        words = f"{finding.code_smell_type} {finding.state}{reason}: {' '.join(finding.message.split())[:120]}"
-        texts[-1] += f"\n- {finding.id} {finding.place} {words}"
-    texts.append(f"End this part with report_findings(part={part.number}, done=true, findings=[...]).")
-    return "\n\n".join(texts)
-
-
 @dataclass(slots=True)
 class Progress:
     """The progress of the running review. `read` has the digests of the hunks that were read, in order."""
@@ -85,9 +63,24 @@ class Progress:
         return [part for part in self.plan.parts if part.number not in self.closed]
 
     def start_part(self, part: Part, label: str, known: Sequence[Finding]) -> None:
-        leads = [lead for path in part.paths for lead in self.plan.leads.get(path, ())]
-        self.text = _build_part_message(part, len(self.plan.parts), label, leads, known)
-        self.part, self.steps, self.is_repair = part, 0, False
+        """Set the message that asks to review a part: its lines, measures in its files, and their known findings."""
+        head = f"Part {part.number} of {len(self.plan.parts)} of the review of {label}."
+        text = [f"{head} Review these lines; read around them where needed."]
+        for path, hunks in groupby(part.hunks, key=lambda hunk: hunk.path):
+            listed = list(hunks)
+            title = f"## {path}{f' (renamed from {listed[0].old_path})' if listed[0].old_path else ''}"
+            text.append(title.replace("\n", " "))  # a file's name may contain line breaks
+            text += [f"{hunk.id}, {hunk.text}" for hunk in listed]
+        if leads := [f"- measured: {lead}" for path in part.paths for lead in self.plan.leads.get(path, ())]:
+            text += ["\nLeads from tools, not from a reviewer; look at each before you report it:", *leads]
+        if known:
+            text.append("\nKnown, not to be reported again; where a reason no longer holds, report it with same_as:")
+        for finding in known[:_MAX_KNOWN]:
+            reason = f" ({finding.reason[:160]})" if finding.reason else ""
+            words = f"{finding.code_smell_type} {finding.state}{reason}: {' '.join(finding.message.split())[:120]}"
+            text.append(f"- {finding.id} {finding.place} {words}")
+        text.append(f"\nEnd this part with report_findings(part={part.number}, done=true, findings=[...]).")
+        self.text, self.part, self.steps, self.is_repair = "\n".join(text), part, 0, False
         self.shown += normalize_code(self.text)
 
     def add_user_message(self, text: str) -> None:

@@ -149,9 +149,6 @@ class Review:
             self._add_user_message(text)
         lost = tuple(dict.fromkeys([*self.record.lost, *at.lost]))
         self.record = replace(self.record, seen=tuple(at.read), lost=lost)
-        if calls and at.end is None and not await self._calls.may_continue():
-            yield Notice("the model repeated the same calls, so the review ends", "warning")
-            at.end = "unreadable" if at.part is not None else "done"
         kept = loop_window(at.messages, loop)  # seed 000's: after loop 5, of more than 15 messages the last 10 stay
         if removed := len(at.messages) - len(kept):
             at.messages = kept
@@ -165,8 +162,8 @@ class Review:
         )  # fmt: skip
 
     async def _ask(self, *, report_only: bool) -> AsyncGenerator[Event, None]:
-        """Send one request and store its reply; reduce and resend it if it is too long. The running part's message is
-        restored if the window removed it. Raises ContextFull."""
+        """Send one request, and store its reply and cost; reduce and resend it if it is too long. Raises
+        ContextFull."""
         at, model, counter, max_tokens = self._at, self._model, self._counter, self.job.agent.settings.max_tokens
         shape = model.name, counter.count_tools(self._specs), max_tokens
         specs = [spec for spec in self._specs if spec.name == REPORT_TOOL or not report_only]
@@ -191,21 +188,15 @@ class Review:
                 continue
             if at.part is not None and any(at.text in str(message.get("content")) for message in sent):
                 at.answered.add(at.part.number)
-            yield self._store_reply(step, tokens)
+            self._reply = reply = step.reply
+            message = self._turns.store_reply(reply)
+            at.state.step, at.state.open_calls = None, message.tool_calls
+            usage = reply.usage or Usage(input=tokens, output=counter.count(reply.text))
+            spent = (usage, reply.cost, step.duration_ms)
+            self._turns.store(RequestRecord(model.name, "review", message.interaction, at.state.steps, *spent))
+            at.state.spend(usage, reply.cost)
+            yield UsageReported(usage, reply.cost, estimated=reply.usage is None)
             return
-
-    def _store_reply(self, step: ModelStep, sent: int) -> Event:
-        """Store the reply to a request of `sent` tokens, and what it cost."""
-        state, reply = self._at.state, step.reply
-        message = self._turns.store_reply(reply)
-        self._reply, state.step, state.open_calls = reply, None, message.tool_calls
-        usage = reply.usage or Usage(input=sent, output=self._counter.count(reply.text))
-        spent = (usage, reply.cost, step.duration_ms)
-        self._sessions.record_request(
-            RequestRecord(self._model.name, "review", message.interaction, state.steps, *spent)
-        )
-        state.spend(usage, reply.cost)
-        return UsageReported(usage, reply.cost, estimated=reply.usage is None)
 
     def _store_findings(self, findings: Sequence[Finding], lost: Sequence[str], loop: int) -> FindingsAccumulated:
         lines = [f"loop {loop}: {line}" for line in lost]

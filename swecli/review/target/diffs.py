@@ -76,20 +76,18 @@ def _parse_file(part: str) -> FileDiff:
     elif not path:  # only its mode changed, or it is binary: "a/NAME b/NAME"
         both = head[0].removeprefix("diff --git ")
         path = both[len(both) // 2 + 3 :]
-    hunks, old_path = parse_hunks(part), names.get("rename from ", "")
-    return FileDiff(path, old_path, hunks, _parse_status(head, hunks, old_path))
-
-
-def _parse_status(head: list[str], hunks: tuple[tuple[Row, ...], ...], old_path: str) -> str:
+    hunks, old_path, status = parse_hunks(part), names.get("rename from ", ""), ""
     if any(line.startswith("deleted file mode") for line in head):
-        return "deleted"
-    if any(line.startswith(("Binary files", "GIT binary patch")) for line in head):
-        return "binary"
-    if any(line.endswith(" 160000") for line in head):
-        return "a submodule"
-    if not hunks and old_path:
-        return f"renamed from {old_path}, otherwise unchanged"
-    return "" if hunks or not any(" mode " in line for line in head) else "empty, or only its mode changed"
+        status = "deleted"
+    elif any(line.startswith(("Binary files", "GIT binary patch")) for line in head):
+        status = "binary"
+    elif any(line.endswith(" 160000") for line in head):
+        status = "a submodule"
+    elif not hunks and old_path:
+        status = f"renamed from {old_path}, otherwise unchanged"
+    elif not hunks and any(" mode " in line for line in head):
+        status = "empty, or only its mode changed"
+    return FileDiff(path, old_path, hunks, status)
 
 
 def parse_hunks(patch: str) -> tuple[tuple[Row, ...], ...]:

@@ -208,23 +208,18 @@ class PullState:
 def _unpack_state(text: str) -> PullState:
     try:
         data = json.loads(zlib.decompressobj().decompress(base64.b64decode(text, validate=True), _MAX_UNPACKED))
-        head, digests = data["head"], data["digests"]
-        findings = tuple(_finding_from_row(row) for row in data["findings"])
+        head, digests, findings = data["head"], data["digests"], list[Finding]()
         is_valid = data["v"] == 1 and re.fullmatch(r"[0-9a-f]{6,64}", head) and all(len(one) <= 300 for one in digests)
-        return PullState(head, tuple(digests), findings) if is_valid else PullState()
+        for row in data["findings"]:
+            texts, place, aliases = {name: row[name] for name in _TEXTS}, (row["line"], row["end_line"]), row["aliases"]
+            is_valid = (
+                is_valid
+                and all(re.fullmatch(pattern, texts[name], re.DOTALL) for name, pattern in _TEXTS.items())
+                and all(len(text) <= 500 for text in (*texts.values(), *aliases))
+                and ".." not in texts["path"].split("/")
+                and all(type(number) is int and 0 <= number < 10**8 for number in place)
+            )
+            findings.append(Finding(line=place[0], end_line=place[1] or None, aliases=tuple(aliases), **texts))
+        return PullState(head, tuple(digests), tuple(findings)) if is_valid else PullState()
     except (ValueError, KeyError, TypeError, AttributeError, zlib.error, RecursionError):
         return PullState()
-
-
-def _finding_from_row(row: dict[str, Any]) -> Finding:
-    """Raises ValueError, KeyError or TypeError for a row that `PullState.pack` does not write."""
-    texts, numbers, aliases = {name: row[name] for name in _TEXTS}, (row["line"], row["end_line"]), row["aliases"]
-    is_valid = (
-        all(re.fullmatch(pattern, texts[name], re.DOTALL) for name, pattern in _TEXTS.items())
-        and all(len(text) <= 500 for text in (*texts.values(), *aliases))
-        and ".." not in texts["path"].split("/")
-        and all(type(number) is int and 0 <= number < 10**8 for number in numbers)
-    )
-    if not is_valid:
-        raise ValueError("this is not a state that swecli wrote")
-    return Finding(line=row["line"], end_line=row["end_line"] or None, aliases=tuple(aliases), **texts)
