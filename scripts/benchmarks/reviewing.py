@@ -21,10 +21,10 @@ from scripts.benchmarks.planting import planting
 from swecli.models.finding import Finding, ReviewRecord
 from swecli.models.message import ModelReply, ToolCall
 from swecli.models.review_events import ReviewFinished, ReviewProgressed
-from swecli.review.judge.grounding import ground, identify, identify_all
-from swecli.review.judge.ledger import recheck_finding, set_state
+from swecli.review.judge.grounding import _identify, ground, identify_all
+from swecli.review.judge.ledger import _recheck_finding, set_state
 from swecli.review.judge.sources import Sources
-from swecli.review.judge.verify import apply_judgement, parse_judgement
+from swecli.review.judge.verify import _apply_judgement, _parse_judgement
 from swecli.review.publish.posting import plan_push
 from swecli.review.read.extract import extract
 from swecli.review.target.diffs import FileDiff, parse_hunks
@@ -200,13 +200,13 @@ def _pairs() -> Iterator[Figure]:
     ]  # fmt: skip
     missed = wrong = asked = unsure = 0
     for n, (kind, known, now) in enumerate(same[:120]):
-        found = identify(replace(row, id="", code_smell_type=kind, message=now, line=10 + n % 6, end_line=None),
+        found = _identify(replace(row, id="", code_smell_type=kind, message=now, line=10 + n % 6, end_line=None),
                          [replace(row, code_smell_type=kind, message=known)])  # fmt: skip
         missed, asked = missed + ("F-1" not in found), asked + (found[1] == "F-1")
     hard = [(kind, word, kind, text) for kind, words in kinds for word in words for text in OTHERS[kind]]
     for n, (kind, known, kind2, now) in enumerate([*hard, *other[::2]][:120]):
         line = 10 + n % 6 if n >= len(hard) else 16 + n % 6
-        found = identify(
+        found = _identify(
             replace(row, id="", code_smell_type=kind2, message=now, line=line, end_line=None),
             [replace(row, code_smell_type=kind, message=known)],
         )
@@ -225,14 +225,14 @@ def _states() -> Iterator[Figure]:
         for n, f in enumerate(ground([Finding("a.py", line, "LOGIC", "m") for line in places], Sources(Path.cwd())))
     ]
     Path("a.py").write_text("# moved\n\n" + CODE.replace("    first", "        first"))
-    moved = [recheck_finding(f, Sources(Path.cwd())) for f in found]
+    moved = [_recheck_finding(f, Sources(Path.cwd())) for f in found]
     kept = sum(
         after.state == "open" and after.line == before.line + 2 for before, after in zip(found, moved, strict=True)
     )
     yield Figure("moved places kept", f"{kept} of 40", "all", kept == 40)
     Path("a.py").write_text(CODE.replace("given + ", "given  +  0 + "))
     sources = Sources(Path.cwd())
-    broken = [recheck_finding(f, sources) for f in found]
+    broken = [_recheck_finding(f, sources) for f in found]
     called = sum(f.state == "fixed" for f in broken)
     yield Figure("rewritten but broken, called fixed", f"{called} of 40", "0", called == 0)
     quotes = [sources.get("a.py").lines[f.line - 1].strip() for f in broken]
@@ -240,11 +240,11 @@ def _states() -> Iterator[Figure]:
         {"verdict": "refuted", "path": "a.py", "line": f.line, "quote": q, "why": "w"}
         for f, q in zip(broken, quotes, strict=True)
     ]
-    after = [apply_judgement(f, parse_judgement(row, sources, "m")) for f, row in zip(broken, rows, strict=True)]
+    after = [_apply_judgement(f, _parse_judgement(row, sources, "m")) for f, row in zip(broken, rows, strict=True)]
     fixed = sum(f.state == "fixed" for f in after)
     yield Figure("repaired, fixed after a check", f"{fixed} of 40", ">= .90", fixed >= 36)
     wild = [
-        apply_judgement(f, parse_judgement({**row, "quote": "not there"}, sources, "m"))
+        _apply_judgement(f, _parse_judgement({**row, "quote": "not there"}, sources, "m"))
         for f, row in zip(broken, rows, strict=True)
     ]
     loose = sum(f.state == "fixed" for f in wild)

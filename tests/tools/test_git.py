@@ -14,7 +14,7 @@ import pytest
 
 from swecli.models.errors import BadInput
 from swecli.repl.input.buffer import _list_paths
-from swecli.review.target.github import connect
+from swecli.review.target.github import GitHub
 from swecli.review.target.targets import resolve_target
 from swecli.tools import git as of_git
 from swecli.tools.git import _ENVIRONMENT, GitFailed, find_repository, run_git
@@ -69,7 +69,7 @@ QUESTIONS: dict[str, Callable[[Path], object]] = {
     "a merge": lambda root: run_git(root, "show", "HEAD"),
     "a range": lambda root: resolve_target(root, ("HEAD~1..HEAD",)),
     "paths": lambda root: resolve_target(root, ("shop",)),
-    "the repository on GitHub": lambda root: connect(root, {"PATH": os.environ["PATH"]}),
+    "the repository on GitHub": lambda root: GitHub.connect(root, {"PATH": os.environ["PATH"]}),
 }
 SETTINGS = [
     "core.fsmonitor", "core.pager", "pager.diff", "pager.show", "core.editor", "core.sshCommand", "core.askPass",

@@ -143,7 +143,7 @@ def _word_overlap(one: str, other: str) -> float:
     return len(words[0] & words[1]) / min(map(len, words)) if all(words) else 0.0
 
 
-def identify(candidate: Finding, known: Sequence[Finding], mine: Collection[str] = ()) -> tuple[str, str]:
+def _identify(candidate: Finding, known: Sequence[Finding], mine: Collection[str] = ()) -> tuple[str, str]:
     """Return the id of the known finding that a candidate is, and of the one that it may be, which a model has to
     decide; "" for none. `mine` are ids that this review has reported: only overlapping lines match one of those."""
     rows = [row for row in known if row.path == candidate.path]
@@ -180,7 +180,7 @@ def identify_all(found: Iterable[Finding], known: Sequence[Finding], mine: Colle
     candidates = list(enumerate(found))
     exact = {row.key for row in known}
     for number, candidate in sorted(candidates, key=lambda pair: pair[1].key not in exact):
-        row, maybe = identify(candidate, known, taken)
+        row, maybe = _identify(candidate, known, taken)
         out[number] = replace(candidate, id=row, same_as=maybe)
         taken |= {out[number].id} - {""}
     return [out[number] for number, _ in candidates]

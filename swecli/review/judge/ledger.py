@@ -31,7 +31,7 @@ def recheck(
     sources = here if isinstance(here, Sources) else project_sources(here)
     found = [store.get(ref) for ref in refs] or store.findings(paths=paths)
     by_path = sorted(found, key=lambda finding: (finding.path, finding.number))  # so that each file is read once
-    changed = [(before, after) for before in by_path if (after := recheck_finding(before, sources)) != before]
+    changed = [(before, after) for before in by_path if (after := _recheck_finding(before, sources)) != before]
     store.update((after for _, after in changed), "recheck", "rule")
     return [(before, after) for before, after in changed if format_change(before, after)]
 
@@ -46,7 +46,7 @@ def set_state(store: ReviewStore, ref: str, state: FindingState, reason: str = "
     return finding
 
 
-def recheck_finding(finding: Finding, sources: Sources) -> Finding:
+def _recheck_finding(finding: Finding, sources: Sources) -> Finding:
     """Return the finding compared with its file, without a model. It moves with its lines, also into a renamed file. It
     becomes fixed when its measure is within the limit, or its file was deleted and its lines are in no other file;
     regressed when the measure is over the limit again; gone, which is not verified, when its lines are nowhere."""
@@ -151,7 +151,7 @@ def build_suggestion_edit(finding: Finding, here: Path) -> tuple[ToolCall, Findi
     after that edit. Raises BadInput without a suggestion, if the lines have changed, or if a Python file could no
     longer be parsed."""
     sources = project_sources(here)
-    now, source = recheck_finding(finding, sources), sources.get(finding.path)
+    now, source = _recheck_finding(finding, sources), sources.get(finding.path)
     first, last, lines = now.line, now.end_line or now.line, source.lines
     if not finding.suggestion:
         raise BadInput(f"{finding.id} has no suggestion to apply.", f"Let the agent repair it: /review --fix {now.id}")

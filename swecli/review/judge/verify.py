@@ -19,7 +19,7 @@ from swecli.llm.base import ChatModel
 from swecli.llm.lenient_json import find_json_values
 from swecli.llm.price_table import cost_of
 from swecli.models.errors import SwecliError
-from swecli.models.finding import Finding, Judgement, Verdict, collapse_whitespace, worst_first
+from swecli.models.finding import Finding, Judgement, Verdict, collapse_whitespace, pluralize, worst_first
 from swecli.models.message import ApiMessage, ModelReply, ModelRequest, RequestRecord, ToolSpec, Usage
 from swecli.models.review_events import FindingsJudged
 from swecli.review.judge.grounding import move
@@ -70,10 +70,12 @@ class Verifier:
         self, sessions: SessionManager, findings: Iterable[Finding], reported: Collection[str] = ()
     ) -> tuple[FindingsJudged, Verification]:
         """Verify findings and store the verdicts. `reported` are the ids of those that the running review reported."""
-        claims = select_claims(findings, reported)
+        claims = _select_claims(findings, reported)
         done = await self.verify(claims)
         judged = tuple(
-            apply_judgement(f, done.judgements[f.id], again=f.id in reported) for f in claims if f.id in done.judgements
+            _apply_judgement(f, done.judgements[f.id], again=f.id in reported)
+            for f in claims
+            if f.id in done.judgements
         )
         self.store.update(judged, "check", self.model.name)
         for ref, known in done.duplicates.items():
@@ -108,14 +110,17 @@ class Verifier:
         shown = f"{_PROMPT}\n{self._describe(finding)}"
         return hashlib.sha256(shown.encode("utf-8", "replace")).hexdigest()[:16]
 
-    def estimate(self, claims: Sequence[Finding]) -> tuple[int, Usage, float | None]:
-        """Return the expected requests, tokens and US dollars (None: unknown) of verifying claims."""
-        ruled = self._judge_without_request(claims)
+    def estimate(self, findings: Iterable[Finding]) -> tuple[list[Finding], str]:
+        """Return the findings that can be checked, and a line with the expected requests, tokens and price."""
+        ruled = self._judge_without_request(claims := _select_claims(findings))
         asked = [finding for finding in claims if finding.id not in ruled]
         batches = _make_batches(asked)
         evidence = sum(self.counter.count(self._describe(finding)) for finding in asked)
         usage = Usage(evidence + len(batches) * self.counter.count(_PROMPT), len(asked) * _REPLY_TOKENS)
-        return len(batches), usage, cost_of(usage, self.model.profile.price)
+        cost = cost_of(usage, self.model.profile.price)
+        price = "price unknown" if cost is None else f"about ${cost:.4f}"
+        sizes = f"{pluralize(len(batches), 'request')}, about {usage.total:,} tokens"
+        return claims, f"{pluralize(len(claims), 'finding')} to check: {sizes}, {price}"
 
     async def _judge(self, batch: Sequence[Finding], out: Verification) -> bool:
         """Send one request, and a second for the places it asks to see. Returns False if the service failed."""
@@ -134,7 +139,7 @@ class Verifier:
                 row = rows.get(finding.id)
                 judgement = Judgement("cannot_tell", why="no verdict on it came back", by="failure")
                 if row is not None:
-                    judgement = parse_judgement(row, self.sources, self.model.name, finding.path)
+                    judgement = _parse_judgement(row, self.sources, self.model.name, finding.path)
                     named = row["see"] if isinstance(row.get("see"), list) else ()
                     places = [place for place in named if isinstance(place, str)][:2]
                     see |= {finding.id: places} if places and judgement.verdict == "cannot_tell" and not is_last else {}
@@ -200,7 +205,7 @@ def _rule_on(finding: Finding, source: Source) -> Judgement | None:
     return Judgement(verdict, finding.path, function.line, quote, why, "rule")
 
 
-def parse_judgement(row: Mapping[str, Any], sources: Sources, by: str, claimed: str = "") -> Judgement:
+def _parse_judgement(row: Mapping[str, Any], sources: Sources, by: str, claimed: str = "") -> Judgement:
     """Return the judgement of an answer's row. Without a quote that its file, or the `claimed` one, contains, it is
     cannot_tell, and one with another verdict is a failure."""
     given = re.sub(r"^\W+", "", str(row.get("verdict")).lower())
@@ -216,7 +221,7 @@ def parse_judgement(row: Mapping[str, Any], sources: Sources, by: str, claimed: 
     return Judgement(verdict, path, found[0], quote.strip().strip("`")[:400], why, by)
 
 
-def apply_judgement(finding: Finding, judgement: Judgement, *, again: bool = False) -> Finding:
+def _apply_judgement(finding: Finding, judgement: Judgement, *, again: bool = False) -> Finding:
     """Return the finding with a verdict, and in the state that this leads to. `again` is True if the running review
     reported it: a fixed finding that is confirmed then has regressed."""
     verdict = judgement.verdict
@@ -233,7 +238,7 @@ def apply_judgement(finding: Finding, judgement: Judgement, *, again: bool = Fal
     return move(found, "reported again", judgement.why) if is_reopened else found
 
 
-def select_claims(findings: Iterable[Finding], reported: Collection[str] = ()) -> list[Finding]:
+def _select_claims(findings: Iterable[Finding], reported: Collection[str] = ()) -> list[Finding]:
     """Return the findings that can be checked: those that the running review `reported`, also if they were fixed or
     refuted before, then the others, the worst first."""
     known = {f.id: f for f in findings if (f.anchor or f.block) and f.state != "dismissed"}

@@ -11,12 +11,12 @@ from pathlib import Path, PurePosixPath
 from swecli.agent.agent import Agent
 from swecli.llm.registry import make_model
 from swecli.models.errors import BadInput
-from swecli.models.finding import OPEN_STATES, SMELLS, Finding, ReviewRecord, pluralize
+from swecli.models.finding import OPEN_STATES, SMELLS, Finding, ReviewRecord
 from swecli.models.review_events import FindingsJudged
 from swecli.review.judge.grounding import move
 from swecli.review.judge.ledger import recheck
 from swecli.review.judge.sources import Sources, project_sources
-from swecli.review.judge.verify import MIN_TOKENS, TOKEN_SHARE, Verification, Verifier, select_claims
+from swecli.review.judge.verify import MIN_TOKENS, TOKEN_SHARE, Verification, Verifier
 from swecli.review.target.plan import Plan, build_plan
 from swecli.review.target.targets import resolve_target
 from swecli.store.reviews import ReviewStore
@@ -94,12 +94,12 @@ async def begin_job(agent: Agent, store: ReviewStore, spec: Sequence[str] | None
         return ReviewJob(agent, store, options, verifier, sessions, old, plan, notices=target.notes)
     # uncommitted changes are the user's own; commits, branches and pull requests are reviewed by their base's rules
     base = "" if not target.spec or target.spec[0] == "--staged" else target.base
-    rules, notes = await asyncio.to_thread(load_rules, root, plan.files, base, agent.ctx.environ)
+    rules, notes = await asyncio.to_thread(_load_rules, root, plan.files, base, agent.ctx.environ)
     if rules and not options.trusted:
         rules, notes = {}, ["the project's rules are not used: this folder is not trusted (run /trust to use them)"]
     if before is not None and before.spec == target.spec:
         notes.append(f"{before.id} of the same target was not finished (loop {before.loops}): --continue resumes it")
-    record = ReviewRecord(store.project, target.spec, target.label, session.id, prompt=build_system_prompt(rules))
+    record = ReviewRecord(store.project, target.spec, target.label, session.id, prompt=_build_system_prompt(rules))
     record = store.record(store.begin(record), target.earlier.findings).review
     # findings move with their code before anything is compared; a snapshot has the files of its own target only
     names = {*plan.files, *(d.old_path for d in target.diffs.values()), *(f.path for f in target.earlier.findings)}
@@ -131,17 +131,13 @@ def prepare_check(agent: Agent, store: ReviewStore, refs: Sequence[str] = ()) ->
     recheck(store, agent.ctx.root)
     open_ones, verifier = store.findings(OPEN_STATES), _make_verifier(agent, store, project_sources(agent.ctx.root))
     listed = [store.get(ref) for ref in refs] or [f for f in open_ones if f.state == "gone" or f.is_unchecked]
-    claims = select_claims(listed)
-    requests, usage, cost = verifier.estimate(claims)
-    price = "price unknown" if cost is None else f"about ${cost:.4f}"
-    sizes = f"{pluralize(requests, 'request')}, about {usage.total:,} tokens"
-    return verifier, claims, f"{pluralize(len(claims), 'finding')} to check: {sizes}, {price}"
+    return verifier, *verifier.estimate(listed)
 
 
 # The system message, with the project's own rules
 
 
-def build_system_prompt(rules: Mapping[str, str]) -> str:
+def _build_system_prompt(rules: Mapping[str, str]) -> str:
     """Return the system message, which is the same for every part and push."""
     smells = "\n".join(f"- {name}: {what}" for name, what in SMELLS.items())
     text = _PROMPT.read_text(encoding="utf-8").strip().replace("{smells}", smells)
@@ -149,7 +145,7 @@ def build_system_prompt(rules: Mapping[str, str]) -> str:
     return f'{text}\n\n## The project\'s own checks (kind "check", code_smell_type its name)\n{own}' if own else text
 
 
-def load_rules(
+def _load_rules(
     root: Path, paths: Iterable[str], base: str = "", environ: Mapping[str, str] | None = None
 ) -> tuple[dict[str, str], list[str]]:
     """Return the project's own rules for these files by name, and a line for each rule that is truncated or cannot be

@@ -59,6 +59,24 @@ class GitHub:
     token: str = field(default="", repr=False)
     api: str = _API
 
+    @classmethod
+    def connect(cls, root: Path, environ: Mapping[str, str]) -> GitHub:
+        """Return the repository of a folder, by GITHUB_REPOSITORY or the remote "origin". The token is GITHUB_TOKEN or
+        GH_TOKEN, the address GITHUB_API_URL. Raises BadInput when it is not a repository of GitHub."""
+        name, remote = environ.get("GITHUB_REPOSITORY", ""), ""
+        if not re.fullmatch(r"[\w.-]+/[\w.-]+", name):
+            with suppress(GitFailed):
+                remote = run_git(root, "remote", "get-url", "origin", environ=environ).strip()
+            if (match := _REMOTE.search(remote)) is None:
+                hint = f"The remote origin is {remote or 'missing'}: set GITHUB_REPOSITORY to owner/name."
+                raise BadInput("The repository's name on GitHub is unknown.", hint)
+            name = f"{match['owner']}/{match['name']}"
+        api = environ.get("GITHUB_API_URL", "") or _API
+        parts = urlsplit(api)
+        if parts.scheme != "https" and parts.hostname not in ("127.0.0.1", "localhost", "::1"):
+            raise BadInput(f"GITHUB_API_URL {api!r} is not an https address.", "A token goes over https only.")
+        return cls(name, environ.get("GITHUB_TOKEN", "") or environ.get("GH_TOKEN", ""), api.rstrip("/"))
+
     def login(self) -> str:
         """Return the account of the token. The token of an Actions job may not ask for it; its account is the bot's."""
         try:
@@ -144,24 +162,6 @@ def _parse_reason(body: bytes) -> str:
     except (ValueError, AttributeError):
         text = re.sub(r"<[^>]*>", " ", body[:2_000].decode("utf-8", "replace"))
     return " ".join(text.split())[:200] or "no reason given"
-
-
-def connect(root: Path, environ: Mapping[str, str]) -> GitHub:
-    """Return the repository of a folder, by GITHUB_REPOSITORY or the remote "origin". The token is GITHUB_TOKEN or
-    GH_TOKEN, the address GITHUB_API_URL. Raises BadInput when it is not a repository of GitHub."""
-    name, remote = environ.get("GITHUB_REPOSITORY", ""), ""
-    if not re.fullmatch(r"[\w.-]+/[\w.-]+", name):
-        with suppress(GitFailed):
-            remote = run_git(root, "remote", "get-url", "origin", environ=environ).strip()
-        if (match := _REMOTE.search(remote)) is None:
-            hint = f"The remote origin is {remote or 'missing'}: set GITHUB_REPOSITORY to owner/name."
-            raise BadInput("The repository's name on GitHub is unknown.", hint)
-        name = f"{match['owner']}/{match['name']}"
-    api = environ.get("GITHUB_API_URL", "") or _API
-    parts = urlsplit(api)
-    if parts.scheme != "https" and parts.hostname not in ("127.0.0.1", "localhost", "::1"):
-        raise BadInput(f"GITHUB_API_URL {api!r} is not an https address.", "A token goes over https only.")
-    return GitHub(name, environ.get("GITHUB_TOKEN", "") or environ.get("GH_TOKEN", ""), api.rstrip("/"))
 
 
 @dataclass(frozen=True, slots=True)

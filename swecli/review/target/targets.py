@@ -23,7 +23,7 @@ from swecli.review.target.diffs import (
     skip_rule_for_path,
     skip_rule_for_text,
 )
-from swecli.review.target.github import GitHub, GitHubError, PullState, connect
+from swecli.review.target.github import GitHub, GitHubError, PullState
 from swecli.tools.files import is_sensitive
 from swecli.tools.git import SECONDS, GitFailed, checkout_files, find_repository, read_attributes, run_git
 from swecli.tools.searching import files_below
@@ -167,7 +167,7 @@ def _pull_request_target(ctx: _Context, number: str) -> Target:
     if not number.isdecimal() or not 0 < len(number) < 10 or int(number) < 1:
         raise UsageError(f"{number!r} is not the number of a pull request.", "For example: --pr 12")
     ctx = replace(ctx, root=find_repository(ctx.root, ctx.environ))  # GitHub's paths are relative to it
-    github = connect(ctx.root, ctx.environ or {})
+    github = GitHub.connect(ctx.root, ctx.environ or {})
     pull = github.request("GET", f"pulls/{int(number)}")
     try:
         head, base = str(pull["head"]["sha"]), str(pull["base"]["sha"])

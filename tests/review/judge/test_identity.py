@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from swecli.models.finding import Finding
-from swecli.review.judge.grounding import identify, identify_all, smell_family
+from swecli.review.judge.grounding import _identify, identify_all, smell_family
 
 ROW = Finding(
     "a.py", 12, "MISSING_ERROR_HANDLING", "open() may raise when the file is missing, and nobody catches it", "high",
@@ -31,7 +31,7 @@ ROW = Finding(
     ],
 )
 def test_it_is_the_same_in_other_words_at_another_line(changes: dict[str, object]) -> None:
-    assert identify(replace(ROW, id="", **changes), [ROW])[0] == "F-1"  # type: ignore[arg-type]
+    assert _identify(replace(ROW, id="", **changes), [ROW])[0] == "F-1"  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -45,15 +45,15 @@ def test_it_is_the_same_in_other_words_at_another_line(changes: dict[str, object
     ],
 )
 def test_it_is_another(changes: dict[str, object]) -> None:
-    assert identify(replace(ROW, id="", **changes), [ROW])[0] == ""  # type: ignore[arg-type]
+    assert _identify(replace(ROW, id="", **changes), [ROW])[0] == ""  # type: ignore[arg-type]
 
 
 def test_literals_that_differ_are_two_numbers_and_one_review_reports_two_lines_on_purpose() -> None:
     row = replace(ROW, code_smell_type="MAGIC_NUMBERS", message="magic number 37 has no name", end_line=None)
     other = replace(row, id="", line=16, message="magic number 42 has no name")
-    assert identify(other, [row]) == ("", "")
+    assert _identify(other, [row]) == ("", "")
     twin = replace(row, id="", line=16)
-    assert (identify(twin, [row]), identify(twin, [row], {"F-1"})) == (("F-1", ""), ("", ""))
+    assert (_identify(twin, [row]), _identify(twin, [row], {"F-1"})) == (("F-1", ""), ("", ""))
     assert [f.id for f in identify_all([twin, replace(row, id="")], [row])] == ["", "F-1"]
 
 
@@ -61,15 +61,15 @@ def test_one_that_shares_some_of_its_words_may_be_it_and_is_left_to_the_verifier
     found = replace(
         ROW, id="", line=16, end_line=None, message="loading fails with a traceback on a missing settings file"
     )
-    assert identify(found, [ROW]) == ("", "F-1")
+    assert _identify(found, [ROW]) == ("", "F-1")
     assert [(f.id, f.same_as) for f in identify_all([found], [ROW])] == [("", "F-1")]
-    assert identify(found, [ROW], {"F-1"}) == ("", "")  # this review has reported that one itself
+    assert _identify(found, [ROW], {"F-1"}) == ("", "")  # this review has reported that one itself
 
 
 def test_wordings_of_before_are_known() -> None:
     row = replace(ROW, aliases=("ODD|40|quite other words",), symbol="")
     found = Finding("a.py", 40, "ODD", "quite other words")
-    assert identify(found, [row]) == ("F-1", "")
+    assert _identify(found, [row]) == ("F-1", "")
 
 
 def test_types_have_families_by_their_words() -> None:

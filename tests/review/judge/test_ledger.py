@@ -12,7 +12,7 @@ import pytest
 from swecli.models.errors import UsageError
 from swecli.models.finding import Finding, ReviewRecord
 from swecli.review.judge.grounding import ground
-from swecli.review.judge.ledger import format_change, recheck, recheck_finding, set_state
+from swecli.review.judge.ledger import _recheck_finding, format_change, recheck, set_state
 from swecli.review.judge.sources import Sources
 from swecli.store.reviews import ReviewStore
 from swecli.store.sqlite.database import open_database
@@ -77,7 +77,7 @@ def seen(finding: Finding, text: str = CODE) -> Finding:
 
 def again(finding: Finding, text: str) -> Finding:
     Path("r.py").write_text(text)
-    return recheck_finding(finding, Sources(Path.cwd()))
+    return _recheck_finding(finding, Sources(Path.cwd()))
 
 
 def magic(line: int = 7, end: int | None = None) -> Finding:
@@ -125,7 +125,7 @@ def test_what_is_gone_is_open_again_when_its_code_is_back_and_what_the_user_sett
     dismissed = again(replace(found, state="dismissed", reason="meant so"), "\n" + CODE)
     assert (dismissed.state, dismissed.reason, dismissed.line) == ("dismissed", "meant so", 8)
     Path("r.py").unlink()
-    assert recheck_finding(found, Sources(Path.cwd())).state == "fixed"
+    assert _recheck_finding(found, Sources(Path.cwd())).state == "fixed"
 
 
 def long(lines: int) -> str:
@@ -173,10 +173,10 @@ def test_a_renamed_file_has_fixed_nothing(tmp_path: Path) -> None:
     found = ground([Finding("a.py", 2, "MAGIC_NUMBERS", "37")], Sources(tmp_path))[0]
     (tmp_path / "src").mkdir()
     (tmp_path / "a.py").rename(tmp_path / "src" / "b.py")
-    after = recheck_finding(found, Sources(tmp_path))
+    after = _recheck_finding(found, Sources(tmp_path))
     assert (after.state, after.place) == ("open", "src/b.py:2")
     (tmp_path / "src" / "b.py").unlink()
-    assert recheck_finding(found, Sources(tmp_path)).state == "fixed"
+    assert _recheck_finding(found, Sources(tmp_path)).state == "fixed"
 
 
 def test_a_file_that_only_another_branch_has_is_gone_until_that_is_checked_out() -> None:
@@ -192,10 +192,10 @@ def test_a_file_that_only_another_branch_has_is_gone_until_that_is_checked_out()
     git("commit", "-qm", "new")
     [found] = ground([Finding("new.py", 1, "MAGIC_NUMBERS", "37")], Sources(root))
     git("checkout", "-q", "-")
-    gone = recheck_finding(found, Sources(root))
+    gone = _recheck_finding(found, Sources(root))
     assert (gone.state, gone.reason) == ("gone", "its file is on other branches only")
     git("checkout", "-q", "topic")
-    assert recheck_finding(gone, Sources(root)).state == "open"
+    assert _recheck_finding(gone, Sources(root)).state == "open"
     git("rm", "-q", "new.py")
     git("commit", "-qm", "removed")
-    assert recheck_finding(found, Sources(root)).state == "fixed"
+    assert _recheck_finding(found, Sources(root)).state == "fixed"

@@ -15,7 +15,7 @@ from swecli.models.errors import ProviderError
 from swecli.models.finding import Finding, Judgement, ReviewRecord
 from swecli.review.judge.grounding import ground
 from swecli.review.judge.sources import Sources
-from swecli.review.judge.verify import Verification, Verifier, apply_judgement, parse_judgement
+from swecli.review.judge.verify import Verification, Verifier, _apply_judgement, _parse_judgement
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
@@ -105,7 +105,7 @@ async def test_a_verdict_is_read_in_the_forms_that_models_write(store: ReviewSto
 async def test_a_word_that_is_no_verdict_leaves_the_claim_unchecked(store: ReviewStore, word: Any) -> None:
     [claim] = note(store, CLAIM)
     taken, _ = await check(store, [claim], json.dumps({"judgements": [{"id": "F-1", "verdict": word, "quote": LINE}]}))
-    assert apply_judgement(claim, taken.judgements["F-1"]).is_unchecked
+    assert _apply_judgement(claim, taken.judgements["F-1"]).is_unchecked
 
 
 async def test_a_failure_is_cannot_tell_and_the_rest_stays_unverified(store: ReviewStore) -> None:
@@ -165,7 +165,7 @@ async def test_they_are_judged_in_their_order_and_the_budget_ends_it(store: Revi
     ],
 )
 def test_what_a_verdict_does_to_a_state(state: Any, word: Any, again: bool, after: str) -> None:
-    found = apply_judgement(
+    found = _apply_judgement(
         replace(CLAIM, id="F-1", state=state), Judgement(word, "a.py", 5, LINE, "w", "m"), again=again
     )
     assert found.state == after
@@ -207,7 +207,7 @@ async def test_a_fixed_one_that_is_reported_again_and_confirmed_has_regressed(st
 )
 def test_evidence_is_found_as_it_was_shown(store: ReviewStore, row: dict[str, str], read: str) -> None:
     whole = {"verdict": "confirmed", "path": "a.py", "line": 5, "why": "w"} | row
-    found = parse_judgement(whole, Sources(Path.cwd()), "m", "a.py")
+    found = _parse_judgement(whole, Sources(Path.cwd()), "m", "a.py")
     assert (found.verdict, found.line) == (read, 5 if read != "cannot_tell" else 0)
 
 

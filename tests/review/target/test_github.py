@@ -12,7 +12,7 @@ from threading import Thread
 import pytest
 
 from swecli.models.errors import BadInput
-from swecli.review.target.github import GitHub, GitHubError, connect
+from swecli.review.target.github import GitHub, GitHubError
 from tests.support.project import make_project
 
 RECEIVED: list[bytes] = []  # what was asked, newest last
@@ -29,14 +29,14 @@ RECEIVED: list[bytes] = []  # what was asked, newest last
 def test_the_repository_is_known_by_its_remote(remote: str, name: str) -> None:
     root = make_project(Path("shop").resolve())
     with pytest.raises(BadInput, match="name on GitHub is unknown"):
-        connect(root, {"PATH": "/usr/bin:/bin"})
+        GitHub.connect(root, {"PATH": "/usr/bin:/bin"})
     subprocess.run(["git", "remote", "add", "origin", remote], cwd=root, check=True)
-    assert connect(root, {"PATH": "/usr/bin:/bin"}).repository == name
+    assert GitHub.connect(root, {"PATH": "/usr/bin:/bin"}).repository == name
 
 
 def test_a_token_goes_over_https_only() -> None:
     with pytest.raises(BadInput, match="https"):
-        connect(Path.cwd(), {"GITHUB_REPOSITORY": "a/b", "GITHUB_API_URL": "http://example.org"})
+        GitHub.connect(Path.cwd(), {"GITHUB_REPOSITORY": "a/b", "GITHUB_API_URL": "http://example.org"})
 
 
 @contextmanager
