@@ -14,7 +14,6 @@ from sqlmodel import SQLModel
 from swecli.models.context import Epoch, WindowSpec
 from swecli.models.message import ChatMessage, Role
 from swecli.models.session import uuid7
-from swecli.store.sessions.rows import message_row
 from swecli.store.sqlite.database import open_database
 from swecli.store.tables.sessions import InteractionRow, MessageRow, ReductionRow, SessionRow
 
@@ -84,5 +83,5 @@ def _messages(row: SessionRow, count: int) -> list[MessageRow]:
         text = f"The {COMMON} of module {n % 97}, question {n}. {RARE if n == 0 and count > 1 else ''}"
         message = ChatMessage(Role.USER, text) if asks else ChatMessage(Role.ASSISTANT, text + ANSWER)
         message.interaction, message.created_at = n // 2 + 1, row.created_at
-        made.append(message_row(row.id, message))
+        made.append(MessageRow.of(row.id, message))
     return made
