@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
+from swecli.llm.price_table import token_count
 from swecli.models.errors import ProviderError
 from swecli.models.message import CallDelta, ModelChunk, Usage
 
 MAX_EVENT_BYTES, _MAX_ANSWER_BYTES = 4 << 20, 16 << 20
 EXCERPT_CHARS = 80  # in error messages
-_MAX_NON_EVENT_BYTES = 1 << 20
 _BOM = b"\xef\xbb\xbf"
-_MAX = 2**53
+_Kind = TypeVar("_Kind")
 
 
 class EventReader:
@@ -27,8 +26,6 @@ class EventReader:
         self._rest: list[bytes] = []  # an incomplete line
         self._size = 0
         self._data: list[bytes] = []
-        self._began = False
-        self._non_event_size = 0
 
     def feed(self, piece: bytes) -> list[bytes]:
         """Return the data of the events that this piece completes. Raises ProviderError for one that is too long."""
@@ -44,32 +41,28 @@ class EventReader:
         return self._lines()
 
     def _lines(self) -> list[bytes]:
-        text = b"".join(self._rest)
-        lines = (text if self._began else text.removeprefix(_BOM)).splitlines(keepends=True)
+        lines = b"".join(self._rest).splitlines(keepends=True)
         # the \n of a \r\n may arrive with the next piece
-        self._rest, self._began = [b"" if lines[-1].endswith(b"\n") else lines.pop()], True
-        found = [data for line in lines if (data := self._line(line.rstrip(b"\r\n"))) is not None]
-        self._size = len(self._rest[0]) + sum(map(len, self._data))
+        self._rest = [b"" if lines[-1].endswith(b"\n") else lines.pop()]
+        found = [data for line in lines if (data := self._line(line.rstrip(b"\r\n").removeprefix(_BOM)))]
+        self._size = sum(map(len, [*self._rest, *self._data, *self.non_event_lines]))
         return found
 
-    def _line(self, line: bytes) -> bytes | None:
-        """Process one line; return the data of the event that it completes."""
-        if not line:
-            data, self._data = b"\n".join(self._data), []
-            return data or None
+    def _line(self, line: bytes) -> bytes:
+        """Process one line; return the data of the event that it completes, b"" if it completes none."""
         name, _, value = line.partition(b":")
+        value, before = value.removeprefix(b" "), self._data
+        is_next = bool(before) and before[-1].endswith(b"}") and value[:1] in (b"{", b"[")  # no empty line between
+        if not line or (name == b"data" and is_next):
+            self._data = [value] if line else []
+            return b"\n".join(before)
         if name == b"data":
-            value, before = value.removeprefix(b" "), self._data
-            if before and before[-1].endswith(b"}") and value[:1] in (b"{", b"["):  # no empty line
-                self._data = [value]
-                return b"\n".join(before)
             before.append(value)
         elif name == b"error":  # older llama.cpp servers send `error: {...}`
-            self._data.append(b'{"error":%b}' % value)
-        elif name not in (b"", b"event", b"id", b"retry") and self._non_event_size < _MAX_NON_EVENT_BYTES:
+            before.append(b'{"error":%b}' % value)
+        elif name not in (b"", b"event", b"id", b"retry"):
             self.non_event_lines.append(line)
-            self._non_event_size += len(line)
-        return None
+        return b""
 
 
 class Answer(ABC):
@@ -140,44 +133,26 @@ def _too_long(what: str, most: int) -> ProviderError:
     return ProviderError(f"The service sent {what} of more than {most >> 20} MiB.", hint)
 
 
-def dict_field(block: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return the field if it is a JSON object, else {}."""
-    part = block.get(name)
-    return part if isinstance(part, dict) else {}
+def typed_field(block: Mapping[str, Any], name: str, kind: type[_Kind]) -> _Kind:
+    """Return the field if it is of this type, else the type's empty value."""
+    value = block.get(name)
+    return value if isinstance(value, kind) else kind()
 
 
-def text_field(block: Mapping[str, Any], name: str) -> str:
-    """Return the field if it is a string, else ""."""
-    text = block.get(name)
-    return text if isinstance(text, str) else ""
-
-
-def openai_usage(reported: Any) -> Usage | None:
-    """Convert usage in OpenAI's or litellm's format, where prompt tokens include cache reads and writes and completion
-    tokens include reasoning. Return None if all counts are zero."""
-    prompt, completion = _count(reported, "prompt_tokens"), _count(reported, "completion_tokens")
-    if prompt == completion == 0:
-        return None
+def parse_usage(reported: Any) -> Usage | None:
+    """Convert usage in the format of OpenAI, litellm or Anthropic. Prompt tokens include cache reads and writes, input
+    tokens do not; completion tokens include reasoning. Return None without a count of the request."""
+    reported = reported if isinstance(reported, Mapping) else {}
     details, made = reported.get("prompt_tokens_details"), reported.get("completion_tokens_details")
-    hits = _count(reported, "cache_read_input_tokens", "prompt_cache_hit_tokens", "cached_tokens")
-    read = min(max(_count(details, "cached_tokens"), hits), prompt)
-    written = max(_count(reported, "cache_creation_input_tokens"), _count(details, "cache_write_tokens"))
-    write = min(written, prompt - read)
-    reasoning = min(_count(made, "reasoning_tokens"), completion)
+    hits = token_count(reported, "cache_read_input_tokens", "prompt_cache_hit_tokens", "cached_tokens")
+    read = max(token_count(details, "cached_tokens"), hits)
+    write = max(token_count(reported, "cache_creation_input_tokens"), token_count(details, "cache_write_tokens"))
+    fresh = token_count(reported, "input_tokens")
+    prompt = token_count(reported, "prompt_tokens") if "prompt_tokens" in reported else fresh + read + write
+    if not prompt:
+        return None
+    completion = token_count(reported, "completion_tokens", "output_tokens")
+    reasoning = min(token_count(made, "reasoning_tokens"), completion)
+    read = min(read, prompt)
+    write = min(write, prompt - read)
     return Usage(prompt - read - write, read, write, completion - reasoning, reasoning)
-
-
-def anthropic_usage(reported: Any) -> Usage | None:
-    """Convert usage in Anthropic's format, where input tokens exclude cache reads and writes."""
-    read, write = _count(reported, "cache_read_input_tokens"), _count(reported, "cache_creation_input_tokens")
-    usage = Usage(_count(reported, "input_tokens"), read, write, _count(reported, "output_tokens"))
-    return usage if usage.prompt else None
-
-
-def _count(holder: Any, *names: str) -> int:
-    """Return the first positive number among these fields, 0 for none."""
-    for name in names if isinstance(holder, Mapping) else ():
-        value = holder.get(name)
-        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value > 0:
-            return min(int(value), _MAX)
-    return 0

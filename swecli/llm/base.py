@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from swecli.config.settings import Settings
@@ -28,15 +27,7 @@ class ChatModel(Protocol):
 Make = Callable[[str, Settings, Mapping[str, str]], ChatModel]
 
 
-@dataclass(frozen=True, slots=True)
-class Provider:
-    """Creates the models named `service.name/...`: `make(name, settings, environ)`."""
-
-    service: Service
-    make: Make
-
-
-def provider(name: str, key_variables: tuple[str, ...] = (), default_model: str = "") -> Callable[[Make], Provider]:
+def provider(name: str, key_variables: tuple[str, ...] = (), default_model: str = "") -> Callable[[Make], Service]:
     """Register a function as the factory of the models named `name/...`. One of `key_variables`, if given, must be set
     in the environment. `default_model` is used when the user gives only the provider's name."""
-    return lambda make: Provider(Service(name, key_variables, default_model=default_model), make)
+    return lambda make: Service(name, key_variables, default_model=default_model, make=make)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from swecli.config.model_entry import ModelEntry, parse_base_url
-from swecli.llm.price_table import limit
+from swecli.llm.price_table import token_count
 from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound
 
 _CONNECT_SECONDS, _ANSWER_SECONDS = 0.2, 0.5
@@ -33,7 +33,8 @@ _Api = Literal["openai", "anthropic", "litellm"]
 class Service:
     """A model service. `keys` and `bases` name environment variables for API key and base URL (the first one set wins);
     `address` is the default base URL. A local service has a `port`, needs no key and serves the OpenAI protocol under
-    `/v1`. `default_model` is used when only its key is set; `api` is its wire protocol."""
+    `/v1`. `default_model` is used when only its key is set; `api` is its wire protocol, unless `make(name, settings,
+    environ)` creates its models."""
 
     name: str
     keys: tuple[str, ...] = ()
@@ -43,11 +44,17 @@ class Service:
     default_model: str = ""
     aliases: tuple[str, ...] = ()
     api: _Api = "openai"
+    make: Callable[[str, Any, Mapping[str, str]], Any] | None = None
 
     @property
     def local(self) -> bool:
         """Return True for a server on this machine or network that needs no account."""
         return self.port > 0
+
+    def missing_key(self, model: object, variable: str) -> AuthFailed:
+        """Return the error for a model whose key variable is not set."""
+        hint = f"Set it (export {variable}=…), choose another model with -m, or try -m {DEMO}."
+        return AuthFailed(f"{variable} is not set, so {model} cannot be used.", hint)
 
 
 def _hosted(name: str, address: str, default: str = "", *keys: str, api: _Api = "openai") -> Service:
@@ -122,20 +129,20 @@ class Endpoint:
         if (place := self._probe_address()) is None:
             return {}
         service, names = SERVICES[self.provider].name, (self.model, f"{self.model}:latest")
-        rows = (row for path in _LISTS.get(service, ("/v1/models",)) for row in _fetch_rows(place, path))
+        rows = (row for path in _LISTS.get(service, ("/v1/models",)) for row in _rows(_fetch_json(place, path)))
         window = next((_window(row) for row in rows if any(row.get(key) in names for key in _NAMES)), None)
         known: dict[str, Any] = {}
         if service == "ollama":
             known = _ollama(place, self.model)
-        elif window is None and service not in _LISTS:  # older llama.cpp
-            known = {"window": limit(_dict_field(_fetch_json(place, "/props"), "default_generation_settings"), "n_ctx")}
-        known |= {"window": window or known.get("window")}
+        elif not window and service not in _LISTS:  # older llama.cpp
+            known = {"window": token_count(_fetch_json(place, "/props").get("default_generation_settings"), "n_ctx")}
+        known |= {"window": window or known.get("window") or None}
         return {name: value for name, value in known.items() if value is not None}
 
     def list_models(self) -> list[str]:
         """Return the names of the chat models that a local server lists; empty if it is not a model server."""
         place = self._probe_address()
-        names = [row.get("id") for row in _fetch_rows(place, "/v1/models")] if place else []
+        names = [row.get("id") for row in _rows(_fetch_json(place, "/v1/models"))] if place else []
         good = [name for name in names if isinstance(name, str) and name.isprintable() and name]
         return [name for name in good if not any(mark in name.lower() for mark in _NO_CHAT)]
 
@@ -171,10 +178,7 @@ def resolve(
             f"{key_name} holds a line break or a letter that no key has.", "Set it again, the key alone on one line."
         )
     if not (key or keyless) and (needed or not (base or own.key_command or head not in SERVICES)):
-        raise AuthFailed(
-            f"{key_name} is not set, so {entry or name} cannot be used.",
-            f"Set it (export {key_name}=…), choose another model with -m, or try -m {DEMO}.",
-        )
+        raise service.missing_key(entry or name, key_name)
     api, address = own.api or service.api, base or service.address
     if api == "anthropic":
         address = address.removesuffix("/v1")
@@ -230,41 +234,34 @@ def _first_set(environ: Mapping[str, str], names: tuple[str, ...]) -> tuple[str,
     return next(found, ((*names, "")[0], ""))
 
 
-def _window(row: Mapping[str, Any]) -> int | None:
-    """Return the window in a server's row of a model: that of its loaded instance, else the largest possible."""
-    loaded = row.get("loaded_instances")
-    instance = loaded[0] if isinstance(loaded, list) and loaded else None
-    holders = (_dict_field(instance, "config"), row, _dict_field(row, "meta"))
-    return next((size for holder in holders if (size := limit(holder, *_WINDOWS))), None)
+def _window(row: Mapping[str, Any]) -> int:
+    """Return the window in a server's row of a model: that of its loaded instance, else the largest possible, or 0."""
+    holders = (*(one.get("config") for one in _rows(row, "loaded_instances")), row, row.get("meta"))
+    return next((size for holder in holders if (size := token_count(holder, *_WINDOWS))), 0)
 
 
 def _ollama(place: tuple[str, int], model: str) -> dict[str, Any]:
     """Return what Ollama knows about a model; its window unless it is loaded with another one."""
     shown = _fetch_json(place, "/api/show", {"model": model})
-    if not isinstance(shown, dict):
+    if not shown:
         return {}
-    info, able = _dict_field(shown, "model_info"), shown.get("capabilities")
+    info, able = shown.get("model_info"), shown.get("capabilities")
     chosen = re.search(r"^num_ctx\s+([1-9]\d{0,8})", str(shown.get("parameters") or ""), re.MULTILINE)
     assumed = int(chosen[1]) if chosen else _OLLAMA_DEFAULT
-    largest = limit(info, *(key for key in info if key.endswith(".context_length")))
+    keys = info if isinstance(info, dict) else ()
+    largest = token_count(info, *(key for key in keys if key.endswith(".context_length")))
     tools, images = ("tools" in able, "vision" in able) if isinstance(able, list) else (None, None)
     return {"window": min(assumed, largest or assumed), "tools": tools, "images": images}
 
 
-def _dict_field(answer: Any, key: str) -> dict[str, Any]:
-    part = answer.get(key) if isinstance(answer, dict) else None
-    return part if isinstance(part, dict) else {}
-
-
-def _fetch_rows(place: tuple[str, int], path: str) -> list[dict[str, Any]]:
-    """Return the rows of a server's list of models, [] if it sends none."""
-    answer = _fetch_json(place, path)
-    rows = answer.get("data", answer.get("models")) if isinstance(answer, dict) else None
+def _rows(answer: Mapping[str, Any], *names: str) -> list[dict[str, Any]]:
+    """Return the objects of the first of these lists in an answer, by default its models; [] if it has none."""
+    rows = next((answer[name] for name in names or ("data", "models") if name in answer), None)
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
 
 
-def _fetch_json(place: tuple[str, int], path: str, body: Any = None) -> Any:
-    """GET a path, or POST `body` to it; return the parsed JSON, or None on any failure or timeout."""
+def _fetch_json(place: tuple[str, int], path: str, body: Any = None) -> dict[str, Any]:
+    """GET a path, or POST `body` to it; return the JSON object that comes, {} on any failure or timeout."""
     with suppress(OSError, ValueError, RecursionError), socket.create_connection(place, _CONNECT_SECONDS) as link:
         link.settimeout(_ANSWER_SECONDS)
         # late: only needed when a server accepts the connection
@@ -275,5 +272,6 @@ def _fetch_json(place: tuple[str, int], path: str, body: Any = None) -> Any:
         with suppress(HTTPException):
             connection.request("POST" if body else "GET", path, body and json.dumps(body))
             answer = connection.getresponse()
-            return json.loads(answer.read(_MAX_RESPONSE_BYTES)) if answer.status == 200 else None
-    return None
+            value = json.loads(answer.read(_MAX_RESPONSE_BYTES)) if answer.status == 200 else None
+            return value if isinstance(value, dict) else {}
+    return {}

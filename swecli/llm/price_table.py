@@ -109,13 +109,13 @@ def cost_of(usage: Usage, row: Row | None) -> float | None:
     return cost
 
 
-def limit(row: Row | None, *keys: str) -> int | None:
-    """Return the first of these keys that has a valid number of tokens, else None."""
+def token_count(row: Any, *keys: str) -> int:
+    """Return the first of these keys of a JSON object that has a valid number of tokens, 0 if none has."""
     for key in keys:
-        value = (row or {}).get(key)
+        value = row.get(key) if isinstance(row, Mapping) else None
         if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e12:
             return int(value)
-    return None
+    return 0
 
 
 def _row_named(table: bytes, name: str) -> Row | None:

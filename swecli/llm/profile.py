@@ -17,7 +17,7 @@ from typing import Any, Literal
 from swecli.config.model_entry import ModelEntry
 from swecli.config.paths import write_file
 from swecli.llm.endpoints import Endpoint
-from swecli.llm.price_table import Row, limit
+from swecli.llm.price_table import Row, token_count
 from swecli.models.errors import BadInput
 
 _Thinking = Literal["none", "budget", "adaptive", "always", "effort"]
@@ -139,7 +139,7 @@ def _from_table(row: Row | None, at: Endpoint) -> dict[str, Any]:
     """Return the record's fields from a row of litellm's table, with the provider's defaults for missing ones."""
     row, anthropic, openai = row or {}, at.api == "anthropic", at.provider == "openai"
     known: dict[str, Any] = {name: row[key] for name, key in _FLAGS.items() if isinstance(row.get(key), bool)}
-    known |= {name: size for name, keys in _SIZES.items() if (size := limit(row, *keys))}
+    known |= {name: size for name, keys in _SIZES.items() if (size := token_count(row, *keys))}
     if at.local and not known.get("tools", True):  # the server's build of the model may: ask it
         del known["tools"]
     thinks, always = bool(row.get("supports_reasoning")), bool(row.get("thinking_always_on"))

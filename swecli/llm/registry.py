@@ -15,7 +15,7 @@ from swecli.config.paths import Paths
 from swecli.config.settings import Settings
 from swecli.discovery import find_declared, index_by_name, installed_entry_points
 from swecli.llm import providers
-from swecli.llm.base import ChatModel, Provider
+from swecli.llm.base import ChatModel
 from swecli.llm.endpoints import DEMO, KEYED, LOCAL, LOOPBACK, SERVICES, Endpoint, Service, resolve
 from swecli.llm.price_table import Row, chat_models, did_you_mean, find_row, model_table, provider_names
 from swecli.llm.profile import LearnedFacts, Profile
@@ -37,15 +37,12 @@ def make_model(name: str, settings: Settings, environ: Mapping[str, str], *, key
     name = name.strip()
     head, slash, _ = name.partition("/")
     found = None if settings.entry(name) else _find_provider(head)
-    if found is None:
+    if found is None or found.make is None:
         return _make_service_model(name, settings, environ, keyless=keyless)
-    keys = found.service.keys
-    if keys and not any(environ.get(key, "").strip() for key in keys):
-        raise AuthFailed(
-            f"{keys[0]} is not set, so {name} cannot be used.",
-            f"Set it (export {keys[0]}=…), choose another model with -m, or try -m {DEMO}.",
-        )
-    return found.make(name if slash else found.service.default_model or name, settings, environ)
+    if found.keys and not any(environ.get(key, "").strip() for key in found.keys):
+        raise found.missing_key(name, found.keys[0])
+    model: ChatModel = found.make(name if slash else found.default_model or name, settings, environ)
+    return model
 
 
 def try_make_model(name: str, settings: Settings, environ: Mapping[str, str]) -> tuple[ChatModel | None, str]:
@@ -56,12 +53,11 @@ def try_make_model(name: str, settings: Settings, environ: Mapping[str, str]) ->
         return None, str(error)
 
 
-def _find_provider(name: str) -> Provider | None:
-    """Return the built-in or installed provider of this name, None for a service. Raises ModelNotFound for an installed
-    one that cannot be loaded."""
-    if name in SERVICES:  # on the path of the first request: skip the other look-ups
-        return None
-    if found := next((own for own in _built_in_providers() if name == own.service.name), None):
+def _find_provider(name: str) -> Service | None:
+    """Return the known, built-in or installed service of this name, None for another one of litellm. Raises
+    ModelNotFound for an installed one that cannot be loaded."""
+    # the known ones first: they are on the path of the first request
+    if found := SERVICES.get(name) or next((own for own in _built_in_providers() if name == own.name), None):
         return found
     for entry in installed_entry_points(_PROVIDERS).select(name=name):
         return _load_entry_point(entry)
@@ -73,16 +69,16 @@ def _find_provider(name: str) -> Provider | None:
 
 
 @cache
-def _built_in_providers() -> tuple[Provider, ...]:
+def _built_in_providers() -> tuple[Service, ...]:
     """Return the providers that modules of `swecli/llm/providers` declare. Raises NameClash."""
-    return tuple(index_by_name([(own.service.name, own) for own in find_declared(providers, Provider)]).values())
+    return tuple(index_by_name([(own.name, own) for own in find_declared(providers, Service)]).values())
 
 
-def _load_entry_point(entry: EntryPoint) -> Provider:
+def _load_entry_point(entry: EntryPoint) -> Service:
     """Load the provider of an entry point. Raises ModelNotFound if that fails."""
     try:
         value = entry.load()
-        if not isinstance(value, Provider):
+        if not isinstance(value, Service):
             raise TypeError(f"{entry.value} is a {type(value).__name__} and declares no provider")
     except Exception as error:  # noqa: BLE001  # third-party code: any error becomes one line for the user
         raise ModelNotFound(
@@ -146,11 +142,11 @@ def model_at(
 
 def list_services() -> Iterator[tuple[str, Service | ModelNotFound]]:
     """Yield the name of each service that models can be used of, and the service, or why it cannot be loaded."""
-    built_in = [own.service for own in _built_in_providers() if own.service.keys or own.service.default_model]
+    built_in = [own for own in _built_in_providers() if own.keys or own.default_model]
     yield from ((service.name, service) for service in (*KEYED, *LOCAL, *built_in))
     for entry in installed_entry_points(_PROVIDERS):
         try:
-            yield entry.name, _load_entry_point(entry).service
+            yield entry.name, _load_entry_point(entry)
         except ModelNotFound as error:
             yield entry.name, error
 
@@ -174,7 +170,7 @@ def choose_model(settings: Settings, environ: Mapping[str, str]) -> ModelChoice:
     # importing all providers would delay the first prompt: `acme.py` is only loaded if ACME_API_KEY is set
     files = Path(providers.__path__[0]).glob("*.py")
     if any(environ.get(f"{file.stem.upper()}_API_KEY", "").strip() for file in files):
-        services += [own.service for own in _built_in_providers()]
+        services += _built_in_providers()
     ready = [(key, one) for one in services for key in one.keys if environ.get(key, "").strip()]
     for key, service in ready:
         if service.default_model:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.llm.price_table import cost_of, find_row, limit, model_table
+from swecli.llm.price_table import cost_of, find_row, model_table, token_count
 from swecli.llm.providers.litellm import load_litellm
 from swecli.models.message import Usage
 
@@ -62,10 +62,10 @@ def test_cache_writes_cost_what_the_table_states() -> None:
     assert cost_of(Usage(cache_write=1000), row) == pytest.approx(1000 * row["cache_creation_input_token_cost"])
 
 
-def test_limits_are_numbers_or_unknown() -> None:
-    assert limit({"a": "x", "b": 5.0}, "a", "b") == 5
-    assert limit({"a": 0}, "a") is None
-    assert limit(None, "a") is None
+def test_counts_of_tokens_are_numbers_or_unknown() -> None:
+    assert token_count({"a": "x", "b": 5.0}, "a", "b") == 5
+    assert token_count({"a": 0}, "a") == 0
+    assert token_count(None, "a") == 0
 
 
 @given(st.integers(0, 10**7), st.integers(0, 10**7), st.integers(0, 10**6), st.sampled_from(MODELS))

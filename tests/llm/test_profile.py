@@ -6,7 +6,7 @@ import pytest
 
 from swecli.context.budget import request_limit
 from swecli.llm.endpoints import resolve
-from swecli.llm.price_table import limit, model_table
+from swecli.llm.price_table import model_table, token_count
 from swecli.llm.profile import Profile
 
 CHAT = {name: row for name, row in model_table().items() if row.get("mode") == "chat"}
@@ -16,7 +16,10 @@ def test_no_chat_model_of_the_table_keeps_less_than_half_of_its_window() -> None
     """Today's largest possible answer as the reserve refused 155 models and halved 699."""
     shares = {}
     for name, row in CHAT.items():
-        window, output = limit(row, "max_input_tokens", "max_tokens"), limit(row, "max_output_tokens", "max_tokens")
+        window, output = (
+            token_count(row, "max_input_tokens", "max_tokens"),
+            token_count(row, "max_output_tokens", "max_tokens"),
+        )
         if window and window >= 4_000:
             allowed = request_limit(window, Profile(window, output).reserve())
             shares[name] = (allowed or 0) / window

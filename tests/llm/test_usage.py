@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.llm.answer import anthropic_usage, openai_usage
+from swecli.llm.answer import parse_usage
 from swecli.models.message import Usage
 
 numbers = st.one_of(st.none(), st.integers(-5, 10**6), st.floats(), st.text(max_size=2))
@@ -22,23 +21,23 @@ def test_cached_and_reasoning_tokens_are_taken_out_of_what_holds_them() -> None:
         prompt_tokens_details=dict(cached_tokens=60, cache_write_tokens=10),
         completion_tokens_details=dict(reasoning_tokens=5),
     )
-    assert openai_usage(said) == Usage(input=30, cache_read=60, cache_write=10, output=15, reasoning=5)
+    assert parse_usage(said) == Usage(input=30, cache_read=60, cache_write=10, output=15, reasoning=5)
 
 
 def test_anthropics_input_leaves_out_the_cache() -> None:
     counted = {"input_tokens": 3, "cache_read_input_tokens": 60, "cache_creation_input_tokens": 7, "output_tokens": 9}
-    assert anthropic_usage(counted) == Usage(input=3, cache_read=60, cache_write=7, output=9)
-    assert anthropic_usage({"output_tokens": 9}) is None
+    assert parse_usage(counted) == Usage(input=3, cache_read=60, cache_write=7, output=9)
+    assert parse_usage({"output_tokens": 9}) is None
 
 
 def test_deepseeks_and_moonshots_cache_counts_are_read() -> None:
-    assert openai_usage({"prompt_tokens": 9, "prompt_cache_hit_tokens": 4}) == Usage(input=5, cache_read=4)
-    assert openai_usage({"prompt_tokens": 9, "cached_tokens": 4}) == Usage(input=5, cache_read=4)
+    assert parse_usage({"prompt_tokens": 9, "prompt_cache_hit_tokens": 4}) == Usage(input=5, cache_read=4)
+    assert parse_usage({"prompt_tokens": 9, "cached_tokens": 4}) == Usage(input=5, cache_read=4)
 
 
 def test_nothing_known_is_unknown() -> None:
-    assert openai_usage(None) is None
-    assert openai_usage(dict(prompt_tokens=0, completion_tokens=0)) is None
+    assert parse_usage(None) is None
+    assert parse_usage(dict(prompt_tokens=0, completion_tokens=0)) is None
 
 
 @given(numbers, numbers, numbers, numbers, numbers)
@@ -50,9 +49,9 @@ def test_buckets_are_never_negative_and_add_up(prompt: Any, out: Any, read: Any,
         cache_creation_input_tokens=write,
         completion_tokens_details=dict(reasoning_tokens=reasoning),
     )
-    usage = openai_usage(said)
+    usage = parse_usage(said)
     if usage is None:
         return
     assert all(value >= 0 for value in asdict(usage).values())
-    expected = [max(int(n), 0) if isinstance(n, int | float) and math.isfinite(n) else 0 for n in (prompt, out)]
-    assert usage.total == sum(min(n, 2**53) for n in expected)
+    expected = [max(int(n), 0) if isinstance(n, int | float) and n < 1e12 else 0 for n in (prompt, out)]
+    assert usage.total == sum(expected)

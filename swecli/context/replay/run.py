@@ -9,7 +9,7 @@ from typing import Any, Literal
 from xml.sax.saxutils import escape
 
 from swecli.context.replay.history import History
-from swecli.llm.price_table import cost_of, find_row, limit
+from swecli.llm.price_table import cost_of, find_row, token_count
 from swecli.models.context import WindowSpec
 from swecli.models.message import ApiMessage, Usage
 
@@ -42,7 +42,7 @@ class Prices:
         """Return the prices of the model `provider/name` (or `name`) from litellm's local table, or relative prices."""
         provider, slash, model = name.partition("/")
         row = find_row(provider, model) if slash else find_row("", name)
-        sizes = (limit(row, "max_input_tokens", "max_tokens"), limit(row, "max_output_tokens", "max_tokens"))
+        sizes = [token_count(row, f"max_{part}_tokens", "max_tokens") or None for part in ("input", "output")]
         if cost_of(Usage(input=1, output=1), row) is None:
             return cls(name, "relative units", _RELATIVE, *sizes)
         # only the keys needed: the row is read for each of many thousand requests

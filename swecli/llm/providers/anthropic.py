@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from swecli.llm.answer import Answer, anthropic_usage, dict_field, text_field
+from swecli.llm.answer import Answer, parse_usage, typed_field
 from swecli.llm.native import NativeModel, safe_call_id, without_fields
 from swecli.models.message import IMAGES, ApiMessage, ModelRequest, StopReason
 
@@ -36,7 +36,7 @@ class _MessageAnswer(Answer):
     def read(self, event: dict[str, Any]) -> None:
         kind, index = event.get("type"), event.get("index")
         index = index if isinstance(index, int) else 0
-        inner = dict_field(event, _INNER.get(str(kind), "delta"))
+        inner = typed_field(event, _INNER.get(str(kind), "delta"), dict)
         if kind == "message_start":
             self._count(inner.get("usage"))
         elif kind == "content_block_start":
@@ -77,11 +77,11 @@ class _MessageAnswer(Answer):
         self._content[index] = block
         if block.get("type") == "tool_use":
             self.add_call(index, str(block.get("id") or ""), str(block.get("name") or ""), "")
-        self.add(text=text_field(block, "text"), reasoning=text_field(block, "thinking"))
+        self.add(text=typed_field(block, "text", str), reasoning=typed_field(block, "thinking", str))
 
     def _delta(self, index: int, delta: Mapping[str, Any]) -> None:
         field, name = _DELTAS.get(str(delta.get("type")), ("", ""))
-        if piece := text_field(delta, field):
+        if piece := typed_field(delta, field, str):
             self._pieces.setdefault((index, name), []).append(piece)
             self.add(text=piece if name == "text" else "", reasoning=piece if name == "thinking" else "")
             if name == "input" and self._content.get(index, {}).get("type", "tool_use") == "tool_use":
@@ -96,12 +96,12 @@ class _MessageAnswer(Answer):
     def _count(self, usage: Any) -> None:
         if isinstance(usage, dict):
             self._counts |= {name: value for name, value in usage.items() if value is not None}
-            self.usage = anthropic_usage(self._counts)
+            self.usage = parse_usage(self._counts)
 
     def _end(self, holder: Mapping[str, Any]) -> None:
         if holder.get("stop_reason"):
             self.finish_reason = str(holder["stop_reason"])
-            self.add(refusal=text_field(dict_field(holder, "stop_details"), "explanation"))
+            self.add(refusal=typed_field(typed_field(holder, "stop_details", dict), "explanation", str))
 
 
 class Anthropic(NativeModel):
@@ -203,7 +203,7 @@ def _open(blocks: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the text and calls of an answer's blocks, in the form that `_turns` builds from a stored message."""
     shown: list[dict[str, Any]] = []
     for block in blocks:
-        if block.get("type") == "text" and text_field(block, "text").strip():
+        if block.get("type") == "text" and typed_field(block, "text", str).strip():
             if shown and shown[-1]["type"] == "text":
                 shown[-1]["text"] += block["text"]
             else:

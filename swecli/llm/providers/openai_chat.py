@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from swecli.llm.answer import Answer, dict_field, openai_usage, text_field
+from swecli.llm.answer import Answer, parse_usage, typed_field
 from swecli.llm.native import NativeModel, safe_call_id
 from swecli.models.message import IMAGES, ApiMessage, ModelRequest, StopReason
 
@@ -33,10 +33,10 @@ class _ChatAnswer(Answer):
         choices = event.get("choices")
         listed = choices if isinstance(choices, list) else ()
         choice = next((one for one in listed if isinstance(one, dict) and not one.get("index")), {})
-        for usage in (choice.get("usage"), event.get("usage"), dict_field(event, "x_groq").get("usage")):
+        for usage in (choice.get("usage"), event.get("usage"), typed_field(event, "x_groq", dict).get("usage")):
             if usage:
-                self.usage = openai_usage(usage) or self.usage
-        self.unknown = dict_field(choice, "error") or (self.unknown if choice else event)
+                self.usage = parse_usage(usage) or self.usage
+        self.unknown = typed_field(choice, "error", dict) or (self.unknown if choice else event)
         delta = choice.get("delta") or choice.get("message")
         if isinstance(delta, dict):
             self._delta(delta)
@@ -57,7 +57,7 @@ class _ChatAnswer(Answer):
 
     def _delta(self, delta: Mapping[str, Any]) -> None:
         for name in _THOUGHTS:
-            if text := text_field(delta, name):
+            if text := typed_field(delta, name, str):
                 self.add(reasoning=text)
                 if name == "reasoning_content":  # `reasoning` is sent back as `reasoning_details`
                     self._thoughts.append(text)
@@ -71,7 +71,7 @@ class _ChatAnswer(Answer):
             if isinstance(part, dict):
                 self._content(_text(part.get("text")))
                 self.add(reasoning=_text(part.get("thinking")))
-        if refusal := text_field(delta, "refusal"):
+        if refusal := typed_field(delta, "refusal", str):
             self.add(refusal=refusal)
         calls, legacy = delta.get("tool_calls"), delta.get("function_call")
         old = [{"index": 0, "function": legacy}] if isinstance(legacy, dict) else []
@@ -80,7 +80,7 @@ class _ChatAnswer(Answer):
                 self._call(call, position)
 
     def _call(self, call: Mapping[str, Any], position: int) -> None:
-        function = dict_field(call, "function")
+        function = typed_field(call, "function", dict)
         index = call.get("index")
         if function.get("name"):
             self._signed.append(call.get("extra_content"))  # Google's signature
@@ -222,7 +222,7 @@ def _joined(details: Sequence[dict[str, Any]]) -> list[Any]:
         pieces = [details[number] for number in numbers]
         whole = {name: value for piece in pieces for name, value in piece.items() if value is not None}
         for name in whole.keys() & {"text", "summary"}:
-            whole[name] = "".join(text_field(piece, name) for piece in pieces)
+            whole[name] = "".join(typed_field(piece, name, str) for piece in pieces)
         out.append(whole if pieces[1:] else pieces[0])
     return out
 
@@ -230,4 +230,4 @@ def _joined(details: Sequence[dict[str, Any]]) -> list[Any]:
 def _text(value: Any) -> str:
     """Return a string, or the joined text of a list of parts."""
     parts = value if isinstance(value, list) else [{"text": value}]
-    return "".join(text_field(part, "text") for part in parts if isinstance(part, dict))
+    return "".join(typed_field(part, "text", str) for part in parts if isinstance(part, dict))
