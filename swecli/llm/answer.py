@@ -9,10 +9,20 @@ from typing import Any, TypeVar
 
 from swecli.llm.price_table import token_count
 from swecli.models.errors import ProviderError
-from swecli.models.message import CallDelta, ModelChunk, Usage
+from swecli.models.message import CallDelta, ModelChunk, StopReason, Usage
 
 MAX_EVENT_BYTES, _MAX_ANSWER_BYTES = 4 << 20, 16 << 20
 EXCERPT_CHARS = 80  # in error messages
+# how services name the ends of an answer
+STOPS: Mapping[str, StopReason] = {
+    **dict.fromkeys(("stop", "end_turn", "stop_sequence", "eos", "eos_token"), "stop"),
+    **dict.fromkeys(("tool_calls", "function_call", "tool_use"), "tool_calls"),
+    **dict.fromkeys(("length", "max_tokens"), "length"),
+    **dict.fromkeys(("content_filter", "sensitive"), "content_filter"),
+    **dict.fromkeys(("pause_turn", "compaction"), "pause"),
+    **dict.fromkeys(("model_length", "model_context_window_exceeded"), "window_full"),
+    "refusal": "refusal",
+}
 _BOM = b"\xef\xbb\xbf"
 _Kind = TypeVar("_Kind")
 

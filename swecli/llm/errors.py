@@ -107,9 +107,11 @@ def error_for_response(status: int, headers: Mapping[str, str], text: str, endpo
     return _error_for_status(status, parse_error_body(text)[0], _retry_after(headers, text), endpoint)
 
 
-def error_for_event(event: Mapping[str, Any], endpoint: Endpoint) -> ProviderError | None:
-    """Return the error for a stream event that is or contains an error object, else None."""
+def error_for_event(event: Mapping[str, Any], endpoint: Endpoint, *, is_last: bool = False) -> ProviderError | None:
+    """Return the error for a stream event that is or contains an error object, else None. The last event of a stream
+    that broke off is an error also if it only has a message."""
     error = event.get("error") or ((event.get("object") == "error" or str(event.get("type")) in _STATUSES) and event)
+    error = _find_error(event) if is_last else error
     return error_in_answer(error, endpoint) if error else None
 
 
@@ -182,7 +184,7 @@ def parse_error_body(text: str) -> tuple[str, str]:
         value, _ = json.JSONDecoder().raw_decode(text[start:]) if start >= 0 else (None, 0)
     except (ValueError, RecursionError):
         value = None
-    inner = describe_error(value) if isinstance(value, dict) else None
+    inner = _find_error(value) if isinstance(value, dict) else None
     if not isinstance(inner, dict):
         plain = inner if isinstance(inner, str) else text[: 1 << 14]
         return one_line(_HTML_TAGS.sub(" ", plain) if plain.lstrip().startswith("<") else plain), ""
@@ -190,7 +192,7 @@ def parse_error_body(text: str) -> tuple[str, str]:
     return one_line(_with_details(inner, _message(inner))), param if isinstance(param, str) else ""
 
 
-def describe_error(body: Mapping[str, Any]) -> Any:
+def _find_error(body: Mapping[str, Any]) -> Any:
     """Return the error of a JSON body, usually an object under `error`; None if it has no message."""
     found = next((body[key] for key in ("error", "errors", "base_resp") if body.get(key)), body)
     found = found[0] if isinstance(found, list) else found

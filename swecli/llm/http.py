@@ -23,16 +23,15 @@ _KEY_SECONDS = 10.0
 _WRITE_SECONDS = 60.0
 _SKIPPED_MODULES = ("httpx._main", "h2")
 _KEEPALIVE_SECONDS = 300.0
-_MAX_ERROR_BYTES = 1 << 16
 
 # by event loop, then https or not: loading the certificates of an https client takes 80 ms
 _clients: WeakKeyDictionary[Any, dict[bool, tuple[AsyncGenerator[httpx.AsyncClient], httpx.AsyncClient]]]
 _clients = WeakKeyDictionary()
 
 
-def load_httpx() -> Any:
+def load_httpx(*, with_backend: bool = False) -> Any:
     """Import httpx without its command line (click, rich and pygments: 80 ms) and without HTTP/2 (30 ms, no gain for a
-    single stream)."""
+    single stream); with its backend only in a thread without an event loop."""
     left_out = [name for name in _SKIPPED_MODULES if name not in sys.modules] if "httpx" not in sys.modules else []
     for name in left_out:
         sys.modules[name] = None  # type: ignore[assignment]  # makes an import of it fail
@@ -43,16 +42,12 @@ def load_httpx() -> Any:
     finally:
         for name in left_out:
             del sys.modules[name]
+    if with_backend:
+        # late: as above
+        from anyio import connect_tcp, run, sleep  # noqa: F401, PLC0415
+
+        run(sleep, 0)  # imports its asyncio backend
     return httpx
-
-
-def warm_up() -> None:
-    """Import, in a thread without an event loop, what the first request needs: httpx and httpcore's backend."""
-    load_httpx()
-    # late: as above
-    from anyio import connect_tcp, run, sleep  # noqa: F401, PLC0415
-
-    run(sleep, 0)  # imports its asyncio backend
 
 
 @asynccontextmanager
@@ -72,16 +67,6 @@ async def open_post(url: str, body: bytes, headers: Mapping[str, str], sent: asy
         "POST", url, content=body, headers=plain | dict(headers), timeout=limits, extensions={"trace": trace}
     ) as response:
         yield response
-
-
-async def read_error_body(response: Any) -> bytes:
-    """Read the start of an error response's body."""
-    read = b""
-    async for piece in response.aiter_bytes():
-        read += piece
-        if len(read) > _MAX_ERROR_BYTES:
-            break
-    return read[:_MAX_ERROR_BYTES]
 
 
 async def _client(httpx: Any, url: str) -> httpx.AsyncClient:

@@ -9,22 +9,23 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Collection, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from swecli.llm import errors
-from swecli.llm.answer import EXCERPT_CHARS, Answer, EventReader
+from swecli.llm.answer import EXCERPT_CHARS, STOPS, Answer, EventReader
 from swecli.llm.endpoints import Endpoint
-from swecli.llm.http import open_post, read_error_body, run_key_command, warm_up
+from swecli.llm.http import load_httpx, open_post, run_key_command
 from swecli.llm.price_table import cost_of
-from swecli.llm.profile import LearnedFacts, Profile, fact_from_refusal
+from swecli.llm.profile import LearnedFacts, Profile
 from swecli.models.errors import OutputLimitReached, ProviderError, Unavailable, UnsupportedFeature
-from swecli.models.message import IMAGES, ApiMessage, ModelChunk, ModelRequest, StopReason
+from swecli.models.message import IMAGES, ApiMessage, ModelChunk, ModelRequest
 
 _NO_TOOLS = "You have no tools in this conversation: answer in text only."
 _JOIN_SECONDS = 0.03
 _END_SECONDS = 1.0  # wait for the response to close, so that its connection is reused
-_COUNT_SECONDS = 5.0  # wait after the finish reason for the usage that may follow it
-_PLAIN_ENDINGS = ("stop", "end_turn", "stop_sequence", "eos", "eos_token")
+_COUNT_SECONDS = 4.0  # wait after the finish reason for the usage that may follow it
+_NO_ANSWER = ("sent no answer", errors.EMPTY_TRIES)
 _BROKEN_OFF = (None, "error", "network_error", "insufficient_system_resource", "abort")
 _ID, _NINE = re.compile(r"[A-Za-z0-9_-]{1,40}"), re.compile(r"[A-Za-z0-9]{9}")
 _PendingAnswer = tuple[dict[str, Any], Answer, asyncio.Task[None]]  # request body, answer, and the task that reads it
@@ -35,8 +36,7 @@ class NativeModel(ABC):
 
     path: str
     answer: type[Answer]
-    stops: Mapping[str, StopReason]
-    warm = staticmethod(warm_up)
+    warm = staticmethod(partial(load_httpx, with_backend=True))
 
     def __init__(self, endpoint: Endpoint, profile: Profile, facts: LearnedFacts | None = None) -> None:
         self.name, self.endpoint, self.profile = endpoint.name, endpoint, profile
@@ -88,15 +88,10 @@ class NativeModel(ABC):
         try:
             await answer.request_sent.wait()
             yield ModelChunk()
-            clock = asyncio.get_running_loop()
-            since, last, size = clock.time(), None, 0
+            since, seen = 0.0, None
             while not (asking.done() or answer.finished):
-                grown, size = answer.size > size, answer.size
-                since = clock.time() if grown else since
-                if answer.finish_reason and (last is None or grown):  # some send it with every delta
-                    if last is not None:
-                        last.cancel()
-                    last = clock.call_later(_COUNT_SECONDS, asking.cancel)
+                state = answer.size, answer.finish_reason
+                since, seen = asyncio.get_running_loop().time() if state != seen else since, state
                 await self._wait_for_data(answer, since)
                 for chunk in answer.pop_chunks():
                     yield chunk
@@ -114,18 +109,23 @@ class NativeModel(ABC):
 
     async def _wait_for_data(self, answer: Answer, since: float) -> None:
         """Wait for the next bytes of an answer; `since` is the time of the request or the last content. Raises
-        Unavailable on a stall."""
-        at = self.endpoint
+        Unavailable on a stall; after the finish reason, the answer counts as finished."""
+        at, past = self.endpoint, asyncio.get_running_loop().time() - since
         limit = at.quiet if answer.size else at.first_byte
         what = "stopped in its answer and sent no data" if answer.size else "sent no data"
-        seconds, left = limit, since + at.first_token - asyncio.get_running_loop().time()
-        if left < limit:  # only keep-alives come
-            limit, seconds, what = left, at.first_token, "sent no text of an answer"
+        seconds = limit
+        if at.first_token - past < limit:  # only keep-alives come
+            limit, seconds, what = at.first_token - past, at.first_token, "sent no text of an answer"
+        if answer.finish_reason:  # some send it with every delta
+            limit = _COUNT_SECONDS - past
         try:
             async with asyncio.timeout(limit):
                 await asyncio.sleep(0)  # a limit that has passed ends the wait also if data has arrived
                 await answer.data_arrived.wait()
         except TimeoutError:
+            if answer.finish_reason:
+                answer.finished = True
+                return
             hint = "It may have been billed. Try again, or choose another model with -m."
             raise Unavailable(f"{at.address} {what} for {seconds:g} s.", hint, tries=1) from None
         answer.data_arrived.clear()
@@ -148,7 +148,7 @@ class NativeModel(ABC):
         url = f"{at.address.rstrip('/')}{self.path}"
         async with open_post(url, _to_bytes(body), self.headers(), answer.request_sent) as response:
             if not response.is_success:
-                refusal = (await read_error_body(response)).decode("utf-8", "replace")
+                refusal = (await response.aread()).decode("utf-8", "replace")
                 failed = errors.error_for_response(int(response.status_code), response.headers, refusal, at)
                 raise self._refusal_error(request, body, failed, *errors.parse_error_body(refusal))
             answer.response_started = True
@@ -159,7 +159,7 @@ class NativeModel(ABC):
                 answer.data_arrived.set()
             if not found + self._read_events(events.end(), answer):
                 received = b"\n".join(events.non_event_lines)
-                answer.read_complete(self._parse_object(received, "sent no answer", errors.EMPTY_TRIES))
+                answer.read_complete(self._parse_object(received, *_NO_ANSWER))
 
     def to_provider_error(self, error: Exception, *, answering: bool) -> ProviderError:
         """Convert a transport error; `answering` is True if the response had started."""
@@ -190,16 +190,16 @@ class NativeModel(ABC):
 
     def _final_chunk(self, body: dict[str, Any], answer: Answer) -> ModelChunk:
         """Build the last chunk. Raises ProviderError if the answer is incomplete or empty."""
-        at = self.endpoint.address
-        if answer.finish_reason in _BROKEN_OFF and (error := errors.describe_error(answer.unknown)):
-            raise errors.error_in_answer(error, self.endpoint)
-        if answer.finish_reason is None and answer.finished and answer.has_content:
-            answer.finish_reason = "no reason"
-        if answer.finish_reason in _BROKEN_OFF:
-            if answer.has_content:
-                raise Unavailable(f"{at} cut its answer off.", "Try again.", tries=errors.CUT_TRIES)
-            raise Unavailable(f"{at} sent no answer.", "Try again.", tries=errors.EMPTY_TRIES)
-        stop = self.stops.get(answer.finish_reason, "stop")
+        at, word = self.endpoint.address, answer.finish_reason
+        failed = errors.error_for_event(answer.unknown, self.endpoint, is_last=True) if word in _BROKEN_OFF else None
+        if failed is not None:
+            raise failed
+        if word is None and answer.finished and answer.has_content:
+            word = "no reason"
+        if word in _BROKEN_OFF:
+            way, tries = ("cut its answer off", errors.CUT_TRIES) if answer.has_content else _NO_ANSWER
+            raise Unavailable(f"{at} {way}.", "Try again.", tries=tries)
+        stop = STOPS.get(str(word), "stop")
         if not answer.has_content and stop in ("content_filter", "refusal"):
             raise ProviderError(f"{at} withheld the answer (content filter).", "Rephrase the request.")
         if not answer.has_content and stop == "length":
@@ -213,8 +213,7 @@ class NativeModel(ABC):
             if self._facts is not None:
                 self._facts.learn(self.endpoint.origin, *fact)
         self._unconfirmed.clear()
-        known = answer.finish_reason in self.stops or answer.finish_reason in _PLAIN_ENDINGS
-        note = "" if known else f"{at} ended the answer with {errors.one_line(answer.finish_reason, EXCERPT_CHARS)!r}"
+        note = "" if word in STOPS else f"{at} ended the answer with {errors.one_line(str(word), EXCERPT_CHARS)!r}"
         cost = cost_of(answer.usage, self.profile.price) if answer.usage else None
         content = [] if self.profile.think_back == "never" else answer.blocks()
         kept = {"origin": self.endpoint.origin, "prefix": self.prefix(body), "content": content} if content else None
@@ -253,7 +252,7 @@ class NativeModel(ABC):
             return UnsupportedFeature("", error.message, status=status)
         if status not in (400, 404, 422, 500):  # OpenRouter answers 404, llama.cpp 500 if its chat template fails
             return error
-        fact = fact_from_refusal(at.model, body, self.profile.limit_name, param, words, at.extra_body)
+        fact = self.profile.fact_from_refusal(at.model, body, param, words, at.extra_body)
         if fact is None or fact[0] in [field for field, _, _ in self._unconfirmed]:
             return error  # learned already: switching it again would not end
         field, value, notice = fact
@@ -284,11 +283,9 @@ def _flatten_tool_message(message: ApiMessage) -> ApiMessage:
     """Return a message with its tool calls or result written as text."""
     if message["role"] == "tool":
         return {"role": "user", "content": f"(Result:)\n{message['content']}"}
-    calls = message.get("tool_calls") or ()
-    lines = [f"(Called {call['function']['name']} with {call['function']['arguments']})" for call in calls]
-    text = message.get("content") or ""
-    content = "\n".join([*([text] if text else []), *lines])
-    return {"role": message["role"], "content": content, IMAGES: message.get(IMAGES, ())}
+    calls = [call["function"] for call in message.get("tool_calls") or ()]
+    lines = [message.get("content"), *(f"(Called {call['name']} with {call['arguments']})" for call in calls)]
+    return {"role": message["role"], "content": "\n".join(filter(None, lines)), IMAGES: message.get(IMAGES, ())}
 
 
 def safe_call_id(call_id: str, *, nine: bool = False) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
 import re
 import time
 from collections.abc import Collection, Iterator, Mapping
@@ -34,41 +33,51 @@ _PRICES = {
 }
 _VERSION = 1
 _EXPIRY_SECONDS = 30 * 86_400  # a switched-off feature is tried again after 30 days
-_EXPIRING = ("tools", "system_role", "images", "off", "think_back")
-# the type of each fact's value
-_FACT_TYPES = {"max_output": int, "limit_name": str, "think_back": str}
-_FACT_TYPES |= dict.fromkeys(("tools", "system_role", "images", "off"), bool)
+_KEPT = {"max_output": int, "limit_name": str}  # facts that do not expire, with the type of their values
+_FACT_TYPES = _KEPT | {"think_back": str, "tools": bool, "system_role": bool, "images": bool, "off": bool}
 _SCHEMA_FIELDS = ("additionalProperties", "minLength", "maxLength", "minItems", "maxItems")
 # request fields that can be left out
 _FIELDS = (
     "stream_options", "cache_control", "reasoning_effort", "thinking", "output_config", "stream", *_SCHEMA_FIELDS,
 )  # fmt: skip
-_NO_TOOLS = re.compile(
-    r"do(es)?( not|n't) support (tools|tool use|tool calling|function)|tool(s param| choice) requires|"
-    r"no endpoints found that support tool|"
-    r"(unknown|unrecognized|unsupported|unexpected|extra)\b.{0,60}\btools\b(?![\[.])|"
-    r"(tools?(?![\[.])|function calling)\b.{0,40}\bnot (supported|permitted|allowed|enabled)",
-    re.IGNORECASE,
-)
-_NO_SYSTEM = re.compile(
-    r"system\W{0,2} ?(role|messages?|prompt|instruction)?.{0,40}(not supported|unsupported|not allowed|not enabled)|"
-    r"(does|do) not support.{0,20}\bsystem\b|system message must be|(must|should) alternate|unexpected role .?system|"
-    r"developer instruction is not enabled|only user and assistant roles",
-    re.IGNORECASE,
-)
-_NO_THINKING = re.compile("not support (thinking|reasoning)|think value")  # Ollama
-_NO_IMAGES = re.compile(
-    r"((not|n't|that) support|unknown variant|at most 0).{0,40}(image|vision|multimodal)|"
-    r"(image|vision).{0,40}(not|only) (support|enabled)|not a multimodal|content must be a string",
-    re.IGNORECASE,
-)
-_AT_MOST = re.compile(
+_WORDS = re.IGNORECASE | re.ASCII
+_LENGTH = r"(?<![\w.])max(completion)?tokens(?!\w)|max(imum)? tokens (you|must)"
+_WINDOW = "context ?(length|size|limit)|context window|maxmodellen"
+_AT_MOST = (
     r"(?:at most|maximum(?: allowed)?(?: value)?(?: is| of|:)?|less than or equal to|<=|supports up to|>|limit of|\[\d)"
-    r"\s*`?(\d{2,8})",
-    re.IGNORECASE,
+    r"\s*`?(\d{2,8})"
 )
-_BOUND = re.compile(r"signature|thinking`? blocks?|bound to a different conversation|reasoning_details", re.IGNORECASE)
-_FIELD_REQUIRED = re.compile(r"missing|required|must be (passed|provided|included)|(?<!un)expected", re.IGNORECASE)
+_LEFT_OUT = "{} does not accept {}: left out from now on"
+# what refusals reveal, in this order: fact, its value, what the request must contain (JSON), the words of the refusal
+# behind the name of the field (without underscores), and the notice
+_THINKING_REFUSALS: tuple[tuple[str, Any, str, str, str], ...] = (
+    ("think_back", "with calls", "",  # what is extra may be quoted
+     "^(?!.*extra)(?=.*reasoningcontent).*(missing|required|must be (passed|provided|included)|(?<!un)expected)", ""),
+    ("think_back", "never", '"reasoning_content"', "reasoningcontent", ""),
+    ("blocks", None, '"(signature|redacted_thinking|reasoning_details)"',
+     "signature|thinking`? blocks?|bound to a different conversation|reasoningdetails",
+     "{} rejected its own reasoning: left out of this request"),
+)  # fmt: skip
+_OTHER_REFUSALS: tuple[tuple[str, Any, str, str, str], ...] = (
+    ("off.reasoning_effort", True, '"reasoning_effort"', "not support (thinking|reasoning)|think value",  # Ollama
+     _LEFT_OUT.format("{}", "reasoning_effort")),
+    ("images", False, '"image(_url)?"',
+     "((not|n't|that) support|unknown variant|at most 0).{0,40}(image|vision|multimodal)|"
+     "(image|vision).{0,40}(not|only) (support|enabled)|not a multimodal|content must be a string",
+     "{} does not support images: left out from now on"),
+    ("off.null content", True, '"content": null', "content.{0,80}(null|nil|string)", ""),
+    ("off.text with calls", True, "", "content or toolcalls, but not both", ""),
+    ("tools", False, '"tools": ',
+     r"^tools: |do(es)?( not|n't) support (tools|tool use|tool calling|function)|tool(s param| choice) requires|"
+     r"no endpoints found that support tool|"
+     r"(unknown|unrecognized|unsupported|unexpected|extra)\b.{0,60}\btools\b(?![\[.])|"
+     r"(tools?(?![\[.])|function calling)\b.{0,40}\bnot (supported|permitted|allowed|enabled)",
+     "{} does not support tools: it can answer, not act"),
+    ("system_role", False, r'"role": "system"|"system": \[',
+     r"system\W{0,2} ?(role|messages?|prompt|instruction)?.{0,40}(not supported|unsupported|not allowed|not enabled)|"
+     r"(does|do) not support.{0,20}\bsystem\b|system message must be|(must|should) alternate|unexpected role .?system|"
+     "developer instruction is not enabled|only user and assistant roles", ""),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +136,35 @@ class Profile:
             return self.efforts[-1] if self.efforts else "high"
         return wish
 
+    def fact_from_refusal(
+        self, name: str, body: Mapping[str, Any], param: str, words: str, own: Collection[str] = ()
+    ) -> tuple[str, Any, str] | None:
+        """Return what a refusal reveals about model `name`: the profile field to change, its value, and a notice for
+        the user ("" for none); None if it names nothing that can be left out. The pseudo-field `blocks` drops the
+        opaque blocks of this conversation. `param` is the field named by the error object, `own` are fields from the
+        user's `extra_body`."""
+        text, sent, longest = f"{param}: {words}".replace("_", ""), json.dumps(body), body.get(self.limit_name)
+        if isinstance(longest, int) and re.search(_LENGTH, text, _WORDS) and not re.search(_WINDOW, text, _WORDS):
+            found = [int(size) for size in re.findall(_AT_MOST, text.replace(",", ""), re.IGNORECASE)]
+            if smaller := [size for size in found if size < longest]:
+                return "max_output", max(smaller), ""
+            return "limit_name", "max_completion_tokens" if self.limit_name == "max_tokens" else "max_tokens", ""
+        fields = [
+            (
+                f"off.{left}",
+                True,
+                f'"{left}"',
+                rf"(?<![\w.]){left.replace('_', '')}(?!\w)",
+                _LEFT_OUT.format("{}", left),
+            )
+            for left in (*_FIELDS, *own)
+            if left in body or left in ("cache_control", *_SCHEMA_FIELDS)
+        ]
+        for fact, value, contains, pattern, notice in (*_THINKING_REFUSALS, *fields, *_OTHER_REFUSALS):
+            if re.search(contains, sent) and re.search(pattern, text, _WORDS):
+                return fact, value, notice.format(name)
+        return None
+
     def layered(self, values: Mapping[str, Any], layer: str) -> Profile:
         """Return a copy with the values of a higher layer; unknown fields and None are skipped."""
         known = {name: value for name, value in values.items() if name in self.__slots__ and value is not None}
@@ -172,53 +210,6 @@ def _from_entry(entry: ModelEntry) -> dict[str, Any]:
     return {"window": entry.context_window, "price": price or None, **same}
 
 
-def fact_from_refusal(
-    name: str, body: Mapping[str, Any], limit_name: str, param: str, words: str, own: Collection[str] = ()
-) -> tuple[str, Any, str] | None:
-    """Return what a refusal reveals about model `name`: the profile field to change, its value, and a notice for the
-    user ("" for none); None if it names nothing that can be left out. The pseudo-field `blocks` drops the opaque blocks
-    of this conversation. `param` is the field named by the error object, `own` are fields from the user's
-    `extra_body`."""
-    lower = words.lower()
-
-    def about(field: str) -> bool:  # also in camel case
-        plain = re.escape(field.lower().replace("_", ""))
-        named = re.search(rf"(?<![\w.]){plain}(?![\w])", lower.replace("_", ""), re.ASCII)
-        return param == field or param.startswith(f"{field}.") or named is not None
-
-    if (
-        isinstance(body.get(limit_name), int)
-        and (about("max_tokens") or about("max_completion_tokens") or re.search("max(imum)? tokens (you|must)", lower))
-        and not re.search("context[_ ](length|size|limit)|context window|max_model_len", lower)
-    ):
-        figures = [int(found) for found in _AT_MOST.findall(lower.replace(",", "")) if int(found) < body[limit_name]]
-        other = "max_completion_tokens" if limit_name == "max_tokens" else "max_tokens"
-        return ("max_output", max(figures), "") if figures else ("limit_name", other, "")
-    sent = json.dumps(body.get("messages", []))
-    thoughts = "reasoning_content" in f"{param} {lower}"  # also in a path: messages.2.reasoning_content
-    missing = thoughts and "extra" not in lower and _FIELD_REQUIRED.search(lower)  # what is extra may be quoted
-    if missing or (thoughts and '"reasoning_content"' in sent):
-        return "think_back", "with calls" if missing else "never", ""
-    opaque = any(f'"{kind}"' in sent for kind in ("signature", "redacted_thinking", "reasoning_details"))
-    if opaque and _BOUND.search(words):
-        return "blocks", None, f"{name} rejected its own reasoning: left out of this request"
-    for left in (*_FIELDS, *own):
-        nested = left in ("cache_control", *_SCHEMA_FIELDS)
-        there = left in body or (nested and f'"{left}"' in json.dumps(body))
-        if there and (about(left) or (left == "reasoning_effort" and _NO_THINKING.search(lower))):
-            return f"off.{left}", True, f"{name} does not accept {left}: left out from now on"
-    if ('"image_url"' in sent or '"image"' in sent) and _NO_IMAGES.search(words):
-        return "images", False, f"{name} does not support images: left out from now on"
-    if '"content": null' in sent and re.search("content.{0,80}(null|nil|string)", lower):
-        return "off.null content", True, ""
-    if "content or tool_calls, but not both" in lower:
-        return "off.text with calls", True, ""
-    if "tools" in body and (param == "tools" or _NO_TOOLS.search(words)):
-        return "tools", False, f"{name} does not support tools: it can answer, not act"
-    system = "system" in body or any(message.get("role") == "system" for message in body.get("messages", ()))
-    return ("system_role", False, "") if system and _NO_SYSTEM.search(words) else None
-
-
 class LearnedFacts:
     """Learned facts in one JSON file, by model origin. A damaged file counts as empty; one of a newer version is not
     used or changed."""
@@ -231,7 +222,7 @@ class LearnedFacts:
         oldest, known = _iso_date(self._now - _EXPIRY_SECONDS), {}
         for name, fact in (self._read() or {}).get(origin, {}).items():
             kind, value = name.partition(".")[0], fact.get("value") if isinstance(fact, dict) else None
-            if type(value) is _FACT_TYPES.get(kind) and not (kind in _EXPIRING and str(fact.get("on")) < oldest):
+            if type(value) is _FACT_TYPES.get(kind) and (kind in _KEPT or str(fact.get("on")) >= oldest):
                 known[name] = value
         off = frozenset(name[4:] for name in known if name.startswith("off."))
         return {name: value for name, value in known.items() if "." not in name} | ({"off": off} if off else {})
@@ -256,28 +247,22 @@ class LearnedFacts:
         """Return the facts by origin, {} if the file is missing or damaged, None if it is of a newer version."""
         try:
             whole = json.loads(self._path.read_bytes())
-            models, newer = whole["models"], whole["version"] > _VERSION
-        except (OSError, ValueError, RecursionError, KeyError, TypeError):
+            models = {origin: dict(facts) for origin, facts in whole["models"].items()}
+            return None if whole["version"] > _VERSION else models
+        except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
             return {}
-        if newer:
-            return None
-        return models if isinstance(models, dict) and all(isinstance(one, dict) for one in models.values()) else {}
 
     @contextmanager
     def _locked_update(self) -> Iterator[dict[str, dict[str, Any]]]:
         """Yield the facts under an exclusive file lock, and write them back."""
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = os.open(self._path.with_name(f"{self._path.name}.lock"), os.O_WRONLY | os.O_CREAT, 0o600)
-        try:
+        with self._path.with_name(f"{self._path.name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             models = self._read()
-            yield models if models is not None else {}
-            if models is None:
-                return
-            whole = {"version": _VERSION, "models": models}
-            write_file(self._path, json.dumps(whole, ensure_ascii=False, indent=1, sort_keys=True))
-        finally:
-            os.close(lock)
+            yield {} if models is None else models
+            if models is not None:
+                whole = {"version": _VERSION, "models": models}
+                write_file(self._path, json.dumps(whole, ensure_ascii=False, indent=1, sort_keys=True))
 
 
 def _iso_date(seconds: float) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from swecli.llm.answer import Answer, parse_usage, typed_field
 from swecli.llm.native import NativeModel, safe_call_id, without_fields
-from swecli.models.message import IMAGES, ApiMessage, ModelRequest, StopReason
+from swecli.models.message import IMAGES, ApiMessage, ModelRequest
 
 _VERSION = "2023-06-01"
 _MARK = {"cache_control": {"type": "ephemeral"}}
@@ -109,14 +109,6 @@ class Anthropic(NativeModel):
 
     answer = _MessageAnswer
     path = "/v1/messages"
-    stops: Mapping[str, StopReason] = {
-        "tool_use": "tool_calls",
-        "max_tokens": "length",
-        "refusal": "refusal",
-        "pause_turn": "pause",
-        "compaction": "pause",
-        "model_context_window_exceeded": "window_full",
-    }
 
     def headers(self) -> dict[str, str]:
         key = {"x-api-key": self.endpoint.key} if self.endpoint.key else {}

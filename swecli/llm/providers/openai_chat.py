@@ -9,7 +9,7 @@ from typing import Any
 
 from swecli.llm.answer import Answer, parse_usage, typed_field
 from swecli.llm.native import NativeModel, safe_call_id
-from swecli.models.message import IMAGES, ApiMessage, ModelRequest, StopReason
+from swecli.models.message import IMAGES, ApiMessage, ModelRequest
 
 _TAGS = {"<think>": "</think>", "<thought>": "</thought>", "[THINK]": "[/THINK]"}  # Gemini: thought, Mistral: THINK
 _THOUGHTS = ("reasoning_content", "reasoning")
@@ -118,17 +118,6 @@ class OpenAIChat(NativeModel):
 
     answer = _ChatAnswer
     path = "/chat/completions"
-    stops: Mapping[str, StopReason] = {
-        "tool_calls": "tool_calls",
-        "function_call": "tool_calls",
-        "length": "length",
-        "max_tokens": "length",
-        "content_filter": "content_filter",
-        "sensitive": "content_filter",
-        "refusal": "refusal",
-        "model_length": "window_full",
-        "model_context_window_exceeded": "window_full",
-    }
 
     @property
     def _mistral(self) -> bool:

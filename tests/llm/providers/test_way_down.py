@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from swecli.llm.endpoints import resolve
-from swecli.llm.profile import LearnedFacts, fact_from_refusal
+from swecli.llm.profile import LearnedFacts, Profile
 from swecli.llm.registry import model_at
 from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
 from swecli.models.errors import ProviderError
@@ -55,28 +55,22 @@ BODY: dict[str, Any] = {
 
 @pytest.mark.parametrize(("field", "words", "learned", "value"), LESSONS)
 def test_the_words_of_a_refusal_name_what_to_leave_out(field: str, words: str, learned: str, value: Any) -> None:
-    lesson = fact_from_refusal("m", BODY, "max_tokens", "", words, ("top_k",))
+    lesson = Profile().fact_from_refusal("m", BODY, "", words, ("top_k",))
     assert lesson is not None
     assert lesson[0] == learned
     assert value is None or lesson[1] == value
     without = {name: part for name, part in BODY.items() if name != field}
-    assert fact_from_refusal("m", without, "max_tokens", "", words, ()) is None, (
-        "what was not sent cannot be what is wrong"
-    )
+    assert Profile().fact_from_refusal("m", without, "", words, ()) is None, "what was not sent cannot be what is wrong"
 
 
 def test_thoughts_that_are_refused_are_left_out_and_those_that_are_missed_are_sent() -> None:
     thinking = BODY | {"messages": [*HELLO, {"role": "assistant", "content": "", "reasoning_content": "hm"}]}
-    refused = fact_from_refusal(
-        "m", thinking, "max_tokens", "", "additional property 'reasoning_content' was unexpected"
-    )
-    assert refused == fact_from_refusal("m", thinking, "max_tokens", "", "not permitted: messages.2.reasoning_content")
+    refused = Profile().fact_from_refusal("m", thinking, "", "additional property 'reasoning_content' was unexpected")
+    assert refused == Profile().fact_from_refusal("m", thinking, "", "not permitted: messages.2.reasoning_content")
     quoted = "Extra inputs are not permitted: messages.2.reasoning_content, input: the file is missing"
-    assert refused == fact_from_refusal("m", thinking, "max_tokens", "", quoted)
-    missed = fact_from_refusal(
-        "m", BODY, "max_tokens", "", "the field reasoning_content is missing in assistant messages"
-    )
-    asked = fact_from_refusal("m", thinking, "max_tokens", "", "The reasoning_content must be passed back to the API.")
+    assert refused == Profile().fact_from_refusal("m", thinking, "", quoted)
+    missed = Profile().fact_from_refusal("m", BODY, "", "the field reasoning_content is missing in assistant messages")
+    asked = Profile().fact_from_refusal("m", thinking, "", "The reasoning_content must be passed back to the API.")
     assert refused is not None
     assert missed is not None
     assert asked == missed, "also where that of other messages was sent"
@@ -98,11 +92,11 @@ def test_thoughts_that_are_refused_are_left_out_and_those_that_are_missed_are_se
 )
 def test_pictures_that_are_refused_are_left_out(words: str) -> None:
     shown: dict[str, Any] = {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]}
-    lesson = fact_from_refusal("m", shown, "max_tokens", "", words)
+    lesson = Profile().fact_from_refusal("m", shown, "", words)
     assert lesson is not None
     assert lesson[:2] == ("images", False)
-    assert fact_from_refusal("m", shown, "max_tokens", "", "image exceeds 5 MB maximum") is None
-    assert fact_from_refusal("m", BODY, "max_tokens", "", words) is None
+    assert Profile().fact_from_refusal("m", shown, "", "image exceeds 5 MB maximum") is None
+    assert Profile().fact_from_refusal("m", BODY, "", words) is None
 
 
 def test_other_refusals_teach_nothing() -> None:
@@ -114,7 +108,7 @@ def test_other_refusals_teach_nothing() -> None:
         "tools[2].function.parameters: keyword 'pattern' not supported",
         "Unknown name 'pattern' at 'tools[0].function_declarations[0]'",
     ):
-        assert fact_from_refusal("m", BODY, "max_tokens", "", words) is None
+        assert Profile().fact_from_refusal("m", BODY, "", words) is None
 
 
 class Asked:
