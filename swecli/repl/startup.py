@@ -112,9 +112,9 @@ def _warm_up(agent: Agent) -> None:
 def _discover(start: Start) -> CommandTable:
     # late: loaded after the prompt is shown
     from swecli.config.paths import project_root  # noqa: PLC0415
-    from swecli.repl.commands.registry import discover  # noqa: PLC0415
+    from swecli.repl.commands.registry import CommandTable  # noqa: PLC0415
 
-    return discover(project_root(start.cwd) if start.trusted else None)
+    return CommandTable.discover(project_root(start.cwd) if start.trusted else None)
 
 
 def _build(start: Start, ask: Ask) -> Runtime:

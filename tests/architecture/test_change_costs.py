@@ -122,15 +122,15 @@ async def _echo(ctx: CommandContext, args: str) -> None:
 OFFERED = """
 import asyncio
 from prompt_toolkit.document import Document
-from swecli.repl.commands.registry import discover
+from swecli.repl.commands.registry import CommandTable
 from swecli.repl.input.buffer import LineCompleter
 
 class Source:
     async def commands(self):
-        return [(one.name, one.aliases, one.help) for one in discover().commands]
+        return [(one.name, one.aliases, one.help) for one in CommandTable.discover().commands]
 
     async def values(self, name):
-        return discover().find(name).complete(None)
+        return CommandTable.discover().find(name).complete(None)
 
 async def offered(line):
     completer = LineCompleter(Source(), None)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from swecli.cli.flags import SUBCOMMANDS, Parser
-from swecli.repl.commands.registry import discover
+from swecli.repl.commands.registry import CommandTable
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -16,7 +16,7 @@ PAGES = [
     *sorted((ROOT / "docs/how-to").glob("*.md")),
     *sorted((ROOT / "docs/tutorial").glob("*.md")),
 ]
-TABLE, OWN = discover(), ("fix",)  # a command of the reader's project
+TABLE, OWN = CommandTable.discover(), ("fix",)  # a command of the reader's project
 
 
 def named(page: Path) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from swecli.app import Runtime
 from swecli.repl.background import Background
 from swecli.repl.commands.base import CommandContext
-from swecli.repl.commands.registry import discover
+from swecli.repl.commands.registry import CommandTable
 from swecli.repl.input.question import Option
 from swecli.repl.render.renderer import Renderer
 from swecli.repl.render.screen import Screen
@@ -21,7 +21,7 @@ class ScriptedContext(CommandContext):
     def __init__(self, runtime: Runtime, *picks: str | None, width: int = 100) -> None:
         self.paper = io.StringIO()
         renderer = Renderer(Screen(Paper(self.paper, width), False))
-        self.table = discover()
+        self.table = CommandTable.discover()
         super().__init__(runtime, self.table.commands, renderer, program=self, asker=self, background=Background(self))  # type: ignore[arg-type]
         self.left = False
         self.draft = ""

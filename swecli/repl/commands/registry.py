@@ -32,6 +32,13 @@ class CommandTable:
         self.commands = sorted(commands, key=lambda c: c.name)
         self._by_word = index_by_name([(word, c) for c in self.commands for word in (c.name, *c.aliases)])
 
+    @classmethod
+    def discover(cls, project: Path | None = None) -> CommandTable:
+        """Find the built-in commands, those of installed packages, and those of a trusted project with unused names."""
+        table = cls(find_declared(builtin, Command, _ENTRY_POINTS))
+        own = [one for one in _project_commands(project) if table.find(one.name) is None] if project else []
+        return cls([*table.commands, *own])
+
     def find(self, name: str) -> Command | None:
         """Return the command with this name or alias (case-insensitive), or None."""
         return self._by_word.get(name.lower())
@@ -42,13 +49,6 @@ class CommandTable:
         begun = [w for w in self._by_word if len(word) > 1 and w.startswith(word)]
         close = difflib.get_close_matches(word, self._by_word, n=count * 2, cutoff=0.6)
         return list(dict.fromkeys(self._by_word[w].name for w in begun + close))[:count]
-
-
-def discover(project: Path | None = None) -> CommandTable:
-    """Find the built-in commands, those of installed packages, and those of a trusted project with unused names."""
-    table = CommandTable(find_declared(builtin, Command, _ENTRY_POINTS))
-    own = [one for one in _project_commands(project) if table.find(one.name) is None] if project else []
-    return CommandTable([*table.commands, *own])
 
 
 def _project_commands(root: Path) -> list[Command]:

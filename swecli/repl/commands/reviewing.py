@@ -1,22 +1,48 @@
-"""`/review`: run a review, show its progress, and post its findings to a pull request after approval."""
+"""`/review`: run a review, show its progress, and post its findings to a pull request after approval. `/findings`: walk
+through findings to apply, fix, dismiss and check them; the other actions are those of the CLI."""
 
 from __future__ import annotations
 
 import asyncio
+import shlex
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
 
-from swecli.models.errors import UsageError
+from swecli.models.errors import BadInput, SwecliError, UsageError
 from swecli.models.events import ContextReduced, Notice, StepRetried
+from swecli.models.finding import STATES, Finding
 from swecli.models.review_events import ReviewEvent, ReviewFinished
-from swecli.repl.actions.findings import open_store
+from swecli.repl.actions.findings import ACTIONS, open_store, perform_action
 from swecli.repl.commands.base import CommandContext
+from swecli.repl.input.keys import editor_command
+from swecli.repl.input.question import Option
+from swecli.repl.render.event_lines import render_finding
+from swecli.review.judge.ledger import build_repair_prompt, build_suggestion_edit, format_change, recheck
 from swecli.review.publish.posting import plan_push, require_token
-from swecli.review.read.job import ReviewOptions, begin_job
+from swecli.review.publish.view import filter_findings, view
+from swecli.review.read.job import ReviewOptions, begin_job, prepare_check
 from swecli.review.read.run import Review
+from swecli.store.reviews import ReviewStore
+from swecli.tools.execute import execute
+
+_LINE_EDITORS = ("editor", "vi", "vim", "nvim", "nano", "pico", "emacs", "micro", "kak")
+_STEPS = {"n": 1, "p": -1}
 
 
-async def run_review(ctx: CommandContext, words: list[str]) -> None:
-    """Run a review with the arguments of `/review`. Raises SwecliError."""
+async def run_review(ctx: CommandContext, args: str) -> None:
+    """Run `/review ARGS`. Raises SwecliError."""
+    try:
+        words = shlex.split(args)
+    except ValueError as error:
+        raise UsageError(f"Cannot parse the arguments of /review: {error}.", "Close the quotes.") from error
+    if words[:1] == ["--fix"] and len(words) != 2:
+        raise UsageError("--fix takes one finding.", "For example: /review --fix F-12")
+    await ctx.wait_for_background()
+    if words[:1] == ["--fix"]:
+        await _repair(ctx, words[1])
+        return
     store = open_store(ctx.runtime.sessions, ctx.runtime.cwd)
     options = ReviewOptions(trusted=ctx.runtime.trusted, verify="--no-verify" not in words)
     post, spec = "--post" in words, [word for word in words if word not in ("--post", "--no-verify")]
@@ -62,3 +88,146 @@ async def _post(ctx: CommandContext, review: Review, finished: ReviewFinished, l
         return
     for line in await asyncio.to_thread(push.post):
         ctx.screen.note(line)
+
+
+async def run_findings(ctx: CommandContext, name: str, rest: str) -> None:
+    """Run `/findings NAME REST`. Raises SwecliError."""
+    if handler := _HANDLERS.get(name):
+        await handler(ctx, open_store(ctx.runtime.sessions, ctx.runtime.cwd), rest)
+        return
+    if name in (*STATES, "all") or ":" in name or ">=" in name:  # a filter: `/findings open severity>=high`
+        name, rest = "list", f"{name} {rest}"
+    if name not in ACTIONS or name == "export":
+        hint = f"/findings list {name} searches for the word, /help findings lists the actions."
+        raise UsageError(f"Unknown findings action {name!r}.", hint)
+    _act(ctx, name, rest)
+
+
+def _act(ctx: CommandContext, name: str, rest: str) -> None:
+    result = perform_action(ctx.runtime.sessions, ctx.runtime.cwd, [name, *rest.split()])
+    ctx.report(result)
+    if result.rows:
+        ctx.screen.note("/findings walk · /findings show F-1 · /findings dismiss F-1 WHY · /review --fix F-1")
+
+
+async def _repair(ctx: CommandContext, ref: str) -> None:
+    """Let the agent repair a finding in a turn, then recheck all findings. Raises SwecliError."""
+    agent, store = ctx.runtime.agent, open_store(ctx.runtime.sessions, ctx.runtime.cwd)
+    recheck(store, agent.ctx.root, [ref])
+    finding = store.get(ref)
+    if not finding.is_open:
+        raise BadInput(f"{finding.id} is {finding.state}.", f"/findings reopen {finding.id} opens it again.")
+    async with aclosing(agent.run(agent.prepare(build_repair_prompt(finding, agent.ctx.root)))) as events:
+        async for event in events:
+            ctx.renderer.show(event)
+    for before, after in recheck(store, agent.ctx.root):
+        if before.state != after.state:
+            ctx.screen.line(format_change(before, after))
+    after = store.get(ref)
+    if after.state == "gone":
+        _note_gone(ctx, after)
+    elif after.is_open:
+        ctx.screen.note(f"{after.id} is still open: its code exists · /findings fixed {after.id} marks it as fixed")
+
+
+def _note_gone(ctx: CommandContext, finding: Finding) -> None:
+    ctx.screen.note(f"{finding.id} is gone, not verified · /findings check {finding.id} verifies it")
+
+
+async def _walk(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
+    index, findings = 0, filter_findings(store.findings(), rest.split())
+    if not findings:
+        _act(ctx, "list", rest)
+    while 0 <= index < len(findings):
+        recheck(store, ctx.runtime.cwd, [findings[index].id])
+        finding = store.get(findings[index].id)
+        await _show(ctx, store, finding.id)
+        options = _options(finding, first=index == 0, last=index == len(findings) - 1)
+        title = f"{finding.id}, {index + 1} of {len(findings)}"
+        picked = await ctx.asker.choose(title, options, guarded=True)
+        key = "q" if picked is None else options[picked].mark
+        if key == "f":
+            await _repair(ctx, finding.id)
+        if key in ("q", "f"):
+            return
+        try:
+            stay = key not in _STEPS and not await _handle_key(ctx, store, finding, key)
+        except SwecliError as error:
+            ctx.screen.error(error.message, error.hint)
+            stay = True
+        index += 0 if stay else _STEPS.get(key, 1)
+
+
+async def _show(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
+    finding = store.get(rest)
+    laid_out = view(finding, Path(store.project), store.history(finding.id))
+    ctx.screen.print(render_finding(finding, laid_out))
+
+
+def _options(finding: Finding, *, first: bool, last: bool) -> list[Option]:
+    can_apply = finding.suggestion and finding.state in ("open", "regressed")
+    rows = [
+        ("a", "apply the suggestion", can_apply),
+        ("f", "let the agent fix it", finding.is_open),
+        ("d", "dismiss", finding.state != "dismissed"),
+        ("c", "check now, by a request to the model", bool(finding.anchor) and finding.is_open),
+        ("o", "open in the editor", finding.line > 0),
+        ("n", "quit" if last else "next", True),
+        ("p", "back", not first),
+        ("q", "quit", not last),
+    ]
+    return [Option(label, key) for key, label, offered in rows if offered]
+
+
+async def _handle_key(ctx: CommandContext, store: ReviewStore, finding: Finding, key: str) -> bool:
+    """Run the action of a key, and return whether to continue with the next finding. Raises SwecliError."""
+    if key == "d":
+        if reason := (await ctx.asker.ask_text("Why is it not a problem?") or "").strip():
+            _act(ctx, "dismiss", f"{finding.id} {reason}")
+        return bool(reason)
+    await {"a": _apply, "c": _check, "o": _open_in_editor}[key](ctx, store, finding.id)
+    return False
+
+
+async def _apply(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
+    agent = ctx.runtime.agent
+    call, after = build_suggestion_edit(store.get(rest), agent.ctx.root)
+    # a copy of the context: the agent has not seen this change, and must read the file again before it edits it
+    result, _ = await execute(call, agent.tools, replace(agent.ctx, file_digests={}), agent.permissions, ctx.approve)
+    if result.ok:
+        store.update([after], "applied", "user")
+        _note_gone(ctx, after)
+    else:
+        ctx.screen.warn("nothing was changed" if call.decision == "user" else result.for_model.split("\n", 1)[0])
+
+
+async def _check(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
+    verifier, claims, question = prepare_check(ctx.runtime.agent, store, rest.split())
+    if not claims or await ctx.pick(question, [("yes", "yes"), ("no", "no")]) != "yes":
+        ctx.screen.note("nothing was checked" if claims else "there is nothing to check")
+        return
+    event, result = await verifier.check(ctx.runtime.sessions, claims)
+    for line in result.problems:
+        ctx.screen.warn(line)
+    ctx.renderer.show(event)
+    for after in event.findings:
+        ctx.screen.note(f"{after.id}: {after.status}{f', {after.judgement.why}' if after.judgement else ''}")
+
+
+async def _open_in_editor(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
+    """Open the finding's file in the user's editor, at its line if the editor supports `+LINE`."""
+    finding = store.get(rest)
+    program, *words = editor_command(ctx.runtime.start.environ)
+    plus = [f"+{finding.line}"] if Path(program).name in _LINE_EDITORS else []
+    try:
+        await ctx.asker.run_program([program, *words, *plus, str(Path(store.project) / finding.path)])
+    except OSError as error:
+        raise BadInput(f"The editor {program!r} cannot be started: {error.strerror}.", "Set $EDITOR.") from error
+
+
+_HANDLERS: dict[str, Callable[[CommandContext, ReviewStore, str], Awaitable[None]]] = {
+    "walk": _walk,
+    "show": _show,
+    "apply": _apply,
+    "check": _check,
+}

@@ -130,7 +130,7 @@ _PLACEHOLDER = re.compile(r"\[(?:Pasted text #|image )[^\]\n]*\]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
-class Pastes:
+class _Pastes:
     """The long texts and pictures pasted in this run, by their placeholders."""
 
     def __init__(self) -> None:
@@ -166,7 +166,7 @@ class LineHistory(FileHistory):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self._path, self.pastes = path, Pastes()
+        self._path, self.pastes = path, _Pastes()
         self._error: str | None = None  # "" after it was reported
 
     def append_string(self, string: str) -> None:

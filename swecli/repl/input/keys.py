@@ -22,7 +22,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from swecli.models.errors import BadInput
-from swecli.repl.input.buffer import Pastes
+from swecli.repl.input.buffer import LineHistory
 from swecli.repl.program import Program
 
 if TYPE_CHECKING:
@@ -42,11 +42,11 @@ _CLIPBOARD_COMMANDS = (
 )
 
 
-def make_keys(program: Program, pastes: Pastes, start: Start) -> KeyBindings:
+def make_keys(program: Program, history: LineHistory, start: Start) -> KeyBindings:
     """Return the bindings; they override prompt-toolkit's own."""
     keys = KeyBindings()
     _add_enter_keys(keys)
-    _add_paste_keys(keys, program, pastes, start.paths.cache)
+    _add_paste_keys(keys, program, history, start.paths.cache)
     _add_stop_keys(keys, program)
     is_working, has_queue = Condition(lambda: program.working), Condition(lambda: bool(program.queue))
     is_held, is_escape = Condition(lambda: program.queue.held), _TYPING & ~has_completions & ~vi_insert_mode
@@ -84,7 +84,7 @@ def make_keys(program: Program, pastes: Pastes, start: Start) -> KeyBindings:
         except BadInput as error:
             program.footer.hint = f"{error.message} {error.hint}"
             return
-        buffer.text = pastes.expand(buffer.text)
+        buffer.text = history.pastes.expand(buffer.text)
         with event.app.suspended():  # type: ignore[attr-defined]  # an InlineApplication
             await buffer.open_in_editor(validate_and_handle=False)
 
@@ -150,13 +150,13 @@ def _add_enter_keys(keys: KeyBindings) -> None:
             buffer.insert_text(" ")
 
 
-def _add_paste_keys(keys: KeyBindings, program: Program, pastes: Pastes, cache: Path) -> None:
+def _add_paste_keys(keys: KeyBindings, program: Program, history: LineHistory, cache: Path) -> None:
     """Paste texts and pictures; the reason why a picture cannot be pasted is shown in the footer."""
 
     @keys.add(Keys.BracketedPaste, filter=_TYPING)
     @keys.add("c-v", filter=_TYPING)
     def paste(event: KeyPressEvent) -> None:
-        text = event.data if event.key_sequence[0].key == Keys.BracketedPaste else ""
+        pastes, text = history.pastes, event.data if event.key_sequence[0].key == Keys.BracketedPaste else ""
         try:
             path = _parse_picture_path(text) if text else _save_clipboard_picture(cache / "pictures")
             inserted = pastes.add_picture(path) if path else pastes.add_text(text)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import signal
 import subprocess
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -30,23 +29,9 @@ from prompt_toolkit.widgets import SearchToolbar
 from swecli.repl.input.buffer import CommandSource, LineCompleter, LineHistory
 from swecli.repl.input.keys import make_keys
 from swecli.repl.input.question import Option, Picker, Question
-from swecli.repl.input.terminal import (
-    COLOR_STYLES,
-    PLAIN_STYLES,
-    BufferedOutput,
-    InlineApplication,
-    PasteInput,
-    make_rows,
-)
+from swecli.repl.input.terminal import COLOR_STYLES, PLAIN_STYLES, InlineApplication, make_rows
 from swecli.repl.program import LineQueue, Program
-from swecli.repl.render.formatting import (
-    OUTPUT_END,
-    Theme,
-    format_notification,
-    mark_prompt,
-    notification_kind,
-    sanitize,
-)
+from swecli.repl.render.formatting import Theme, format_notification, notification_kind, sanitize
 
 if TYPE_CHECKING:
     from swecli.config.settings import Start
@@ -55,6 +40,8 @@ _MARK = "> "
 _MENU_ROWS = 8
 _QUEUE_ROWS = 4
 _MIN_ROWS_FOR_FOOTER = 4
+# Semantic prompt marks (OSC 133): terminals jump between them.
+_PROMPT_START, _PROMPT_END, _OUTPUT_START, _OUTPUT_END = (f"\x1b]133;{letter}\x07" for letter in "ABCD")
 
 
 class PromptLine:
@@ -89,18 +76,16 @@ class PromptLine:
         )
         answer_keys = DynamicKeyBindings(lambda: self.question.keys if self.question is not None else None)
         self.app = InlineApplication(
-            self._layout(),
-            key_bindings=merge_key_bindings([make_keys(program, self.history.pastes, start), answer_keys]),
+            self.theme,
+            keyboard,
+            output,
+            layout=self._layout(),
+            key_bindings=merge_key_bindings([make_keys(program, self.history, start), answer_keys]),
             style=Style.from_dict(COLOR_STYLES if self.color else PLAIN_STYLES),
             color_depth=None if self.color else ColorDepth.DEPTH_1_BIT,
             editing_mode=EditingMode.VI if settings.editing_mode == "vi" else EditingMode.EMACS,
             erase_when_done=True,
-            input=keyboard or PasteInput(sys.stdin),
-            output=output or BufferedOutput.from_pty(sys.stdout),
         )
-        for stream in (self.app.input, self.app.output):
-            if isinstance(stream, PasteInput | BufferedOutput):
-                stream.theme = self.theme
         self.app.ttimeoutlen = 0.05
         self.app.timeoutlen = 0.3
         self.app.after_render += self._after_render
@@ -144,12 +129,12 @@ class PromptLine:
         """Print a sent line with its prompt."""
         mark = "\x1b[1;36m>\x1b[0m " if self.app.color_depth is not ColorDepth.DEPTH_1_BIT else _MARK
         text = sanitize(line).replace("\n", "\n" + " " * len(_MARK)) + "\n"
-        self.write(mark_prompt(mark, text) if self._has_marks else f"{mark}{text}")
+        self.write(f"{_PROMPT_START}{mark}{_PROMPT_END}{text}{_OUTPUT_START}" if self._has_marks else f"{mark}{text}")
 
     def close_output(self) -> None:
         """Print an empty line after the output of a line, which may have created files."""
         self._completer.invalidate_paths()
-        self.write(f"{OUTPUT_END if self._has_marks else ''}\n")
+        self.write(f"{_OUTPUT_END if self._has_marks else ''}\n")
 
     def notify(self, message: str) -> None:
         self._write_sequence(format_notification(self._start.settings.notify, self._start.environ, message))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from io import StringIO
@@ -11,10 +12,12 @@ from typing import Any
 from prompt_toolkit.application import Application
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.input import Input
 from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import ConditionalContainer, Dimension, FormattedTextControl, Window
+from prompt_toolkit.output import Output
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from swecli.repl.render.formatting import Theme
@@ -25,7 +28,7 @@ _PRINT_INTERVAL = 0.03  # minimum seconds between two prints: each redraws every
 _RESIZE_DEBOUNCE = 0.25  # seconds after the last change of size: terminals reflow their lines first
 
 
-class BufferedOutput(Vt100_Output):
+class _BufferedOutput(Vt100_Output):
     """Buffers writes inside `one_write`, so that nothing flickers, and recolors them by `theme`."""
 
     theme = Theme("dark", {})
@@ -50,7 +53,7 @@ class BufferedOutput(Vt100_Output):
             super().flush()
 
 
-class PasteInput(Vt100Input):
+class _PasteInput(Vt100Input):
     """Reads pastes in linear time (prompt-toolkit: 30 s for 10 MB), and strips the replies to queries of `theme`."""
 
     theme = Theme("dark", {})
@@ -83,7 +86,8 @@ class PasteInput(Vt100Input):
 class InlineApplication(Application[None]):
     """An application at the bottom of the terminal, with `live_lines`; text is printed above it.
 
-    A print and the live lines that belong to it are one write. A narrower terminal leaves no remains.
+    `keyboard` and `output` replace the terminal. A print and the live lines that belong to it are one write. A narrower
+    terminal leaves no remains.
     """
 
     live_lines: Sequence[StyleAndTextTuples] = ()
@@ -93,9 +97,13 @@ class InlineApplication(Application[None]):
     _is_suspended = False
     _resize_timer: asyncio.TimerHandle | None = None
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
+    def __init__(self, theme: Theme, keyboard: Input | None, output: Output | None, **options: Any) -> None:
         self._pending: list[str] = []  # text to print
-        super().__init__(*arguments, **options)
+        keyboard, output = keyboard or _PasteInput(sys.stdin), output or _BufferedOutput.from_pty(sys.stdout)
+        for stream in (keyboard, output):
+            if isinstance(stream, _PasteInput | _BufferedOutput):
+                stream.theme = theme
+        super().__init__(input=keyboard, output=output, **options)
 
     @property
     def _is_drawing(self) -> bool:
@@ -139,7 +147,7 @@ class InlineApplication(Application[None]):
             output.flush()
             return
         self._printed_at = asyncio.get_running_loop().time()
-        with output.one_write() if isinstance(output, BufferedOutput) else nullcontext():
+        with output.one_write() if isinstance(output, _BufferedOutput) else nullcontext():
             self._erase()
             output.write_raw(text)
             self.render_counter += 1

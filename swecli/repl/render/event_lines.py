@@ -15,7 +15,7 @@ from swecli.models.finding import Finding, pluralize
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.review_events import FindingsAccumulated, ReviewEvent, ReviewFinished, ReviewStarted
 from swecli.repl.render.formatting import format_dollars, format_duration, one_line, sanitize
-from swecli.repl.render.markdown import add_prefix, indent
+from swecli.repl.render.markdown import add_prefix
 from swecli.repl.render.tools import render_diff
 from swecli.review.publish.view import FindingView, format_event, row_view
 
@@ -112,7 +112,7 @@ def render_finding(finding: Finding, view: FindingView) -> RenderableType:
         parts.append(add_prefix(fact, "  "))
     parts += [Text(sanitize(line), "" if line.startswith(">") else "quiet", tab_size=4) for line in view.code]
     if view.diff:
-        parts += [Text("suggested:", style="quiet"), indent(render_diff("\n".join(view.diff)), 1)]
+        parts += [Text("suggested:", style="quiet"), add_prefix(render_diff("\n".join(view.diff)), " ")]
     return Group(*parts)
 
 
@@ -213,7 +213,7 @@ class Activity:
             for line in sanitize(call.output).rstrip("\n").split("\n")[-rows:]
             if line.strip()
         )
-        return [indent(Text(line[:_MAX_LINE], "output"), 4) for line in lines]
+        return [add_prefix(Text(line[:_MAX_LINE], "output"), "    ") for line in lines]
 
     def render_spinner(self, width: int) -> Text:
         """Render `Run pytest -q · 12 s · Esc to interrupt` in at most `width` columns."""

@@ -1,4 +1,4 @@
-"""Text for a terminal: format values for people, sanitize foreign text, notify, mark prompts, recolor by the theme."""
+"""Text for a terminal: format values for people, sanitize foreign text, notify, recolor by the theme."""
 
 from __future__ import annotations
 
@@ -108,8 +108,6 @@ _NOTIFICATION_KINDS = (
     ("VTE_VERSION", "", "bell"),
 )
 _NOTIFICATIONS = {"osc9": "\x1b]9;swecli: {}\x07", "osc777": "\x1b]777;notify;swecli;{}\x07", "bell": "\x07"}
-# Semantic prompt marks (OSC 133): terminals jump between them.
-_PROMPT_START, _PROMPT_END, _OUTPUT_START, OUTPUT_END = (f"\x1b]133;{letter}\x07" for letter in "ABCD")
 
 
 def notification_kind(environ: Mapping[str, str]) -> str:
@@ -120,11 +118,6 @@ def notification_kind(environ: Mapping[str, str]) -> str:
         kind for name, prefix, kind in _NOTIFICATION_KINDS if name in environ and environ[name].startswith(prefix)
     )
     return next(matches, "")
-
-
-def mark_prompt(prompt: str, text: str) -> str:
-    """Add semantic marks to a prompt and the text that was typed at it; `OUTPUT_END` ends the output that follows."""
-    return f"{_PROMPT_START}{prompt}{_PROMPT_END}{text}{_OUTPUT_START}"
 
 
 def format_notification(setting: str, environ: Mapping[str, str], message: str) -> str:

@@ -21,7 +21,7 @@ _MIN_WIDTH = 12  # columns below which content is not indented
 
 
 @dataclass(frozen=True, slots=True)
-class PrefixedBlock:
+class _PrefixedBlock:
     """`content` with `first` before its first line and `rest`, or spaces, before the others; both have `end=""`."""
 
     content: RenderableType
@@ -41,27 +41,14 @@ class PrefixedBlock:
             yield Segment.line()
 
 
-def add_prefix(content: RenderableType, first: str, style: str = "", rest: str | None = None) -> PrefixedBlock:
+def add_prefix(content: RenderableType, first: str | Text, style: str = "", rest: str = "") -> RenderableType:
     """Return `content` with the prefix `first`; the other lines get `rest`, by default spaces."""
-    return PrefixedBlock(content, Text(end="").append(first, style), Text(end="").append(rest, style) if rest else None)
-
-
-def indent(content: RenderableType, columns: int) -> PrefixedBlock:
-    return add_prefix(content, " " * columns)
+    begin = first if isinstance(first, Text) else Text(first, style, end="")
+    return _PrefixedBlock(content, begin, Text(rest, style, end="") if rest else None)
 
 
 _SPAN_STYLES = {"strong_open": "md.strong", "em_open": "md.em", "s_open": "md.s"}
 _RULE_WIDTH = 40
-
-
-def _make_parser() -> MarkdownIt:
-    """Return a parser for CommonMark with tables and strikethrough, without HTML and (later) link definitions."""
-    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 60}).enable(["table", "strikethrough"])
-    return parser.disable(["reference", "html_block", "html_inline"])
-
-
-def render_markdown(text: str, color: bool) -> RenderableType:
-    return Group(*_render_blocks(_make_parser().parse(sanitize(text)), color))
 
 
 def _render_blocks(tokens: Sequence[Token], color: bool, *, in_item: bool = False) -> list[RenderableType]:
@@ -84,7 +71,7 @@ def _render_block(tokens: Sequence[Token], color: bool) -> RenderableType:
         case "heading_open":
             return _render_heading(first, tokens[1], color)
         case "fence" | "code_block":
-            return indent(_highlight(sanitize(first.content).rstrip("\n"), first.info if color else ""), 2)
+            return add_prefix(_highlight(sanitize(first.content).rstrip("\n"), first.info if color else ""), "  ")
         case "bullet_list_open" | "ordered_list_open":
             return _render_list(tokens, color)
         case "blockquote_open":
@@ -216,10 +203,12 @@ _FENCES = ("```", "~~~")
 class MarkdownStream:
     """Renders streamed Markdown block by block, in time linear in the length of the text."""
 
-    def __init__(self, color: bool) -> None:
-        self._color, self._parser = color, _make_parser()
+    def __init__(self, color: bool, text: str = "") -> None:
+        parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 60}).enable(["table", "strikethrough"])
+        self._color = color
+        self._parser = parser.disable(["reference", "html_block", "html_inline"])  # link definitions may come later
         self._newlines = io.IncrementalNewlineDecoder(None, translate=True)
-        self._pending = ""  # the text of unfinished blocks
+        self._pending = sanitize(text)  # the text of unfinished blocks
         self._parsed = 0  # length of the pending text when it was last parsed
         self._has_output = False
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.text import Text
 from rich.theme import Theme
 
 from swecli.repl.render.formatting import sanitize
-from swecli.repl.render.markdown import add_prefix, make_table, render_markdown
+from swecli.repl.render.markdown import MarkdownStream, add_prefix, make_table
 
 _MIN_WIDTH = 20
 _COLUMN_GAP = 3
@@ -110,7 +110,7 @@ class Screen:
         self.print(add_prefix(text, "✗ ", "error"))
 
     def markdown(self, text: str) -> None:
-        self.print(render_markdown(text, self.color))
+        self.print(Group(*MarkdownStream(self.color, text).finish()))
 
     def table(self, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Print rows of plain text under headers."""

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from swecli.models.message import AskRequest, Decision, Display, ToolCall, ToolResult
 from swecli.repl.render.formatting import ESCAPED, escape_invisible, format_duration, one_line, sanitize
-from swecli.repl.render.markdown import PrefixedBlock, add_prefix, indent
+from swecli.repl.render.markdown import add_prefix
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _SKIPPED_HEADERS = (
@@ -76,7 +76,7 @@ def _render_row(row: _DiffRow, width: int, max_chars: int) -> RenderableType:
         return line
     sign = {"added": "+", "removed": "-"}.get(style, " ")
     gutter = Text(end="").append(f"{number:>{width}} ").append(f"{sign} ", style)
-    return PrefixedBlock(line, gutter)
+    return add_prefix(line, gutter)
 
 
 def _render_line(text: str, max_chars: int, style: str, tab_size: int = 8) -> Text:
@@ -160,11 +160,11 @@ def render_approval(request: AskRequest) -> RenderableType:
     body = escape_invisible(preview.body or json.dumps(request.call.parameters, ensure_ascii=False, indent=2))
     target = request.summary.partition(" ")[2]
     if preview.kind == "diff":
-        parts.append(indent(render_diff(body, 0), 2))
+        parts.append(add_prefix(render_diff(body, 0), "  "))
     elif body.strip() != target:
-        parts.append(indent(_render_line(body.rstrip("\n"), 0, ""), 4))
+        parts.append(add_prefix(_render_line(body.rstrip("\n"), 0, ""), "    "))
     notes = [note for note in (preview.title, request.why) if note and note not in target]
-    return Group(*parts, *(indent(_render_line(escape_invisible(note), 0, "quiet"), 2) for note in notes))
+    return Group(*parts, *(add_prefix(_render_line(escape_invisible(note), 0, "quiet"), "  ") for note in notes))
 
 
 def render_decision(request: AskRequest, decision: Decision, root: Path | None = None) -> RenderableType:

@@ -77,12 +77,11 @@ async def test_a_refused_change_changes_nothing(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.slow
-async def test_a_dismissal_asks_for_the_reason_and_offers_the_last_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_dismissal_asks_for_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     ctx, store = await desk_with(monkeypatch)
     ctx.will_pick("d", "the law says so", "d", "the law says so")
     await ctx.type("/findings walk")
     assert [store.get(ref).reason for ref in ("F-1", "F-2")] == ["the law says so"] * 2
-    assert ctx.offered[2] == [("the law says so", "the law says so"), ("", "another reason")]
 
 
 async def test_an_empty_reason_dismisses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 from swecli.app import Runtime
 from swecli.models.errors import BadInput
 from swecli.repl.commands.base import Command
-from swecli.repl.commands.registry import discover
+from swecli.repl.commands.registry import CommandTable
 from tests.support.command_context import ScriptedContext
 
 
@@ -37,8 +37,8 @@ def only(root: Path) -> Command:
 
 def own(root: Path) -> list[Command]:
     """The commands that are there because of the project."""
-    built_in = {command.name for command in discover().commands}
-    return [command for command in discover(root).commands if command.name not in built_in]
+    built_in = {command.name for command in CommandTable.discover().commands}
+    return [command for command in CommandTable.discover(root).commands if command.name not in built_in]
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_built_in_name_stays_and_the_first_folder_wins(tmp_path: Path) -> None
     write(tmp_path, "help.md", "Not this.")
     write(tmp_path, "fix.md", "---\ndescription: second\n---\nx")
     write(tmp_path, "Fix.md", "---\ndescription: first\n---\nx", ".agents/commands")
-    table = discover(tmp_path)
+    table = CommandTable.discover(tmp_path)
     help, fix = table.find("help"), table.find("fix")
     assert help is not None
     assert help.help == "List the commands and keys"

@@ -10,7 +10,7 @@ import pytest
 
 from swecli.discovery import NameClash
 from swecli.repl.commands.base import CommandContext, command
-from swecli.repl.commands.registry import CommandTable, discover
+from swecli.repl.commands.registry import CommandTable
 
 PROMISED = {
     "help": ("h", "?"),
@@ -66,16 +66,16 @@ def test_two_commands_cannot_have_one_word() -> None:
     ("typed", "meant"), [("statsu", "stats"), ("pla", "plan"), ("wnidow", "window"), ("resum", "sessions")]
 )
 def test_a_mistyped_name_has_near_ones(typed: str, meant: str) -> None:
-    assert meant in discover().suggest(typed)
+    assert meant in CommandTable.discover().suggest(typed)
 
 
 def test_nothing_is_near_to_nonsense() -> None:
-    assert discover().suggest("zzzzqqq") == []
+    assert CommandTable.discover().suggest("zzzzqqq") == []
 
 
 @pytest.mark.parametrize("name", PROMISED)
 def test_every_promised_command_is_there_with_its_other_names(name: str) -> None:
-    table = discover()
+    table = CommandTable.discover()
     found = table.find(name)
     assert found is not None
     assert found.name == name
@@ -86,7 +86,7 @@ def test_every_promised_command_is_there_with_its_other_names(name: str) -> None
 
 def test_declaring_commands_loads_nothing_slow() -> None:
     """Their names complete a moment after the first prompt, long before the store and the drawing are there."""
-    code = "from swecli.repl.commands.registry import discover; discover(); import sys; print(*sys.modules)"
+    code = "import sys; from swecli.repl.commands.registry import CommandTable as T; T.discover(); print(*sys.modules)"
     root = Path(__file__).parents[3]
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)
     assert not {"rich", "pydantic", "sqlmodel", "litellm", "tiktoken"} & set(done.stdout.split())

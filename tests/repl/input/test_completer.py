@@ -11,7 +11,7 @@ from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
 from swecli.repl.commands.base import CommandContext, command
-from swecli.repl.commands.registry import CommandTable, discover
+from swecli.repl.commands.registry import CommandTable
 from swecli.repl.input.buffer import LineCompleter, _match_paths
 
 PATHS = ["src/app.py", "src/main.py", "tests/test_app.py", "docs/", "README.md"]
@@ -62,14 +62,14 @@ async def test_letters_in_their_order_are_enough_and_a_beginning_comes_first() -
     assert await offered("/pt") == ["paint"]
     assert await offered("/clr") == ["paint"]
     assert await offered("/tp") == []
-    table = discover()
+    table = CommandTable.discover()
     assert (await offered("/perm", table))[0] == "permissions"
     assert (await offered("/mo", table))[:2] == ["mode", "model"]
     assert "permissions" in await offered("/prms", table)
 
 
 async def test_every_built_in_command_is_offered() -> None:
-    names = await offered("/", discover())
+    names = await offered("/", CommandTable.discover())
     assert {"help", "exit", "window", "prompt", "playbook", "sessions"} <= set(names)
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.repl.input.buffer import Pastes
+from swecli.repl.input.buffer import _Pastes
 
 
 def test_a_short_paste_goes_into_the_line() -> None:
-    assert Pastes().add_text("def f():\r\n    pass") == "def f():\n    pass"
+    assert _Pastes().add_text("def f():\r\n    pass") == "def f():\n    pass"
 
 
 def test_a_long_paste_is_shown_by_its_number_and_sent_whole() -> None:
-    pastes = Pastes()
+    pastes = _Pastes()
     many, big = "\n".join(map(str, range(16))), "x" * 1001
     line = f"{pastes.add_text(many)} and {pastes.add_text(big)}"
     assert line == "[Pasted text #1] and [Pasted text #2]"
@@ -21,18 +21,18 @@ def test_a_long_paste_is_shown_by_its_number_and_sent_whole() -> None:
 
 
 def test_the_limits_are_a_thousand_characters_and_fifteen_lines() -> None:
-    assert Pastes().add_text("x" * 1000) == "x" * 1000
+    assert _Pastes().add_text("x" * 1000) == "x" * 1000
     fifteen = "\n".join("x" * 15)
-    assert Pastes().add_text(fifteen) == fifteen
-    assert Pastes().add_text(fifteen + "\nx") == "[Pasted text #1]"
+    assert _Pastes().add_text(fifteen) == fifteen
+    assert _Pastes().add_text(fifteen + "\nx") == "[Pasted text #1]"
 
 
 def test_a_placeholder_nobody_pasted_stays_as_typed() -> None:
-    assert Pastes().expand("see [Pasted text #3]") == "see [Pasted text #3]"
+    assert _Pastes().expand("see [Pasted text #3]") == "see [Pasted text #3]"
 
 
 def test_a_pasted_placeholder_is_not_expanded_again() -> None:
-    pastes = Pastes()
+    pastes = _Pastes()
     inner = pastes.add_text("a" * 2000)
     outer = pastes.add_text(inner + "b" * 2000)
     assert pastes.expand(outer) == inner + "b" * 2000
@@ -40,4 +40,4 @@ def test_a_pasted_placeholder_is_not_expanded_again() -> None:
 
 @given(st.text())
 def test_a_paste_brings_no_control_characters(text: str) -> None:
-    assert all(c in "\n\t" or (c >= " " and not "\x7f" <= c <= "\x9f") for c in Pastes().add_text(text[:1000]))
+    assert all(c in "\n\t" or (c >= " " and not "\x7f" <= c <= "\x9f") for c in _Pastes().add_text(text[:1000]))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-
-from swecli.models.errors import UsageError
 from swecli.repl.actions.findings import ACTIONS
 from swecli.repl.commands.base import CommandContext, command
 
@@ -26,17 +23,9 @@ _CHOICES = tuple((name, f"{usage}: {about}") for name, (usage, about) in ACTIONS
 async def _review(ctx: CommandContext, args: str) -> None:
     """Review changes or files; findings are stored with the project"""
     # late: most sessions review nothing
-    from swecli.repl.commands.findings import repair  # noqa: PLC0415
     from swecli.repl.commands.reviewing import run_review  # noqa: PLC0415
 
-    try:
-        words = shlex.split(args)
-    except ValueError as error:
-        raise UsageError(f"Cannot parse the arguments of /review: {error}.", "Close the quotes.") from error
-    if words[:1] == ["--fix"] and len(words) != 2:
-        raise UsageError("--fix takes one finding.", "For example: /review --fix F-12")
-    await ctx.wait_for_background()
-    await (repair(ctx, words[1]) if words[:1] == ["--fix"] else run_review(ctx, words))
+    await run_review(ctx, args)
 
 
 @command(
@@ -45,7 +34,7 @@ async def _review(ctx: CommandContext, args: str) -> None:
 async def _findings(ctx: CommandContext, args: str) -> None:
     """List, walk through and resolve the findings of reviews"""
     # late: most sessions review nothing
-    from swecli.repl.commands.findings import run_findings  # noqa: PLC0415
+    from swecli.repl.commands.reviewing import run_findings  # noqa: PLC0415
 
     word, _, rest = args.partition(" ")
     await run_findings(ctx, word.lower() or "list", rest.strip())
