@@ -12,8 +12,7 @@ from swecli.agent.turn import StepPlace, TurnRecord
 from swecli.context.epochs import CONDENSE, SummaryCut
 from swecli.context.fit import Ladder
 from swecli.context.prepare import past_request
-from swecli.context.validate import interaction_of, key_of
-from swecli.models.context import Reduction, WindowSpec
+from swecli.models.context import Reduction, WindowSpec, interaction_of, key_of
 from swecli.models.errors import BadInput
 from swecli.models.events import Event
 from swecli.models.message import Role

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from swecli.agent.request_builder import RequestBuilder
 from swecli.agent.turn import Effect, FittedRequest, ModelStep, StepPlace
 from swecli.context import budget, epochs, validate
-from swecli.context.budget import ModelLimits, RequestLimits, RequestSize, measure
+from swecli.context.budget import ModelLimits, RequestLimits, RequestSize
 from swecli.context.fit import CLEAR, LEFT, LEFT_DEEP, SHRINK, TRUNCATE, Ladder, RungResult
 from swecli.context.system_message import cache_marks, load_prompt
 from swecli.context.tokens import TokenCounter, estimate_token_count
 from swecli.context.truncate import TruncateOptions, TruncateResponse, truncate_conversation_if_needed
 from swecli.llm.base import ChatModel
-from swecli.models.context import Epoch, Reduction, merge_edits
+from swecli.models.context import Epoch, Reduction
 from swecli.models.errors import ContextFull, ContextOverflow, SwecliError
 from swecli.models.message import ApiMessage, ModelRequest, RequestRecord, ToolSpec, Usage
 from swecli.models.session import Session
@@ -43,7 +43,7 @@ class _Fitting:
 
     @property
     def size(self) -> RequestSize:
-        return measure(self.messages, self.target.limits, self.target.counter)
+        return self.target.limits.measure(self.messages, self.target.counter)
 
     def add(self, row: Reduction) -> None:
         self.session.context.add(row)
@@ -53,10 +53,10 @@ class _Fitting:
         if result is not None:
             at, context, edits = self.at, self.session.context, result.edits
             if epoch is not None:  # a truncation: the head must retain the facts of removed messages
-                edits = merge_edits([*context.edits, edits], epoch.first, context.pins)
+                edits = context.merge_edits(epoch.first, edits)
             sizes = (result.before, result.after)
             self.add(Reduction(result.how, at.interaction, at.step, *sizes, result.detail, epoch, edits))
-            self.messages = validate.normalize_keyed(validate.apply_edits(self.messages, [result.edits]))
+            self.messages = validate.normalize_keyed(result.edits.apply(self.messages))
 
 
 @dataclass(slots=True)
@@ -116,7 +116,7 @@ class ContextFitter:
         return tuple(fitting.effects)
 
     def measure(self, messages: list[ApiMessage]) -> RequestSize:
-        return measure(messages, self.limits, self.counter)
+        return self.limits.measure(messages, self.counter)
 
     def next_rung(self, messages: list[ApiMessage], at: StepPlace) -> RungResult | epochs.SummaryCut | None:
         """Return the first reduction of the next request, or None if it needs none."""
@@ -219,7 +219,7 @@ class ContextFitter:
             if failure:
                 return TruncateResponse(messages=[], error=failure)
             epoch, edits, after = cut.apply(fitting.session, summary, self.builder.head(at.query, self.counter))
-            new = measure(after, fitting.target.limits, self.counter)
+            new = fitting.target.limits.measure(after, self.counter)
             detail = f"{cut.turns} summarised by {self.condense_model.name}"
             row = Reduction(epochs.CONDENSE, at.interaction, at.step, size.tokens, new.tokens, detail, epoch, edits)
             summarised.append((row, after))

@@ -14,10 +14,10 @@ from swecli.context.epochs import (
     Opening,
     OpeningConditions,
     environment_notes,
-    new_strategy_line,
+    held_strategies,
     render_excerpts,
 )
-from swecli.context.prepare import PreparedRequest, RequestInput, build_request, held_strategies, past_request
+from swecli.context.prepare import PreparedRequest, RequestInput, build_request, past_request
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
@@ -134,7 +134,7 @@ class RequestBuilder:
         """Select strategies for a query: for a new head, or to extend the request `past`."""
         tags = self.sessions.playbook.turns.reflectors().values() if session.get_playbook().bullets else ()
         while True:
-            held = HeldBullets(*held_strategies(session, past, counter), new_strategy_line) if past else None
+            held = HeldBullets(*held_strategies(session, past, counter)) if past else None
             request = SelectionRequest.of(session, query, counter.count, self.index, self.settings, tags)
             selection = request.select(held)
             stale = self.stale.find(session, selection.bullets) if self.stale and selection.bullets else None
@@ -154,7 +154,7 @@ class RequestBuilder:
         """Find interactions that the query refers to and the request does not contain; return excerpts in a tenth of
         the model's window, and their numbers."""
         epoch = session.context.epoch if opening is None else None
-        first = opening.first if opening is not None else epoch.first if epoch is not None else 1
+        first = opening[0] if opening is not None else epoch.first if epoch is not None else 1
         pins = epoch.pins if epoch is not None else session.context.pins
         pinned = {pin for pin in pins if pin < first}
         if not self.settings.search_earlier or first - 1 <= len(pinned):

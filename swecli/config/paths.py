@@ -138,10 +138,10 @@ def format_toml(value: Any) -> str:
     # late: 30 ms, only needed to write a file
     from tomlkit import item  # noqa: PLC0415
 
-    return str(item(plain_toml(value)).as_string())
+    return str(item(_plain_toml(value)).as_string())
 
 
-def plain_toml(value: Any) -> Any:
+def _plain_toml(value: Any) -> Any:
     """Convert a setting's value to a TOML value; a model table becomes its name."""
     if isinstance(value, tuple):
         return [str(one) for one in value]

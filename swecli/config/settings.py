@@ -58,6 +58,16 @@ class _Setting:
     env: str
     tightens: bool
 
+    def parse_words(self, words: list[str]) -> Any:
+        """Parse a value from the words of a command line; list settings take several. Raises ConfigError."""
+        is_list = isinstance(self.default, tuple)
+        if not is_list and len(words) != 1:
+            raise ConfigError(f"{self.name} takes one value, not {len(words)}.", "Put it in quotes if it holds spaces.")
+        try:
+            return self.parse(words if is_list else words[0])
+        except ValueError as error:
+            raise ConfigError(f"{self.name}: {error}.") from error
+
 
 def _setting(default: Any, parse: Callable[[Any], Any], doc: str, *, env: bool = True, tightens: bool = False) -> Any:
     return field(default=default, metadata={"parse": parse, "doc": doc, "env": env, "tightens": tightens})

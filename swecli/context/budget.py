@@ -74,6 +74,19 @@ def is_lean(window: int | None) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class RequestSize:
+    """The size of a request in tokens, tools included, and in characters. `limit` is None if the model's window is
+    unknown; `over`: the threshold is reached or the request is too long; `estimated`: no token table was used."""
+
+    tokens: int
+    limit: int | None
+    over: bool
+    fits: bool
+    estimated: bool
+    characters: int
+
+
+@dataclass(frozen=True, slots=True)
 class RequestLimits:
     """Limits of one request, in tokens.
 
@@ -104,6 +117,14 @@ class RequestLimits:
             return None
         return max(window * self.threshold // 100, self.hold)
 
+    def measure(self, messages: Sequence[ApiMessage], counter: TokenCounter) -> RequestSize:
+        """Measure a request with these limits."""
+        tokens = ceil((counter.count_messages(messages) + self.tools_tokens) * self.scale)
+        length, limit, start = _count_characters(messages), self.limit, self.start
+        fits = length <= MAX_CHARACTERS and (limit is None or tokens <= limit)
+        over = not fits or (start is not None and tokens >= start)
+        return RequestSize(tokens, limit, over, fits, counter.estimated, length)
+
     def fit_easily(self, messages: Sequence[ApiMessage], specs: Iterable[ToolSpec] = ()) -> bool:
         """Return whether a request takes at most half of these limits even if each three bytes of its JSON, in ASCII,
         are a token. Then nothing depends on an exact count."""
@@ -112,28 +133,7 @@ class RequestLimits:
         return least is None or size / _BYTES_PER_TOKEN * max(1.0, self.scale) <= least / 2
 
 
-@dataclass(frozen=True, slots=True)
-class RequestSize:
-    """The size of a request in tokens, tools included, and in characters. `limit` is None if the model's window is
-    unknown; `over`: the threshold is reached or the request is too long; `estimated`: no token table was used."""
-
-    tokens: int
-    limit: int | None
-    over: bool
-    fits: bool
-    estimated: bool
-    characters: int
-
-
-def measure(messages: list[ApiMessage], limits: RequestLimits, counter: TokenCounter) -> RequestSize:
-    tokens = ceil((counter.count_messages(messages) + limits.tools_tokens) * limits.scale)
-    length, limit, start = _count_characters(messages), limits.limit, limits.start
-    fits = length <= MAX_CHARACTERS and (limit is None or tokens <= limit)
-    over = not fits or (start is not None and tokens >= start)
-    return RequestSize(tokens, limit, over, fits, counter.estimated, length)
-
-
-def _count_characters(messages: list[ApiMessage]) -> int:
+def _count_characters(messages: Sequence[ApiMessage]) -> int:
     """Count the characters of all messages, calls included, images excluded."""
     return sum(len(text) for message in messages for text in _texts(message))
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swecli.context.system_message import HeadParts
+from swecli.context.system_message import HeadParts, render_contents
 from swecli.context.tokens import TokenCounter
-from swecli.context.validate import SYSTEM_KEY, apply_edits, interaction_of, key_of, normalize_keyed
-from swecli.models.context import DEFAULT_SLACK, KEY, Edits, Epoch, WindowSpec, merge_edits
+from swecli.context.validate import SYSTEM_KEY, normalize_keyed
+from swecli.models.context import DEFAULT_SLACK, KEY, Edits, Epoch, WindowSpec, interaction_of, key_of
 from swecli.models.message import ApiMessage
 from swecli.models.playbook import Bullet, quote_content
 from swecli.models.session import Session
@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # counting tokens must not load the store
 
 _HALF = "it takes half of what is allowed"
 CONDENSE = "condense"
+Opening = tuple[int, str]  # a new epoch: its first interaction, and the reason
 _LARGE_WORK, _LARGE_SIZE = ("refactor", "implement", "design"), 7
 _FEW_WORDS, _SMALL_SIZE = 5, 3
 _TOKENS_PER_SLACK = 4_000  # of a request's limit, for each interaction of slack
@@ -68,12 +69,12 @@ def _format_content(content: str) -> str:
     return quote_content(content).replace(_CLOSE, "")
 
 
-def new_strategy_line(bullet: Bullet) -> str:
+def _new_strategy_line(bullet: Bullet) -> str:
     """Return the line of a message that introduces a strategy."""
     return f"- {strategy_notes({}, {bullet.id: bullet.content}, [bullet.id])[0]}\n"
 
 
-def strategy_lines(text: str) -> list[str]:
+def _strategy_lines(text: str) -> list[str]:
     """Return the lines on strategies in a user message as it was sent."""
     lines = text[text.rfind(_OPEN) :].splitlines() if text.endswith(_CLOSE) else []
     return [line for line in lines if _STRATEGY.match(line)]
@@ -81,23 +82,45 @@ def strategy_lines(text: str) -> list[str]:
 
 def _strip_strategy_notes(text: str) -> str:
     """Remove the lines on strategies from a user message as it was sent."""
-    if not strategy_lines(text):
+    if not _strategy_lines(text):
         return text
     start = text.rfind(_OPEN)
     lines = [line for line in text[start:].splitlines() if not _STRATEGY.match(line)]
     return text[:start] + "\n".join(lines) if len(lines) > len((_OPEN, _CLOSE)) else text[:start].removesuffix("\n\n")
 
 
-def known_strategies(head: Mapping[str, str], sent: Iterable[str]) -> dict[str, str]:
-    """Return the strategies that the model knows, id to content: those in the head, updated by the user messages
-    `sent`. Parsed from the messages, so that a strategy that is no longer sent does not count as known."""
+def known_strategies(head: Mapping[str, str], messages: Iterable[ApiMessage]) -> dict[str, str]:
+    """Return the strategies that the model knows, id to content: those in the head, updated by the notes in messages
+    as sent. Parsed from these, so that a strategy that is no longer sent does not count as known."""
     known = dict(head)
-    for match in (_STRATEGY.match(line) for text in sent for line in strategy_lines(text)):
+    for match in map(_STRATEGY.match, _lines_in(messages)):
         if match and match[1]:
             known[match[1]] = match[2]
         elif match:
             known.pop(match[3], None)
     return known
+
+
+def held_strategies(
+    session: Session, past: Iterable[ApiMessage], counter: TokenCounter
+) -> tuple[tuple[str, ...], int, Callable[[Bullet], str]]:
+    """Return the ids of the strategies that the request `past` contains, the tokens they take in the head, in notes,
+    and in the notes to come on their changes, and the format of a further note's line."""
+    epoch, sent = session.context.epoch, [*past]
+    head = epoch.strategies if epoch is not None else {}
+    known = known_strategies(head, sent)
+    contents = {bullet.id: bullet.content for bullet in session.get_playbook().live_bullets(known)}
+    notes = [f"{line}\n" for line in _lines_in(sent)]
+    changes = [f"- {line}\n" for line in strategy_notes(known, contents, contents)]
+    texts = (render_contents(head), "".join(notes), "".join(changes))
+    return tuple(known), sum(map(counter.count, texts)), _new_strategy_line
+
+
+def _lines_in(messages: Iterable[ApiMessage]) -> Iterator[str]:
+    """Yield the lines on strategies in the user messages."""
+    for message in messages:
+        if message["role"] == "user":
+            yield from _strategy_lines(str(message["content"]))
 
 
 def render_excerpts(
@@ -173,9 +196,9 @@ class SummaryCut:
         pins = tuple(pin for pin in context.pins if pin < number)
         system = parts.compose(session, summary, pins if self.dropped else {*pins, number})
         epoch = Epoch(number, system, parts.contents, pins, summary, str(session.window), number + 1)
-        edits = merge_edits([*context.edits, Edits(self.dropped)], number, context.pins)
+        dropped = Edits(self.dropped)
         kept = [message for message in self.messages if interaction_of(message) in (*pins, number)]
-        return epoch, edits, normalize_keyed(apply_edits(_with_epoch(epoch, kept), [Edits(self.dropped)]))
+        return epoch, context.merge_edits(number, dropped), normalize_keyed(dropped.apply(_with_epoch(epoch, kept)))
 
     @property
     def turns(self) -> str:
@@ -184,14 +207,6 @@ class SummaryCut:
         if not numbers:
             return f"earlier steps of T{self.interaction}"
         return f"T{numbers[0]}" if len(numbers) == 1 else f"T{numbers[0]} to T{numbers[-1]}"
-
-
-@dataclass(frozen=True, slots=True)
-class Opening:
-    """A new epoch: its first interaction, and the reason."""
-
-    first: int
-    why: str
 
 
 def adaptive_window_size(query: str, default: int = 5, min_size: int = 3, max_size: int = 10) -> int:
@@ -238,27 +253,27 @@ class OpeningConditions:
         state, epoch, completed = session.context, session.context.epoch, session.completed
         spec = self.resolve(session.window, query)
         if epoch is None:
-            return Opening(replace(spec, slack=0).first_kept(completed), "the session begins")
+            return replace(spec, slack=0).first_kept(completed), "the session begins"
         if epoch.spec != str(session.window):  # an epoch begins in any case, so that the new setting is stored
-            return Opening(spec.first_kept(completed, epoch.first), f"the window is {session.window} now")
+            return spec.first_kept(completed, epoch.first), f"the window is {session.window} now"
         if self.reopen:
-            return Opening(epoch.first, self.reopen)
+            return epoch.first, self.reopen
         older = {pin for pin in state.pins if pin < epoch.first}
         if not older <= set(epoch.pins) or any(state.is_edited(pin) for pin in state.pins):
-            return Opening(epoch.first, "a pinned interaction comes back")
+            return epoch.first, "a pinned interaction comes back"
         if completed < state.hold_turns or spec.mode == "full":
             return None
         held, target = completed - epoch.first + 1, completed - spec.size + 1
         most = self.max_held(spec)
         if held > most:
-            return Opening(target, f"more than {most} interactions")
+            return target, f"more than {most} interactions"
         if held > spec.size and self.cold:
-            return Opening(target, "the provider's cache is cold")
+            return target, "the provider's cache is cold"
         if held > spec.size and self.allowed is not None:
             tokens, kept = (
                 sum(counter.count_message(message) for message in past[1:] if interaction_of(message) >= first)
                 for first in (0, target)
             )
             if tokens * 2 > self.allowed and tokens >= kept * 2:  # the provider bills what stays in full again
-                return Opening(target, _HALF)
+                return target, _HALF
         return None

@@ -9,19 +9,17 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
 
-from swecli.context.budget import MAX_CHARACTERS, SMALL_WINDOW, RequestLimits, RequestSize, measure
+from swecli.context.budget import MAX_CHARACTERS, SMALL_WINDOW, RequestLimits, RequestSize
 from swecli.context.tokens import TokenCounter
 from swecli.context.truncate import truncate_safely
 from swecli.context.validate import (
     SIGNED,
     assign_note_keys,
     diff_messages,
-    interaction_of,
-    key_of,
     normalize,
     normalize_keyed,
 )
-from swecli.models.context import Edits, note_key
+from swecli.models.context import Edits, interaction_of, key_of, note_key
 from swecli.models.errors import ContextFull
 from swecli.models.message import IMAGES, ApiMessage
 
@@ -76,10 +74,10 @@ class Ladder:
         def is_needed(size: RequestSize) -> bool:
             return size.over if rung == CLEAR else not size.fits
 
-        before = size = measure(messages, self.limits, self.counter)
+        before = size = self.limits.measure(messages, self.counter)
         current, detail, batch = messages, "", self.room(messages) * _BATCH
         for smaller, line in _versions(messages, rung, self.limits) if is_needed(size) else ():
-            after = measure(smaller, self.limits, self.counter)
+            after = self.limits.measure(smaller, self.counter)
             if not _is_worthwhile(size, after, batch):
                 continue
             current, size, detail = smaller, after, line
@@ -105,7 +103,7 @@ class Ladder:
 
     def require_fit(self, messages: list[ApiMessage]) -> None:
         """Raise ContextFull, with the sizes of all parts, if the request is too long."""
-        size = measure(messages, self.limits, self.counter)
+        size = self.limits.measure(messages, self.counter)
         if size.fits:
             return
         parts, pinned = {"tools": self.limits.tools_tokens}, 0

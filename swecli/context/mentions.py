@@ -39,7 +39,7 @@ _MAX_SIDE = 1_568  # pixels: services scale larger pictures down themselves
 
 
 @dataclass(frozen=True, slots=True)
-class Expansion:
+class _Expansion:
     """A query with the contents of the files it mentions; `notes` are lines for the user, `files` resolved paths."""
 
     text: str
@@ -52,7 +52,7 @@ class _SkippedMention(Exception):
     """A mention that is not expanded; the message is the reason, for the user."""
 
 
-def expand_mentions(query: str, root: Path, room: int | None = None, text_only: str = "") -> Expansion:
+def expand_mentions(query: str, root: Path, room: int | None = None, text_only: str = "") -> _Expansion:
     """Append the contents of mentioned files: `@path`, `@dir/`, `@"with spaces"` and `@path:10-20`, relative to `root`
     or absolute inside it, and `@picture.png` anywhere.
 
@@ -92,11 +92,11 @@ def expand_mentions(query: str, root: Path, room: int | None = None, text_only: 
         notes += [cut] if cut else []
         files |= {found[0]: None} if found[0].is_file() else {}
     if not blocks:
-        return Expansion(query, notes)
+        return _Expansion(query, notes)
     text = "\n\n".join([query, "Contents of what is mentioned above:", *blocks])
     if sum(len(image["data"]) for image in images) > _MAX_IMAGES:
         raise BadInput(f"The pictures exceed {_MAX_IMAGES / 1e6:.0f} MB: nothing was sent.", "Send fewer.")
-    return Expansion(text, notes, list(files), images)
+    return _Expansion(text, notes, list(files), images)
 
 
 def _resolve_mention(match: re.Match[str], root: Path) -> tuple[Path, str, int, int] | None:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from swecli.context.epochs import (
     Opening,
     OpeningConditions,
     known_strategies,
-    strategy_lines,
     strategy_notes,
     strip_old_strategies,
     with_notes,
 )
-from swecli.context.system_message import HeadParts, render_contents
+from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
-from swecli.context.validate import SYSTEM_KEY, apply_edits, interaction_of, key_of, normalize_keyed, strip_keys
-from swecli.models.context import BEGIN, KEY, Edits, Epoch, Reduction, add_keys, merge_edits
+from swecli.context.validate import SYSTEM_KEY, normalize_keyed, strip_keys
+from swecli.models.context import BEGIN, KEY, Edits, Epoch, Reduction, add_keys, interaction_of, key_of
 from swecli.models.message import IMAGES, ApiMessage, ChatMessage, Image, Role
 from swecli.models.session import Session
 
@@ -112,11 +111,11 @@ def build_request(inputs: RequestInput, counter: TokenCounter) -> PreparedReques
     session, state, completed = inputs.session, inputs.session.context, inputs.session.completed
     epoch, edits, opening = state.epoch, state.edits, inputs.opening
     if opening is not None:
-        epoch = _begin_epoch(inputs, opening)
-        edits = [merge_edits(edits, epoch.first, state.pins)]
+        epoch = _begin_epoch(inputs, opening[0])
+        edits = [state.merge_edits(epoch.first)]
     assert epoch is not None, "without an epoch one begins"
     *past, query = _epoch_messages(session, epoch, edits, inputs.enhanced_query)
-    known = known_strategies(epoch.strategies, _user_texts(past))
+    known = known_strategies(epoch.strategies, past)
     selected = inputs.head.contents
     live = [bullet.id for bullet in session.get_playbook().live_bullets({*known, *selected})]
     enhanced = with_notes(inputs.enhanced_query, [*strategy_notes(known, selected, live), *inputs.notes])
@@ -125,7 +124,7 @@ def build_request(inputs: RequestInput, counter: TokenCounter) -> PreparedReques
     if opening is not None:
         how, before = (BEGIN, 0) if state.epoch is None else ("window", counter.count_messages(past_request(session)))
         after = counter.count_messages(_drop_last_stub(past))
-        opened = Reduction(how, completed + 1, 0, before, after, opening.why, epoch, edits[0])
+        opened = Reduction(how, completed + 1, 0, before, after, opening[1], epoch, edits[0])
     first_before = session.window_start if state.epoch is None else state.epoch.first
     segments = [_Segment(name, counter.count(text), text) for name, text in inputs.head.split(epoch)]
     for number in dict.fromkeys(interaction_of(message) for message in messages[1:-1]):
@@ -154,23 +153,10 @@ def past_request(session: Session, query: ChatMessage | None = None) -> list[Api
     return normalize_keyed([*past, sent | last]) if query else _drop_last_stub(past)
 
 
-def held_strategies(session: Session, past: Iterable[ApiMessage], counter: TokenCounter) -> tuple[tuple[str, ...], int]:
-    """Return the ids of the strategies in the current epoch's request, whose messages are `past`, and the tokens they
-    take: in the head, in each note since, and in the notes to come on their changes."""
-    epoch, sent = session.context.epoch, _user_texts(past)
-    head = epoch.strategies if epoch is not None else {}
-    known = known_strategies(head, sent)
-    contents = {bullet.id: bullet.content for bullet in session.get_playbook().live_bullets(known)}
-    notes = [f"{line}\n" for text in sent for line in strategy_lines(text)]
-    changes = [f"- {line}\n" for line in strategy_notes(known, contents, contents)]
-    texts = (render_contents(head), "".join(notes), "".join(changes))
-    return tuple(known), sum(map(counter.count, texts))
-
-
-def _begin_epoch(inputs: RequestInput, opening: Opening) -> Epoch:
-    """Return the new epoch, which begins at the first loaded interaction."""
+def _begin_epoch(inputs: RequestInput, start: int) -> Epoch:
+    """Return the new epoch, which begins at `start` or the first loaded interaction after it."""
     session, completed, before = inputs.session, inputs.session.completed, inputs.session.context.epoch
-    loaded = session.to_api_messages(max(0, completed - opening.first + 1), keys=True)
+    loaded = session.to_api_messages(max(0, completed - start + 1), keys=True)
     first = interaction_of(loaded[0]) if loaded else completed + 1
     pins = tuple(pin for pin in session.context.pins if pin < first)
     summary = before.summary if before else ""
@@ -191,7 +177,9 @@ def _epoch_messages(session: Session, epoch: Epoch, edits: Sequence[Edits], quer
     if epoch.pins:
         pinned = [message for pin in epoch.pins for message in _pinned_messages(session, pin)]
         messages = normalize_keyed([messages[0], *pinned, *messages[1:]])
-    *past, last = apply_edits(messages, edits)
+    for one in edits:
+        messages = one.apply(messages)
+    *past, last = messages
     return [*strip_old_strategies(past, epoch.began), last]
 
 
@@ -207,10 +195,6 @@ def _drop_last_stub(past: list[ApiMessage]) -> list[ApiMessage]:
     """Drop the stub for a missing last answer, which is inserted only because a query follows."""
     stub = past and past[-1]["role"] == Role.ASSISTANT and key_of(past[-1]).endswith("+")
     return past[:-1] if stub else past
-
-
-def _user_texts(messages: Iterable[ApiMessage]) -> list[str]:
-    return [str(message["content"]) for message in messages if message["role"] == "user"]
 
 
 def _measure_segment(name: str, messages: Sequence[ApiMessage], counter: TokenCounter) -> _Segment:

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from swecli.models.context import KEY, Edits, note_key
-from swecli.models.context import interaction_of as interaction_of_key
+from swecli.models.context import KEY, Edits, key_of, note_key
 from swecli.models.message import INTERRUPTED_RESULT, ApiMessage
 
 SYSTEM_KEY = "s"
@@ -166,16 +165,6 @@ def _clean(value: Any) -> Any:
     return value
 
 
-def key_of(message: ApiMessage) -> str:
-    """Return the message's key, or "" if it has none."""
-    return str(message.get(KEY, ""))
-
-
-def interaction_of(message: ApiMessage) -> int:
-    """Return the number of the interaction a message belongs to; 0 for the system message."""
-    return interaction_of_key(key_of(message))
-
-
 def strip_keys(messages: Iterable[ApiMessage]) -> list[ApiMessage]:
     """Return the messages without their keys, as they are sent."""
     return [{name: value for name, value in message.items() if name != KEY} for message in messages]
@@ -201,22 +190,6 @@ def assign_note_keys(messages: Sequence[ApiMessage]) -> list[ApiMessage]:
         following = key_of(message)
         out.append(message)
     return out[::-1]
-
-
-def apply_edits(messages: Sequence[ApiMessage], edits: Iterable[Edits]) -> list[ApiMessage]:
-    """Apply sets of edits to keyed messages, one after another."""
-    current = list(messages)
-    for one in edits:
-        dropped, out, inserted = set(one.drop), list[ApiMessage](), dict[str, list[ApiMessage]]()
-        for key, message in one.insert:
-            inserted.setdefault(key, []).append(message)
-        for message in current:
-            key = key_of(message)
-            out += inserted.get(key, ())
-            if key not in dropped:
-                out.append(message | one.replace[key] if key in one.replace else message)
-        current = out
-    return current
 
 
 def diff_messages(before: Sequence[ApiMessage], after: Sequence[ApiMessage]) -> Edits:

@@ -105,6 +105,18 @@ class Edits:
     def __bool__(self) -> bool:
         return bool(self.drop or self.replace or self.insert)
 
+    def apply(self, messages: Iterable[ApiMessage]) -> list[ApiMessage]:
+        """Return keyed messages with these edits."""
+        dropped, out, inserted = set(self.drop), list[ApiMessage](), dict[str, list[ApiMessage]]()
+        for key, message in self.insert:
+            inserted.setdefault(key, []).append(message)
+        for message in messages:
+            key = key_of(message)
+            out += inserted.get(key, ())
+            if key not in dropped:
+                out.append(message | self.replace[key] if key in self.replace else message)
+        return out
+
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Edits:
         inserted = tuple((str(key), message) for key, message in value.get("insert", ()))
@@ -190,11 +202,30 @@ class ContextState:
 
     def is_edited(self, interaction: int) -> bool:
         """Return True if messages of an interaction are dropped or replaced."""
-        return any(interaction_of(key) == interaction for one in self.edits for key in (*one.drop, *one.replace))
+        return any(_number_of(key) == interaction for one in self.edits for key in (*one.drop, *one.replace))
 
     def is_cut(self, interaction: int) -> bool:
         """Return True if messages of an interaction are dropped."""
-        return any(interaction_of(key) == interaction for one in self.edits for key in one.drop)
+        return any(_number_of(key) == interaction for one in self.edits for key in one.drop)
+
+    def merge_edits(self, first: int, extra: Edits | None = None) -> Edits:
+        """Merge all edits, in order, and the `extra` ones into one. Those of interactions before `first` and of pinned
+        ones are left out."""
+
+        def kept(key: str) -> bool:
+            number = _number_of(key)
+            return number >= first and number not in self.pins
+
+        merged = Edits()
+        for one in [*self.edits, *([extra] if extra else [])]:
+            gone = set(one.drop)
+            replaced = {key: value for key, value in merged.replace.items() if key not in gone}
+            fresh = {key: replaced.get(key, {}) | value for key, value in one.replace.items() if kept(key)}
+            before = tuple(pair for pair in merged.insert if pair[1].get(KEY) not in gone)
+            added = tuple(pair for pair in one.insert if kept(pair[0]))
+            dropped = tuple(key for key in one.drop if kept(key) and not _is_note(key) and key not in merged.drop)
+            merged = Edits(merged.drop + dropped, replaced | fresh, before + added)
+        return merged
 
     def record_request(self, record: RequestRecord, at: datetime) -> None:
         """Store time, model and token counts of the newest request."""
@@ -215,26 +246,6 @@ class ContextState:
                 self.facts[at] = fact
 
 
-def merge_edits(edits: Iterable[Edits], first: int, pins: Iterable[int] = ()) -> Edits:
-    """Merge edits, in order, into one. Edits of interactions before `first` and of pinned ones are left out."""
-    pinned = set(pins)
-
-    def kept(key: str) -> bool:
-        number = interaction_of(key)
-        return number >= first and number not in pinned
-
-    merged = Edits()
-    for one in edits:
-        gone = set(one.drop)
-        replaced = {key: value for key, value in merged.replace.items() if key not in gone}
-        fresh = {key: replaced.get(key, {}) | value for key, value in one.replace.items() if kept(key)}
-        before = tuple(pair for pair in merged.insert if pair[1].get(KEY) not in gone)
-        added = tuple(pair for pair in one.insert if kept(pair[0]))
-        dropped = tuple(key for key in one.drop if kept(key) and not _is_note(key) and key not in merged.drop)
-        merged = Edits(merged.drop + dropped, replaced | fresh, before + added)
-    return merged
-
-
 def add_keys(messages: Iterable[ApiMessage], interaction: int, start: int = 0) -> list[ApiMessage]:
     """Add keys to the messages of an interaction, numbered from `start`."""
     return [message | {KEY: f"{interaction}.{place}"} for place, message in enumerate(messages, start)]
@@ -249,7 +260,16 @@ def _is_note(key: str) -> bool:
     return key.startswith("<")
 
 
-def interaction_of(key: str) -> int:
-    """Return the interaction that a key belongs to, 0 for the system message."""
+def key_of(message: ApiMessage) -> str:
+    """Return the message's key, or "" if it has none."""
+    return str(message.get(KEY, ""))
+
+
+def interaction_of(message: ApiMessage) -> int:
+    """Return the number of the interaction a message belongs to; 0 for the system message."""
+    return _number_of(key_of(message))
+
+
+def _number_of(key: str) -> int:
     number = key.lstrip("<").split(".", 1)[0]
     return int(number) if number.isdecimal() else 0

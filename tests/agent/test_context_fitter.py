@@ -17,9 +17,9 @@ from swecli.agent.turn import StepPlace, TurnRecord
 from swecli.config.settings import Settings
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
-from swecli.context.validate import SYSTEM_KEY, apply_edits, interaction_of, key_of, normalize_keyed, strip_keys
+from swecli.context.validate import SYSTEM_KEY, normalize_keyed, strip_keys
 from swecli.llm.price_table import tokenizer_folder
-from swecli.models.context import KEY, Epoch, Reduction
+from swecli.models.context import KEY, Epoch, Reduction, interaction_of, key_of
 from swecli.models.errors import ContextFull, ContextOverflow
 from swecli.models.events import Event, Notice
 from swecli.models.message import ApiMessage, Usage
@@ -89,7 +89,9 @@ class Climb:
         assert epoch is not None
         shown = [m for m in self.raw[1:] if interaction_of(m) >= epoch.first or interaction_of(m) in epoch.pins]
         messages = normalize_keyed([self.raw[0] | {"content": epoch.system}, *shown])
-        return normalize_keyed(apply_edits(messages, context.edits))
+        for one in context.edits:
+            messages = one.apply(messages)
+        return normalize_keyed(messages)
 
 
 def summaries() -> Any:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from swecli.app import Runtime
-from swecli.context.epochs import strategy_lines
+from swecli.context.epochs import _strategy_lines
 from swecli.models.context import WindowSpec
 from swecli.models.events import Notice
 from swecli.models.playbook import Delta, Op
@@ -52,7 +52,7 @@ def block(runtime: Runtime) -> str:
 
 def told(runtime: Runtime) -> list[str]:
     """Everything that the newest request tells of strategies."""
-    return [*block(runtime).splitlines(), *(line for text in messages(runtime)[1:] for line in strategy_lines(text))]
+    return [*block(runtime).splitlines(), *(line for text in messages(runtime)[1:] for line in _strategy_lines(text))]
 
 
 def names(runtime: Runtime) -> set[str]:
@@ -74,7 +74,7 @@ async def test_however_topics_change_no_request_reports_more_than_the_budget(win
     for number in range(24):
         topic = TOPICS[number * 5 % len(TOPICS)]
         await run_turn(runtime, f"why are the {topic} logs empty?", learn=False)
-        notes = "".join(f"{line}\n" for text in messages(runtime)[1:] for line in strategy_lines(text))
+        notes = "".join(f"{line}\n" for text in messages(runtime)[1:] for line in _strategy_lines(text))
         assert count(block(runtime)) + count(notes) <= budget
         assert len(names(runtime)) <= 30
         assert any(f"{topic}/logs.py" in line for line in told(runtime)), "the best one for the query is among them"

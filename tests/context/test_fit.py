@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swecli.context.budget import MAX_CHARACTERS, RequestLimits, _count_characters, measure, request_limit
+from swecli.context.budget import MAX_CHARACTERS, RequestLimits, _count_characters, request_limit
 from swecli.context.fit import Ladder, RungResult
 from swecli.context.tokens import TokenCounter
 from swecli.models.errors import ContextFull
@@ -44,7 +44,7 @@ def fit(
 ) -> Fit:
     limits = RequestLimits(window, *more, **named, tools_tokens=tools)
     fitted, reduced = Ladder(limits, counter).fit(messages)
-    size = measure(fitted, limits, counter)
+    size = limits.measure(fitted, counter)
     return Fit(fitted, reduced, size.tokens, size.limit, size.estimated)
 
 

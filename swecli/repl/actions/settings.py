@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from swecli.config.edit import parse_words, set_value, unset_value
+from swecli.config.edit import edit_setting
 from swecli.config.paths import format_toml, read_toml, write_file
 from swecli.config.settings import SETTINGS, Settings, unknown_setting
 from swecli.models.context import WindowSpec
@@ -35,7 +35,7 @@ def change_setting(path: Path, name: str, words: Sequence[str]) -> ActionResult:
     read_toml(path)  # raises if it is invalid
     text = path.read_bytes().decode("utf-8-sig") if path.exists() else ""
     done = f"= {_format_value(value)}" if (value := _parse(name, words)) is not None else "is no longer set"
-    write_settings(path, unset_value(text, name) if value is None else set_value(text, name, value))
+    write_settings(path, edit_setting(text, name, value))
     return ActionResult({"path": str(path), "name": name}, (f"{name} {done} in {path}",))
 
 
@@ -50,7 +50,7 @@ def write_settings(path: Path, text: str) -> None:
 
 
 def _parse(name: str, words: Sequence[str]) -> Any:
-    value = parse_words(name, list(words)) if words else None
+    value = SETTINGS[name].parse_words(list(words)) if words else None
     if value and name in ("allow", "ask", "deny"):
         # late: only these settings need the tools
         from swecli.tools.permissions import PermissionRule  # noqa: PLC0415

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from swecli.agent.turn import TurnState
-from swecli.context.budget import RequestLimits, measure
+from swecli.context.budget import RequestLimits
 from swecli.context.fit import Ladder
 from swecli.context.tokens import TokenCounter
 from swecli.models.events import ContextMeasured, ContextReduced, Event
@@ -101,7 +101,7 @@ class Progress:
         sent, reduced = Ladder(limits, counter).fit([system, *rest])
         if reduced:  # what was removed does not come back
             self.messages = sent
-        size = measure(sent, limits, counter)
+        size = limits.measure(sent, counter)
         measured = ContextMeasured(size.tokens, size.limit, counter.estimated)
         return sent, size.tokens, [*(ContextReduced(r.how, r.before, r.after, r.detail) for r in reduced), measured]
 
