@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import accumulate
 
 from swecli.models.playbook import Bullet
-from swecli.store.stems import stem
+from swecli.store.sessions.search import stem
 
 _INVISIBLE = {"Cc", "Cf", "Co", "Cs", "Cn"}
 _ID = re.compile(r"\[\s*(P-?\d+)\s*\]", re.IGNORECASE)

@@ -7,7 +7,7 @@ import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
@@ -16,8 +16,9 @@ from swecli.models.context import ContextState, Edits, Epoch, Reduction, Retaine
 from swecli.models.errors import BadInput, DamagedDatabase
 from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
 from swecli.models.playbook import Bullet
-from swecli.models.session import Session
+from swecli.models.session import Session, SessionInfo
 from swecli.redact import redact
+from swecli.store.records import UsageTotals
 
 
 def _names(model: Any, *others: str) -> tuple[str, ...]:
@@ -37,7 +38,7 @@ BULLET = _names(Bullet, "id")
 PIN = "pin"
 _FIRST_QUERY = 200  # characters of the first query that are stored for lists
 NEWEST = 12  # interactions that are loaded, unless the epoch holds more
-NEWEST_FIRST = "updated_at DESC, number DESC"
+_NEWEST_FIRST = "updated_at DESC, number DESC"
 # Bullets that are visible in a session; a session without an id has none of its own.
 APPLIES = (
     "(scope = 'session' AND session_id = :own AND session_id != '' OR scope = 'project' AND project = :project"
@@ -61,14 +62,6 @@ def first_query(content: str) -> str:
     """Return the beginning of the first query, which lists show for a session without a title. Redacted before it is
     truncated."""
     return redact(content[: 50 * _FIRST_QUERY])[:_FIRST_QUERY]
-
-
-def _window_of(text: str) -> WindowSpec:
-    """Parse the window's setting; return the default if it is invalid."""
-    try:
-        return WindowSpec.parse(text)
-    except ValueError:
-        return WindowSpec()
 
 
 @contextmanager
@@ -100,11 +93,30 @@ class Reader:
             pairs = zip(names, parsers, row, strict=True)
             yield {name: value if value is None or parse is None else parse(value) for name, parse, value in pairs}
 
+    def list_sessions(self, directory: str | None, limit: int) -> list[SessionInfo]:
+        """Return the last used sessions of one directory, or of all, newest first."""
+        # undone turns are stored as sessions without a directory
+        which = "(directory != '' OR parent_id IS NULL)" if directory is None else "directory = :directory"
+        given = {"directory": directory, "limit": limit}
+        rest = f"session WHERE {which} ORDER BY {_NEWEST_FIRST} LIMIT :limit"
+        return [SessionInfo(**row) for row in self._select(SessionInfo.__slots__, rest, given)]
+
+    def totals(self, session_id: str | None = None) -> UsageTotals:
+        """Sum the usage of the requests of a session, or of all. A request without any tokens, because nobody answered,
+        costs nothing."""
+        sums = ", ".join(f"sum({name})" for name in USAGE)
+        unknown = f"count(*) FILTER (WHERE cost IS NULL AND {' + '.join(USAGE)} > 0)"
+        which = f"SELECT purpose, count(*), {unknown}, total(cost), {sums} FROM model_request"
+        which += " WHERE session_id = :id OR :id IS NULL GROUP BY purpose ORDER BY purpose"
+        rows = self.db.execute(which, {"id": session_id})
+        by = {row[0]: UsageTotals(Usage(*row[4:]), None if row[2] else row[3], row[1]) for row in rows}
+        return replace(sum(by.values(), UsageTotals()), by_purpose=by)
+
     def find_session(self, ref: str | None, directory: str) -> str:
         """Return the id of a session by its id, title or unique prefix of its id; None or "" selects the newest of the
         directory. Both must be clean text. Raises BadInput."""
         if not ref:
-            newest = f"SELECT id FROM session WHERE directory = ? ORDER BY {NEWEST_FIRST} LIMIT 1"
+            newest = f"SELECT id FROM session WHERE directory = ? ORDER BY {_NEWEST_FIRST} LIMIT 1"
             for (found,) in self.db.execute(newest, (directory,)):
                 return str(found)
             raise BadInput("There is no session in this directory yet.", "Start one: swecli")
@@ -129,7 +141,7 @@ class Reader:
         more; the playbook is not loaded. Raises DamagedDatabase for a corrupt row."""
         names = (*SESSION, "interactions", "cost", "directory", "window_spec")
         (row,) = self._select(names, "session WHERE id = ?", (session_id,))
-        directory, window = row.pop("directory"), _window_of(row.pop("window_spec"))
+        directory, window = row.pop("directory"), WindowSpec.parse(row.pop("window_spec") or "5")
         session = Session(**row | {"title": redact(row["title"])}, working_directory=directory, window=window)
         first = session.interactions - max(1, newest) + 1
         session.messages = self._messages(session_id, first if first > 1 else 0, session.interactions)

@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import sqlmodel
 from sqlalchemy import func
-from sqlmodel import col
+from sqlmodel import col, select
 
-from swecli.models.context import Reduction, WindowSpec
+from swecli.models.context import BEGIN, UNDO, Reduction, RetainedFact, WindowSpec
+from swecli.models.errors import BadInput
 from swecli.models.message import ChatMessage, RequestRecord, Role
 from swecli.models.session import Session, uuid7
 from swecli.redact import redact
 from swecli.store.playbook.store import PlaybookStore
-from swecli.store.reading import NEWEST
+from swecli.store.reading import NEWEST, PIN, REDUCTION
 from swecli.store.session_files.archive import SessionArchive
-from swecli.store.sessions.rows import INTERRUPTED, ContextStore
+from swecli.store.sessions.store import INTERRUPTED
 from swecli.store.sqlite.database import Database, open_database, reader
-from swecli.store.tables.columns import clean_text
-from swecli.store.tables.sessions import InteractionRow, MessageRow, SessionRow
+from swecli.store.tables.columns import clean_text, values
+from swecli.store.tables.sessions import InteractionRow, MessageRow, ReductionRow, SessionRow, SurvivorRow
 from swecli.store.undo import UndoStore
 
 if TYPE_CHECKING:  # few sessions have findings
     from swecli.models.finding import Finding
+
+
+_ALL = 1_000_000  # more reductions than a session has
 
 
 class SessionManager(SessionArchive):
@@ -36,7 +40,7 @@ class SessionManager(SessionArchive):
     def __init__(self, database: Database) -> None:
         super().__init__(database)
         self.playbook = PlaybookStore(database)
-        self.context = ContextStore(database)
+        self.context = _ContextStore(database)
         self.undo = UndoStore(database)
 
     @classmethod
@@ -88,7 +92,7 @@ class SessionManager(SessionArchive):
         self.load_back_to(spec.first_kept(self.session.interactions, self.session.window_start))
 
     def undo_reduction(self, hold_turns: int, hold_tokens: int) -> Reduction:
-        """Undo the session's newest reduction; see `ContextStore.undo`. Raises BadInput."""
+        """Undo the session's newest reduction; see `_ContextStore.undo`. Raises BadInput."""
         session = self.session
         taken = self.context.undo(session, hold_turns, hold_tokens)
         if (epoch := session.context.epoch) is not None:
@@ -120,6 +124,87 @@ def _settle_interrupted(db: sqlmodel.Session, session_id: str) -> None:
             counted = sqlmodel.update(SessionRow).filter_by(id=session_id)
             db.exec(counted.values(messages=col(SessionRow.messages) + 1))
         turn.status, turn.pending, turn.partial = INTERRUPTED, True, ""
+
+
+class _ContextStore:
+    """Keeps `session.context` and the database in sync. Every function may raise StoreError; then neither has
+    changed."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, session: Session, row: Reduction) -> Reduction:
+        """Commit a reduction; return it as it is read back, with its number."""
+        epoch, edits = row.epoch and asdict(row.epoch), asdict(row.edits) if row.edits else None
+        stored = ReductionRow(session_id=session.id, opens=bool(epoch), **values(row, REDUCTION))
+        stored.epoch, stored.edits = epoch, edits
+        with self._database.transaction() as db:
+            db.add(stored)
+            if row.epoch is not None:
+                db.exec(sqlmodel.update(SessionRow).filter_by(id=session.id).values(window_start=row.epoch.first))
+            clean = reader(db).reductions(session.id, 1)[0]
+        session.context.add(clean)
+        if clean.epoch is not None:
+            session.window_start = clean.epoch.first
+        return clean
+
+    def undo(self, session: Session, hold_turns: int, hold_tokens: int) -> Reduction:
+        """Undo the newest reduction and return it: the next request is built without it. The undo row delays its
+        repetition, see `Reduction`. Raises BadInput if there is none."""
+        with self._database.transaction() as db:
+            undoable = select(ReductionRow).filter_by(session_id=session.id, undone=False)
+            undoable = undoable.where(col(ReductionRow.how).not_in((BEGIN, UNDO)))
+            row = db.exec(undoable.order_by(col(ReductionRow.number).desc()).limit(1)).first()
+            if row is None:
+                raise BadInput("Nothing has been removed from this session's requests yet.")
+            row.undone = True
+            undo = ReductionRow(session_id=session.id, how=UNDO, interaction=session.interactions)
+            undo.detail, undo.hold_turns, undo.hold_tokens = f"R-{row.number}", hold_turns, hold_tokens
+            db.add(undo)
+            taken = next(one for one in reader(db).reductions(session.id, _ALL) if one.number == row.number)
+            present = reader(db).reductions(session.id)
+        session.context.reductions = present
+        return taken
+
+    def log(self, session: Session, limit: int = 1000) -> list[Reduction]:
+        """Return the session's reductions, undone ones too, newest first."""
+        with self._database.reading() as db:
+            return reader(db).reductions(session.id, limit)
+
+    def pin(self, session: Session, interaction: int) -> None:
+        """Commit that an interaction is pinned. Raises BadInput if it does not exist."""
+        if not 1 <= interaction <= session.interactions:
+            raise BadInput(f"There is no turn T{interaction} in this session.", "See /window.")
+        if interaction in session.context.pins:
+            return
+        row = SurvivorRow(session_id=session.id, kind=PIN, key=str(interaction), interaction=interaction)
+        with self._database.transaction() as db:
+            db.add(row)
+        session.context.pins = tuple(sorted({*session.context.pins, interaction}))
+        with self._database.reading() as db:
+            reader(db).load_pinned(session)
+
+    def unpin(self, session: Session, interaction: int) -> None:
+        """Commit that an interaction is not pinned any more. Raises BadInput if it is not pinned."""
+        if interaction not in session.context.pins:
+            raise BadInput(f"T{interaction} is not pinned.")
+        with self._database.transaction() as db:
+            db.exec(sqlmodel.delete(SurvivorRow).filter_by(session_id=session.id, kind=PIN, key=str(interaction)))
+        session.context.pins = tuple(pin for pin in session.context.pins if pin != interaction)
+
+    def keep(self, session: Session, facts: Iterable[RetainedFact]) -> None:
+        """Commit facts; a fact replaces one of the same kind and key, and removes it if its text is empty."""
+        clean = [RetainedFact(s.kind, clean_text(s.key), clean_text(s.text), s.interaction) for s in facts]
+        known = session.context.facts
+        fresh = [s for s in clean if known.get((s.kind, s.key)) != s and (s.text or (s.kind, s.key) in known)]
+        if not fresh:
+            return
+        with self._database.transaction() as db:
+            for one in fresh:
+                db.exec(sqlmodel.delete(SurvivorRow).filter_by(session_id=session.id, kind=one.kind, key=one.key))
+                if one.text:
+                    db.add(SurvivorRow(session_id=session.id, **asdict(one)))
+        session.context.keep(fresh)
 
 
 class _TaskSessions(SessionManager):

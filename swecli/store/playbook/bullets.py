@@ -67,6 +67,7 @@ class Bullets:
 
     def __init__(self, db: sqlmodel.Session) -> None:
         self._db = db
+        self._changed: set[int] = db.info.setdefault("changed", set())  # in this transaction, also by the ORM
 
     def rows(self, names: Iterable[str], *where: Any) -> dict[str, BulletRow]:
         """Load the rows of bullets by id."""
@@ -85,7 +86,7 @@ class Bullets:
         rows = [place | values(one, ("number", *BULLET)) | {"belief": one.belief or None} for one in new]
         if rows:
             self._db.connection().execute(insert(BulletRow), rows)
-            self.mark_changed(row["number"] for row in rows)
+            self._changed.update(row["number"] for row in rows)
 
     def add_verdicts(self, delta: DeltaRow, verdicts: Sequence[Verdict]) -> None:
         """Insert the verdicts of a delta and update the bullets' beliefs and counts."""
@@ -125,17 +126,13 @@ class Bullets:
         for row in rows:
             _recompute(row, found[row.number])
 
-    def mark_changed(self, numbers: Iterable[int | None]) -> None:
-        """Record which bullets the transaction changes, for `load`; ORM changes are tracked automatically."""
-        self._db.info.setdefault("changed", set()).update(numbers)
-
     def load(self, session: Session, old: SessionPlaybook | None = None) -> SessionPlaybook:
         """Load the session's playbook; only the bullets that the transaction changed, if `old` was current when it
         began, so that the cost of a turn does not depend on the playbook's size."""
-        changed, stored = self._db.info.get("changed", set()), reader(self._db)
-        found = stored.bullets(session, project_of(session), None if old is None else [*changed])
+        stored = reader(self._db)
+        found = stored.bullets(session, project_of(session), None if old is None else [*self._changed])
         bullets = (old.bullets if old else {}) | found
-        for name in {f"P-{number}" for number in changed} - found.keys():
+        for name in {f"P-{number}" for number in self._changed} - found.keys():
             bullets.pop(name, None)
         return SessionPlaybook(bullets, stored.playbook_version())
 
@@ -144,7 +141,7 @@ class Bullets:
 @event.listens_for(BulletRow, "after_update")
 def _track_change(mapper: Any, connection: Any, row: BulletRow) -> None:
     if (db := object_session(row)) is not None:
-        db.info.setdefault("changed", set()).add(row.number)
+        db.info.setdefault("changed", set()).add(row.number or 0)
 
 
 def _update_belief(row: BulletRow, factors: Belief, forget: float) -> None:

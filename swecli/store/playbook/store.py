@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import sqlmodel
-from sqlalchemy import ColumnElement, Text, and_, bindparam, cast, false, or_
+from sqlalchemy import ColumnElement, Text, and_, cast, false, or_
 from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
@@ -161,13 +161,9 @@ class PlaybookStore(ReflectionQueue):
         if not wanted:
             return
         with self._changing(session) as db:
-            rows = [
-                {"of": number_of(n), "gone": stale.get(n, ""), "at": now if n in fresh else known[n].verified_at}
-                for n in wanted
-            ]
-            change = sqlmodel.update(BulletRow).where(col(BulletRow.number) == bindparam("of"))
-            db.connection().execute(change.values(stale=bindparam("gone"), verified_at=bindparam("at")), rows)
-            Bullets(db).mark_changed(map(number_of, wanted))
+            for name, row in Bullets(db).rows(wanted).items():
+                row.stale = stale.get(name, "")
+                row.verified_at = now if name in fresh else row.verified_at
 
     def evidence(self, bullet_id: str, *, verdicts: bool = False) -> list[Evidence]:
         """Return a bullet's sources, oldest first, or its verdicts (`helpful: pytest went from failing to passing`)."""

@@ -18,7 +18,7 @@ from swecli.store.sqlite.database import Database, reader
 from swecli.store.tables import learned
 from swecli.store.tables.columns import values
 from swecli.store.tables.learned import DeltaRow, EvidenceRow, ReflectionRow, TurnRow
-from swecli.store.tables.sessions import InteractionRow, RequestRow, SessionRow
+from swecli.store.tables.sessions import InteractionRow, SessionRow
 
 _TRIES = 3  # failed reflections of one interaction before it is given up
 
@@ -120,7 +120,7 @@ class ReflectionQueue:
     def reflection_cost(self) -> UsageTotals:
         """Return the tokens and cost of all reflections."""
         with self._database.reading() as db:
-            return RequestRow.spent_by_purpose(db, col(RequestRow.purpose) == "reflect").get("reflect", UsageTotals())
+            return reader(db).totals().by_purpose.get("reflect", UsageTotals())
 
     def count_reflections(self, session_id: str, interaction: int) -> int:
         """Count the completed reflections on an interaction."""

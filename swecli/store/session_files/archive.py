@@ -165,7 +165,7 @@ class SessionArchive(SessionWriter):
             row = _find_row(db, ref)
             bullets = Bullets(db).load(Session(row.id, row.directory, project=row.project)).bullets.values()
             whole = _columns(row) | _read_turns(db, row.id, row.interactions)
-            whole |= {"playbook": [one.to_json() for one in bullets], "totals": asdict(RequestRow.totals(db, row.id))}
+            whole |= {"playbook": [one.to_json() for one in bullets], "totals": asdict(reader(db).totals(row.id))}
         rename_strategies(whole, {bullet.id: bullet.id for bullet in bullets})
         return dict(json.loads(json.dumps(whole, default=datetime.isoformat)))
 

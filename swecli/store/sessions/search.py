@@ -6,15 +6,18 @@ from __future__ import annotations
 import math
 import re
 import sqlite3
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache, lru_cache
+from importlib.util import find_spec, module_from_spec
 from itertools import pairwise
+from typing import Any
 
 from swecli.models.session import Session
 from swecli.redact import redact, redact_part
 from swecli.store.reading import read_moment
 from swecli.store.records import FoundInteraction, SearchHit, TextMatch
-from swecli.store.stems import stem
 
 FLOOR = 0.5
 _EVIDENCE = 5.0  # the weight of two words in one of twenty interactions, or of three in one of ten
@@ -74,6 +77,26 @@ _IN_INTERACTION = (
     " UNION ALL SELECT 'result of ' || c.call_id, c.result FROM tool_call c JOIN message m ON m.id = c.message_id"
     " WHERE m.session_id = :session AND m.interaction = :number AND c.result IS NOT NULL"
 )
+
+
+@cache
+def _stemmer() -> Any:
+    """The stemmer for English. The package itself is not run: it would load those of 30 other languages."""
+    if (package := find_spec("snowballstemmer")) is None:
+        raise ModuleNotFoundError("snowballstemmer is not installed")
+    sys.modules[package.name] = module_from_spec(package)
+    try:
+        # late: only what looks for alike texts needs it
+        from snowballstemmer.english_stemmer import EnglishStemmer  # noqa: PLC0415
+    finally:
+        del sys.modules[package.name]
+    return EnglishStemmer()
+
+
+@lru_cache(maxsize=32_768)
+def stem(word: str) -> str:
+    """A word without its endings by the Snowball rules for English; those of other languages mostly stay."""
+    return str(_stemmer().stemWord(word))
 
 
 def search_all(db: sqlite3.Connection, words: Sequence[str], limit: int) -> list[SearchHit]:

@@ -1,7 +1,8 @@
-"""Write the session in use: each function is one transaction with a fixed number of statements."""
+"""The session in use, and queries over all: each change is one transaction with a fixed number of statements."""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -15,39 +16,100 @@ from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
 from swecli.models.message import ChatMessage, Image, RequestRecord, Role, ToolCall
+from swecli.models.session import Session, SessionInfo
 from swecli.redact import redact
 from swecli.store.reading import CALL, MESSAGE, REQUEST, SESSION, USAGE, first_query
-from swecli.store.records import UnfinishedTurn
-from swecli.store.sessions.rows import (
-    INTERRUPTED,
-    RUNNING,
-    SessionQueries,
-)
-from swecli.store.sqlite.database import Database
+from swecli.store.records import FoundInteraction, SearchHit, TextMatch, UnfinishedTurn, UsageTotals
+from swecli.store.sessions.search import FLOOR, find_text, search_all, search_session
+from swecli.store.sqlite.database import Database, reader
 from swecli.store.tables.columns import Money, clean_text, values
 from swecli.store.tables.learned import BulletRow, ChoiceRow
 from swecli.store.tables.sessions import CallRow, FullResultRow, InteractionRow, MessageRow, RequestRow, SessionRow
 
+INTERRUPTED = "interrupted"  # the status of a turn
+_ENDING = 400  # characters
+_ENDINGS = (
+    "SELECT session_id, role, substr(content, 1, :most) FROM message WHERE id IN (SELECT max(id) FROM message WHERE"
+    " session_id IN (SELECT value FROM json_each(:ids)) AND content != '' GROUP BY session_id, role)"
+)
 _UNFINISHED = "swecli ended while it ran"  # the error of a call until its result is stored
 
 
-class SessionWriter(SessionQueries):
-    """Commits changes to the session in use, then applies them to `current_session`. Every function may raise
-    StoreError; then neither has changed."""
+class SessionWriter:
+    """The session in use: commits changes to the database, then applies them to `current_session`; and queries over all
+    sessions. Every function may raise StoreError; then neither has changed."""
 
     def __init__(self, database: Database) -> None:
-        super().__init__(database)
+        self.database = database
+        self.current_session: Session | None = None
         self._waiting: ChatMessage | None = None  # stored, but its turn has not begun
 
-    def store_query(self, query: str) -> None:
-        """Commit a query before its turn is prepared, so that it survives a kill. `begin_interaction` with the same
-        text continues with it, `drop_query` removes it."""
-        if self._waiting is not None and self._waiting.content == clean_text(query):
-            return  # stored before this store was opened
+    @property
+    def session(self) -> Session:
+        """The session in use. Raises BadInput if there is none."""
+        if self.current_session is None:
+            raise BadInput("No session is open.")
+        return self.current_session
+
+    def list_sessions(self, directory: str | None = None, limit: int = 20) -> list[SessionInfo]:
+        """Return the last used sessions of one directory, or of all, newest first."""
+        with self.database.reading() as db:
+            found = reader(db).list_sessions(directory, max(0, limit))
+        # rows of earlier versions are not redacted
+        return [replace(info, title=redact(info.title), first_query=redact(info.first_query)) for info in found]
+
+    def endings(self, ids: Sequence[str]) -> dict[str, dict[str, str]]:
+        """Return the beginnings of the last texts of "user" and "assistant" by session id."""
+        found: dict[str, dict[str, str]] = {}
+        with self.database.reading() as db:
+            rows = reader(db).db.execute(_ENDINGS, {"ids": json.dumps(ids), "most": 10 * _ENDING})
+            for session, role, text in rows:  # redact before truncating, so that a secret is whole
+                found.setdefault(session, {})[role] = redact(text)[:_ENDING]
+        return found
+
+    def read_result(self, call_id: str) -> str | None:
+        """Return the whole result of the newest call with that id, or None."""
+        with self.database.reading() as db:
+            row = CallRow.newest(db, self.session.id, clean_text(call_id))
+            full = row and db.get(FullResultRow, row.id)
+        return full.text if full else row.result if row else None
+
+    def totals(self) -> UsageTotals:
+        """Sum the usage of this session's requests. The cost is None if any is unknown."""
+        with self.database.reading() as db:
+            return reader(db).totals(self.session.id)
+
+    def search(self, words: str, limit: int = 20) -> list[SearchHit]:
+        """Find messages and titles of all sessions that contain all the words, newest first; `word*` matches a prefix.
+        Raises BadInput without words."""
+        if not (terms := clean_text(words).split()):
+            raise BadInput("Give at least one word to search for.")
+        with self.database.reading() as db:
+            return search_all(reader(db).db, terms, max(0, limit))
+
+    def find(self, text: str, limit: int = 20) -> list[TextMatch]:
+        """Find a text in this session's messages and results, newest first."""
+        with self.database.reading() as db:
+            return find_text(reader(db).db, self.session.id, clean_text(text), limit)
+
+    def search_session(
+        self, query: str, *, before: int | None = None, limit: int = 3, floor: float = FLOOR
+    ) -> list[FoundInteraction]:
+        """Find interactions of this session that a query refers to, best first, each with excerpts: those `before` an
+        interaction (None: all) with a score of at least `floor`, from 0 to 1."""
+        with self.database.reading() as db:
+            return search_session(reader(db).db, self.session, clean_text(query), before, limit, floor)
+
+    def store_query(self, query: str, **more: Any) -> ChatMessage:
+        """Commit a query before its turn is prepared, so that it survives a kill, and return its message.
+        `begin_interaction` with the same text continues with it, `drop_query` removes it."""
+        if (waiting := self._waiting) is not None and waiting.content == clean_text(query):
+            return waiting  # stored before this store was opened
         self._interrupt_waiting()
-        message = ChatMessage(Role.USER, query)
+        message = ChatMessage(Role.USER, query, **more)
         self._commit(message, opens=True)
         self._waiting = message
+        return message
 
     def drop_query(self) -> None:
         """Remove the query that `store_query` stored, with its interaction: the user edits it again."""
@@ -75,28 +137,23 @@ class SessionWriter(SessionQueries):
     def begin_interaction(
         self, query: str, sent: str | None = None, *, images: list[Image] | None = None, **counted: Any
     ) -> ChatMessage:
-        """Commit the user's message and a new interaction. `sent` and `images` are sent in place of the query;
-        `counted` is its `tokens` and `encoding`, if they are known."""
-        message = self._waiting
-        if message is None or message.content != clean_text(query):
-            self._interrupt_waiting()
-            return self._put(ChatMessage(Role.USER, query, sent=sent, images=images, **counted), opens=True)
+        """Commit the user's message, unless it is stored, and begin its turn. `sent` and `images` are sent in place of
+        the query; `counted` is its `tokens` and `encoding`, if they are known."""
         more = {"sent": sent, "images": images} | counted
-        with self.database.transaction() as db:
-            row = db.get_one(MessageRow, message.id)
-            for name, value in more.items():
-                setattr(row, name, value)
-            _read_back(db, [(row, message)], tuple(more))
+        message = self.store_query(query, **more)
+        if any(getattr(message, name) != value for name, value in more.items()):  # it was stored without them
+            with self.database.transaction() as db:
+                row = db.get_one(MessageRow, message.id)
+                for name, value in more.items():
+                    setattr(row, name, value)
+                _read_back(db, [(row, message)], tuple(more))
         self._waiting = None
         self.session.add_message(message)
         return message
 
     def append(self, message: ChatMessage) -> ChatMessage:
         """Commit a message of the running interaction with its calls; sets its `id` and `interaction`."""
-        return self._put(message, opens=False)
-
-    def _put(self, message: ChatMessage, *, opens: bool) -> ChatMessage:
-        self._commit(message, opens=opens)
+        self._commit(message, opens=False)
         self.session.add_message(message)
         return message
 
@@ -110,7 +167,7 @@ class SessionWriter(SessionQueries):
             if opens:
                 row.interactions += 1
                 row.first_query = row.first_query or first_query(message.content)
-                turn = InteractionRow(session_id=session.id, number=row.interactions, status=RUNNING, pid=os.getpid())
+                turn = InteractionRow(session_id=session.id, number=row.interactions, pid=os.getpid())
                 turn.started_at = message.created_at
                 turn.window_spec, turn.window_start = str(session.window), session.window_start
                 db.add(turn)
@@ -131,7 +188,7 @@ class SessionWriter(SessionQueries):
         less in `call.result`. Raises BadInput if the session has no such call."""
         call.id = clean_text(call.id)
         with self.database.transaction() as db:
-            row = _newest_call(db, self.session.id, call.id)
+            row = CallRow.newest(db, self.session.id, call.id)
             if row is None or row.id is None:
                 raise BadInput(f"The session has no call {call.id!r}.")
             if full_result is not None:
@@ -147,10 +204,10 @@ class SessionWriter(SessionQueries):
         killed; what has finished since is not changed. Thread-safe."""
         with self.database.transaction() as db:
             turn = InteractionRow.find(db, now.session_id, now.interaction)
-            if now.partial is not None and turn is not None and turn.status == RUNNING:
+            if now.partial is not None and turn is not None and turn.status == "running":
                 turn.partial, turn.partial_after = now.partial, now.after
             for name, (result, full) in now.outputs.items():
-                call = _newest_call(db, now.session_id, clean_text(name))
+                call = CallRow.newest(db, now.session_id, clean_text(name))
                 if call is not None and (call.result is None or call.error == _UNFINISHED):
                     call.result, call.error = result, _UNFINISHED
                     if full is not None:
@@ -240,9 +297,3 @@ def _read_back(db: sqlmodel.Session, pairs: Sequence[tuple[Any, Any]], names: Se
         db.refresh(row, names)
         for name in names:
             setattr(model, name, getattr(row, name))
-
-
-def _newest_call(db: sqlmodel.Session, session_id: str, call_id: str) -> CallRow | None:
-    """Return the newest call of a session with that id: a provider may use one id twice."""
-    theirs = select(CallRow).filter_by(session_id=session_id, call_id=call_id)
-    return db.exec(theirs.order_by(col(CallRow.id).desc()).limit(1)).first()

@@ -5,18 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
-import sqlalchemy
-from sqlalchemy import ColumnElement, Index, UniqueConstraint, func, or_
+from sqlalchemy import Index, UniqueConstraint
 from sqlalchemy.orm import registry
 from sqlmodel import Field, Session, SQLModel, col, select
 
-from swecli.models.message import ChatMessage, Usage
+from swecli.models.message import ChatMessage
 from swecli.store.reading import MESSAGE
-from swecli.store.records import UsageTotals
 from swecli.store.tables.columns import CleanJson, CleanText, Money, Number, UtcTime, values
 
 COUNTING = {"sqlite_autoincrement": True}  # numbers are not reused after a deletion
@@ -112,6 +110,12 @@ class CallRow(Row, table=True):
     duration_ms: int | None = Field(default=None, sa_type=Number)
     tokens: int | None = Field(default=None, sa_type=Number)
 
+    @classmethod
+    def newest(cls, db: Session, session_id: str, call_id: str) -> CallRow | None:
+        """Return the newest call of a session with that id."""
+        theirs = select(cls).filter_by(session_id=session_id, call_id=call_id)
+        return db.exec(theirs.order_by(col(cls.id).desc()).limit(1)).first()
+
 
 class FullResultRow(Row, table=True):
     """The full text of a truncated result; in a table of its own, so that it is not loaded with the session."""
@@ -142,26 +146,6 @@ class RequestRow(Row, table=True):
     duration_ms: int = Field(default=0, sa_type=Number)
     extra: Any = Field(default=None, sa_type=CleanJson)
     created_at: datetime = Field(default_factory=UtcTime.now, sa_type=UtcTime)
-
-    @classmethod
-    def totals(cls, db: Session, session_id: str) -> UsageTotals:
-        """Sum the usage of a session's requests. The cost is None if that of any request is unknown."""
-        by_purpose = cls.spent_by_purpose(db, col(cls.session_id) == session_id)
-        return replace(sum(by_purpose.values(), UsageTotals()), by_purpose=by_purpose)
-
-    @classmethod
-    def spent_by_purpose(cls, db: Session, *where: ColumnElement[bool]) -> dict[str, UsageTotals]:
-        """Sum the usage of these requests by purpose. A request without any tokens, because nobody answered, costs
-        nothing."""
-        buckets = [col(getattr(cls, name)) for name in Usage.__slots__]
-        unknown = func.count().filter(col(cls.cost).is_(None), or_(*(one > 0 for one in buckets)))
-        figures: list[Any] = [func.count(), unknown, func.sum(col(cls.cost)), *(func.sum(one) for one in buckets)]
-        which = sqlalchemy.select(col(cls.purpose), *figures).where(*where)
-        rows = db.connection().execute(which.group_by(cls.purpose).order_by(cls.purpose)).all()
-        return {
-            row[0]: UsageTotals(Usage(*map(int, row[4:])), None if row[2] else float(row[3] or 0), row[1])
-            for row in rows
-        }
 
 
 class InteractionRow(_SessionPart, table=True):

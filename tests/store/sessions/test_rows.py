@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from swecli.models.context import WindowSpec
 from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
-from swecli.store.reading import _window_of
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.columns import _clean_json, clean_text
@@ -106,11 +105,7 @@ def test_moments_are_kept_in_utc(memory: Database) -> None:
 @given(st.integers(1, 1000), st.integers(0, 1000), st.sampled_from(["fixed", "full", "auto"]))
 def test_windows_come_back(size: int, slack: int, mode: str) -> None:
     spec = WindowSpec(size, slack) if mode == "fixed" else WindowSpec.parse(mode)
-    assert _window_of(str(spec)) == spec
-
-
-def test_a_window_that_is_not_understood_is_the_default() -> None:
-    assert _window_of("sideways") == WindowSpec()
+    assert WindowSpec.parse(str(spec)) == spec
 
 
 def test_usage_comes_back(memory: Database) -> None:
