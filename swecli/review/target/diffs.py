@@ -12,15 +12,17 @@ from itertools import groupby
 from pathlib import Path
 
 from swecli.models.review_events import SkippedFile
+from swecli.review.judge.sources import Sources
+from swecli.tools.files import is_sensitive
 
 _HUNK = re.compile(r"@@ -(?P<old>\d+)(?:,(?P<removed>\d+))? \+(?P<start>\d+)(?:,(?P<count>\d+))? @@")
 _NAMES = ("--- ", "+++ ", "rename from ", "rename to ")
 ATTRIBUTES = ("linguist-generated", "linguist-vendored", "diff")
 MAX_LINE = 5_000  # characters; longer lines are minified or generated
+LONG_LINE = f"a line over {MAX_LINE:,} characters"
+_INCLUDABLE = {"lock", "generated", "vendored", "marked -diff", LONG_LINE}
 _HEAD = 2_048  # characters in which a generated file is expected to be marked as such
-_GENERATED_MARK = re.compile(
-    r"generated\b.{0,200}?do not edit|do not edit.{0,200}?\bgenerated", re.IGNORECASE | re.DOTALL
-)
+_GENERATED = re.compile(r"generated\b.{0,200}?do not edit|do not edit.{0,200}?\bgenerated", re.IGNORECASE | re.DOTALL)
 _FILE_KINDS = {
     kind: re.compile("|".join(map(translate, patterns.split())))
     for kind, patterns in tomllib.loads(Path(__file__).with_name("files.toml").read_text("utf-8")).items()
@@ -118,33 +120,37 @@ def is_included(path: str, include: Sequence[str]) -> bool:
     return any(fnmatch(path, pattern) or path.startswith(f"{pattern.rstrip('/')}/") for pattern in include)
 
 
-def skip_rule_for_path(path: str, attributes: Mapping[str, str], include: Sequence[str]) -> str:
-    """Return the rule that skips a file by its name or git attributes, or "". Attributes override names in both
-    directions; `include` patterns override every rule but "binary"."""
-    if matches_kind(path, "binary"):
-        return "binary"
-    if is_included(path, include):
-        return ""
-    if attributes.get("diff") == "unset":
+def skip_rule(diff: FileDiff, sources: Sources, attributes: Mapping[str, str], include: Sequence[str]) -> str:
+    """Return the rule that skips a file by its status, name, git attributes or text, or "". Attributes override names
+    in both directions; `include` patterns override the rules of `_INCLUDABLE`. Lines added to a file that existed do
+    not count, so that a change cannot hide itself."""
+    path, is_wanted = diff.path, is_included(diff.path, include)
+    if diff.status not in ("", "binary"):  # a change may declare its own text binary
+        return diff.status
+    if matches_kind(path, "binary") or is_sensitive(path):
+        return "may hold secrets" if is_sensitive(path) else "binary"
+    marks = {rule: attributes.get(f"linguist-{rule}", "") for rule in ("lock", "generated", "vendored")}
+    if attributes.get("diff") == "unset" and not is_wanted:
         return "marked -diff"
-    for rule in ("lock", "generated", "vendored"):
-        marked = attributes.get(f"linguist-{rule}", "")
-        if marked in ("set", "true") or (matches_kind(path, rule) and marked not in ("unset", "false")):
+    for rule, mark in marks.items():
+        is_marked = mark in ("set", "true") or (matches_kind(path, rule) and mark not in ("unset", "false"))
+        if is_marked and not is_wanted:
             return rule
-    return ""
-
-
-def skip_rule_for_text(lines: Sequence[str], attributes: Mapping[str, str]) -> str:
-    """Return the rule that skips a file by its content, or ""."""
+    if (sources.root / path).is_symlink():
+        return "link"
+    source, added = sources.get(path), {number for sign, number, _ in diff.rows if sign == "+"}
+    if (source.hash and source.problem) or is_wanted:
+        return "binary" if source.hash and source.problem else ""
+    lines = [line for number, line in enumerate(source.lines, 1) if number not in added] or source.lines
     if any(len(line) > MAX_LINE for line in lines):
-        return f"a line over {MAX_LINE:,} characters"
-    kept = attributes.get("linguist-generated") in ("unset", "false")
-    return "generated" if not kept and _GENERATED_MARK.search("\n".join(lines[:80])[:_HEAD]) else ""
+        return LONG_LINE
+    is_generated = marks["generated"] not in ("unset", "false") and _GENERATED.search("\n".join(lines[:80])[:_HEAD])
+    return "generated" if is_generated else ""
 
 
 def format_skips(skips: Iterable[SkippedFile]) -> str:
     """Return `12 skipped: 3 lock, 4 generated` with how to include them; "" without any."""
     counts = Counter(skip.rule for skip in skips)
     listed = ", ".join(f"{count} {rule}" for rule, count in counts.most_common())
-    more = "; --include PATTERN brings them back" if counts.keys() - {"binary", "link"} else ""
+    more = "; --include PATTERN brings them back" if counts.keys() & _INCLUDABLE else ""
     return f"{counts.total()} skipped: {listed}{more}" if counts else ""

@@ -18,7 +18,7 @@ from swecli.models.errors import BadInput
 from swecli.models.message import Usage
 from swecli.models.review_events import Coverage, Estimate, FileCoverage, ReviewPlanned, Unit, to_ranges
 from swecli.review.judge.sources import Source
-from swecli.review.target.diffs import MAX_LINE, FileDiff, Row, is_included, matches_kind, planned_lines
+from swecli.review.target.diffs import LONG_LINE, MAX_LINE, FileDiff, Row, is_included, matches_kind, planned_lines
 from swecli.review.target.targets import TARGET_HINT, Target
 
 _CONFLICT = re.compile(r"(?:<<<<<<<|>>>>>>>) ")
@@ -145,7 +145,7 @@ def build_plan(target: Target, counter: TokenCounter, max_tokens: int) -> Plan:
         diff, source = target.diffs.get(path) or FileDiff(path), target.sources.get(path)
         why = source.problem or ("conflict markers" if any(_CONFLICT.match(line) for line in source.lines) else "")
         if not is_included(path, target.include) and any(len(text) > MAX_LINE for _, _, text in diff.rows):
-            why = why or f"a line over {MAX_LINE:,} characters"
+            why = why or LONG_LINE
         built = []
         for symbol, rows in _split_sections(diff, source):
             # about three characters a token, and the line number in front

@@ -13,18 +13,8 @@ from swecli.config.paths import project_root
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.review_events import SkippedFile
 from swecli.review.judge.sources import Sources, project_sources
-from swecli.review.target.diffs import (
-    ATTRIBUTES,
-    FileDiff,
-    format_skips,
-    is_included,
-    parse_diff,
-    parse_hunks,
-    skip_rule_for_path,
-    skip_rule_for_text,
-)
+from swecli.review.target.diffs import ATTRIBUTES, FileDiff, format_skips, parse_diff, parse_hunks, skip_rule
 from swecli.review.target.github import GitHub, GitHubError, PullState
-from swecli.tools.files import is_sensitive
 from swecli.tools.git import SECONDS, GitFailed, checkout_files, find_repository, read_attributes, run_git
 from swecli.tools.searching import files_below
 
@@ -205,25 +195,15 @@ def _filter_files(
     commit, sources = _open_sources(ctx, target.commit, diffs)
     target = replace(target, include=include, commit=commit, sources=sources)
     added = {diff.path for diff in diffs if diff.status != "deleted"}  # git shows a file that became a link twice
-    for diff in diffs:
-        rule = skip_rule_for_path(diff.path, attributes.get(diff.path, {}), include)
+    for diff in [diff for diff in diffs if diff.status != "deleted" or diff.path not in added]:
         if diff.status == "conflict":
             notes.append(f"{diff.path} is a merge in conflict: resolve it first")
-        elif diff.status == "deleted":
-            notes += [f"{diff.path} was deleted and is not reviewed"] if diff.path not in added else []
-        elif diff.status not in ("", "binary") or rule == "binary":  # a change may declare its own text binary
-            is_named = named is None or diff.path in named  # pictures in a folder are not worth a note
-            notes += [f"{diff.path} is {diff.status or rule} and is not reviewed"] if is_named else []
-        elif is_sensitive(diff.path):
-            notes.append(f"{diff.path} may hold secrets and is not reviewed")
-        elif rule := rule or _skip_rule_for_content(target, diff, attributes.get(diff.path, {})):
+        elif rule := skip_rule(diff, sources, attributes.get(diff.path, {}), include):
             skips.append(SkippedFile(diff.path, rule))
         else:
             kept[diff.path] = diff
-    is_conflict = any(diff.status == "conflict" for diff in diffs)
-    if not kept and (named is not None or is_conflict):  # a diff without code to read is reviewed, and passes
-        reason = notes[0] if len(notes) == 1 and not skips else format_skips(skips)
-        reason = reason or (f"none of its {len(notes)} files can be reviewed" if notes else "it changes nothing")
+    if not kept and (named is not None or notes):  # a diff without code to read is reviewed, and passes
+        reason = format_skips(skips) or "; ".join(notes) or "no files are there"
         raise BadInput(f"There is nothing to review in {target.label}: {reason}.", TARGET_HINT)
     changed = kept if named is None else {}
     return replace(target, files=tuple(kept), diffs=changed, notes=tuple(notes), skips=tuple(skips))
@@ -238,19 +218,6 @@ def _open_sources(ctx: _Context, commit: str, diffs: Sequence[FileDiff]) -> tupl
     sources = Sources(Path(mkdtemp(prefix="swecli-review-")).resolve(), is_snapshot=True)
     checkout_files(ctx.root, commit, sources.root, ctx.environ)
     return commit, sources
-
-
-def _skip_rule_for_content(target: Target, diff: FileDiff, attributes: Mapping[str, str]) -> str:
-    """Return the rule that skips a file by its type or text, or "". Lines added to a file that existed do not count, so
-    that a change cannot hide itself."""
-    source = target.sources.get(diff.path)
-    if (target.sources.root / diff.path).is_symlink():
-        return "link"
-    if source.hash and source.problem:
-        return "binary"
-    added = {number for sign, number, _ in diff.rows if sign == "+"}
-    kept = [line for number, line in enumerate(source.lines, 1) if number not in added] or source.lines
-    return "" if is_included(diff.path, target.include) else skip_rule_for_text(kept, attributes)
 
 
 def _path_target(ctx: _Context, here: Path, given: Sequence[str]) -> Target:
