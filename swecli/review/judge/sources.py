@@ -251,15 +251,11 @@ def _collect_symbols(node: ast.AST, prefix: str) -> list[Symbol]:
             found.append(Symbol(name, first, last))
         else:
             parameters = len(child.args.posonlyargs) + len(child.args.args) + len(child.args.kwonlyargs)
-            counts = (last - child.lineno + 1, parameters, _count_paths(child))
+            nodes = list(ast.walk(child))
+            paths = 1 + sum(isinstance(node, _BRANCHES) for node in nodes)
+            paths += sum(len(node.values) - 1 for node in nodes if isinstance(node, ast.BoolOp))
+            paths += sum(1 + len(node.ifs) for node in nodes if isinstance(node, ast.comprehension))
+            counts = (last - child.lineno + 1, parameters, paths)
             found.append(Symbol(name, first, last, child.lineno, dict(zip(LIMITS, counts, strict=True))))
         found += _collect_symbols(child, f"{name}.")
     return found
-
-
-def _count_paths(node: ast.AST) -> int:
-    """Return McCabe's cyclomatic complexity."""
-    parts = list(ast.walk(node))
-    branches = sum(isinstance(part, _BRANCHES) for part in parts)
-    operators = sum(len(part.values) - 1 for part in parts if isinstance(part, ast.BoolOp))
-    return 1 + branches + operators + sum(1 + len(part.ifs) for part in parts if isinstance(part, ast.comprehension))

@@ -47,7 +47,6 @@ class Progress:
     failed: int = 0  # parts in a row without anything readable
     lost: list[str] = field(default_factory=list)
     shown: str = ""  # all code that the model was shown, normalized
-    end: ReviewEnd | None = None
 
     def __post_init__(self) -> None:
         self.closed = {part.number for part in self.plan.parts if all(hunk.digest in self.read for hunk in part.hunks)}
@@ -111,8 +110,16 @@ class Progress:
         self.steps += 1
         alone = all(call.name == REPORT_TOOL for call in reply.calls)
         for number, done in read.reports:
-            if done or (done is None and alone):
-                self._close_part(next((other for other in self.plan.parts if other.number == number), part))
+            reported = next((other for other in self.plan.parts if other.number == number), part)
+            is_running = reported is self.part
+            if not (done or (done is None and alone)):
+                continue
+            if reported.number in self.answered:  # only then it was read
+                self.read |= dict.fromkeys(hunk.digest for hunk in reported.hunks)
+                self.failed = 0
+            if reported.number in self.answered or is_running:
+                self.closed.add(reported.number)
+            self.part = None if is_running else self.part
         if self.part is None:
             return None
         broken = any(call.id in reply.malformed for call in reply.calls)
@@ -130,16 +137,6 @@ class Progress:
             self.is_repair = True
             return _REPAIR.format(number=part.number)
         return None
-
-    def _close_part(self, part: Part) -> None:
-        """Close a reported part. It was read only if its message was in an answered request."""
-        if part.number in self.answered:
-            self.read |= dict.fromkeys(hunk.digest for hunk in part.hunks)
-            self.failed = 0
-        if part.number in self.answered or part is self.part:
-            self.closed.add(part.number)
-        if part is self.part:
-            self.part = None
 
     def find_end(self) -> ReviewEnd | None:
         """Return how the review has ended, or None while there is a part to read."""

@@ -78,11 +78,9 @@ class Review:
         for line in (*job.notices, *([notice] if notice else [])):
             yield Notice(line, "warning")
         try:
-            at.end = self._find_end()
-            while at.end is None:
+            while (end := self._find_end()) is None:
                 async for event in self._run_loop():
                     yield event
-                at.end = at.end or self._find_end()
             judged, verification = await job.verify(at.state.usage.total)
             at.state.spend(verification.usage, verification.cost)
             for line in verification.problems:
@@ -90,10 +88,9 @@ class Review:
             if judged.findings:
                 yield judged
         except SwecliError:
-            at.end = "failed"
             yield self.finish("failed")
             raise
-        yield self.finish(at.end or "done")
+        yield self.finish(end)
 
     def finish(self, end: ReviewEnd) -> ReviewFinished:
         """Store how the review ended, with the findings of an interrupted reply, and return its summary. Later calls

@@ -23,6 +23,7 @@ from swecli.review.target.targets import TARGET_HINT, Target
 
 _CONFLICT = re.compile(r"(?:<<<<<<<|>>>>>>>) ")
 _Item = TypeVar("_Item")
+_KINDS = ("config", "tests", "docs")  # the last to be read; a name that matches several counts as the last
 _WHY = {
     "max_loops": "loop limit", "max_budget": "budget", "interrupted": "interrupted", "failed": "failed",
     "unreadable": "no report", "done": "not sent",
@@ -155,8 +156,10 @@ def build_plan(target: Target, counter: TokenCounter, max_tokens: int) -> Plan:
         hunks += built or ([_Hunk("", path, (1,), "", f"unreadable {path}", why=why)] if why else [])
     if not hunks and target.files and not target.diffs:
         raise BadInput(f"There is nothing to review in {target.label}: its files are empty.", TARGET_HINT)
-    ordered, seen = list[_Hunk](), Counter[str]()
-    for hunk in _sort_by_risk(hunks):
+    ordered, seen, sizes = list[_Hunk](), Counter[str](), Counter(hunk.path for hunk in hunks for _ in hunk.lines)
+    # source before config, tests and docs; within these by folder, files with more planned lines first
+    risks = {path: max(matches_kind(path, kind) * n for n, kind in enumerate(_KINDS, 1)) for path in sizes}
+    for hunk in sorted(hunks, key=lambda h: (risks[h.path], h.path.rpartition("/")[0], -sizes[h.path], h.path)):
         seen[hunk.digest] += 1  # equal lines at two places are read at both
         digest = hunk.digest if seen[hunk.digest] == 1 else f"{hunk.digest}-{seen[hunk.digest]}"
         ordered.append(replace(hunk, id=f"H{len(ordered) + 1}", digest=digest, tokens=counter.count(hunk.text)))
@@ -203,11 +206,3 @@ def _pack(sized: Iterable[tuple[_Item, int]], max_size: int) -> Iterator[list[_I
         total += size
     if group:
         yield group
-
-
-def _sort_by_risk(hunks: Sequence[_Hunk]) -> list[_Hunk]:
-    """Sort source before config, tests and docs; within these by folder, files with more planned lines first."""
-    sizes, kinds = Counter(hunk.path for hunk in hunks for _ in hunk.lines), ("config", "tests", "docs")
-    # a name that matches several kinds counts as the last
-    risks = {hunk.path: max((matches_kind(hunk.path, kind) * n for n, kind in enumerate(kinds, 1))) for hunk in hunks}
-    return sorted(hunks, key=lambda h: (risks[h.path], h.path.rpartition("/")[0], -sizes[h.path], h.path))
