@@ -150,8 +150,11 @@ async def _review_target(args: argparse.Namespace, spec: Sequence[str] | None) -
     style = args.format or ("json" if args.json else "text")
     if args.post and args.yes:
         require_token(os.environ)  # before any cost
-    if args.output and not _is_writable(Path(args.output)):
-        raise BadInput(f"{args.output} cannot be written.", "--output names a file in a folder that exists.")
+    if args.output:
+        file = Path(args.output)
+        if file.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK):
+            raise BadInput(f"{args.output} cannot be written.", "--output names a file in a folder that exists.")
+    args.min_verdict = "any" if args.no_verify else args.min_verdict
     with open_runtime(args) as runtime:
         agent, store = runtime.agent, open_store(runtime.sessions, Path.cwd())
         for line in runtime.opening_lines():
@@ -170,10 +173,6 @@ async def _review_target(args: argparse.Namespace, spec: Sequence[str] | None) -
         return _finish(review, end, stopped, args, style)
 
 
-def _is_writable(file: Path) -> bool:
-    return not file.is_dir() and os.access(file if file.exists() else file.parent, os.W_OK)
-
-
 def _finish(review: Review, end: ReviewFinished, stopped: int, args: argparse.Namespace, style: str) -> int:
     """Post the findings, write the result and return the exit code."""
     code = stopped or _exit_code(end, args)
@@ -185,7 +184,7 @@ def _finish(review: Review, end: ReviewFinished, stopped: int, args: argparse.Na
             posted = _post(review, end, args)
         except SwecliError as error:  # the result is written first
             posted, problem = (0, sum(finding.is_open for finding in end.findings)), error
-    text = _render_result(end, style, code, _min_verdict(args), posted)
+    text = _render_result(end, style, code, args.min_verdict, posted)
     if args.output and text:
         write_file(Path(args.output), text, "The findings are kept: swecli findings export")
     elif text:
@@ -200,20 +199,16 @@ def _finish(review: Review, end: ReviewFinished, stopped: int, args: argparse.Na
 def _post(review: Review, end: ReviewFinished, args: argparse.Namespace) -> tuple[int, int]:
     """Post findings on the pull request, or without --yes report what would be posted. Return how many were posted and
     how many were not. Raises GitHubError, BadInput."""
-    push = plan_push(review.job.plan.target, end, review.record.seen, _min_verdict(args), args.post_min)
+    push = plan_push(review.job.plan.target, end, review.record.seen, args.min_verdict, args.post_min)
     for line in push.post() if args.yes else [*push.lines, "nothing was posted: add --yes"]:
         _print_note(line)
     fresh = len(push.inline) + len(push.rest)
     return (fresh, 0) if args.yes else (0, fresh)
 
 
-def _min_verdict(args: argparse.Namespace) -> str:
-    return "any" if args.no_verify else str(args.min_verdict)
-
-
 def _exit_code(end: ReviewFinished, args: argparse.Namespace) -> int:
     """Return 1 for a finding as severe as --fail-on, else 3 if the review is incomplete, else 0."""
-    failing = [finding for finding in end.findings if finding.is_open and finding.has_verdict(_min_verdict(args))]
+    failing = [finding for finding in end.findings if finding.is_open and finding.has_verdict(args.min_verdict)]
     if args.fail_on and any(finding.at_least(args.fail_on) for finding in failing):
         return _SEVERE
     return 0 if end.complete or args.allow_incomplete else _INCOMPLETE

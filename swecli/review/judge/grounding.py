@@ -40,11 +40,8 @@ def ground(findings: Iterable[Finding], sources: Sources, names: Mapping[str, st
     """Compare each finding with its file. It is verified if its lines exist and contain the quoted code; a quote found
     exactly once elsewhere corrects the line; without a valid line it is refuted. A path that does not exist is resolved
     among `names`, which maps old and new names of the reviewed files to their paths."""
-    return [
-        _ground_one(found, source if source.hash else sources.get(_resolve_path(found.path, names or {})))
-        for found in findings
-        for source in [sources.get(found.path)]
-    ]
+    found = [(finding, sources.get(finding.path)) for finding in findings]
+    return [_ground_one(f, s if s.hash else sources.get(_resolve_path(f.path, names or {}))) for f, s in found]
 
 
 def _resolve_path(path: str, names: Mapping[str, str]) -> str:
@@ -175,15 +172,12 @@ def _identify(candidate: Finding, known: Sequence[Finding], mine: Collection[str
 
 def identify_all(found: Iterable[Finding], known: Sequence[Finding], mine: Collection[str] = ()) -> list[Finding]:
     """Return each candidate with the id of its finding, or of the one that it may be in `same_as`."""
-    out: dict[int, Finding] = {}
-    taken = set(mine)
-    candidates = list(enumerate(found))
-    exact = {row.key for row in known}
-    for number, candidate in sorted(candidates, key=lambda pair: pair[1].key not in exact):
+    out, taken, exact = list(found), set(mine), {row.key for row in known}
+    for number, candidate in sorted(enumerate(out), key=lambda pair: pair[1].key not in exact):
         row, maybe = _identify(candidate, known, taken)
         out[number] = replace(candidate, id=row, same_as=maybe)
-        taken |= {out[number].id} - {""}
-    return [out[number] for number, _ in candidates]
+        taken |= {row} - {""}
+    return out
 
 
 def _overlaps(row: Finding, other: Finding, margin: int = 0) -> bool:

@@ -182,7 +182,10 @@ class Verifier:
         out.append(f"### {finding.id}: {finding.code_smell_type} at {finding.place}")
         out.append(f"Claim: {collapse_whitespace(finding.message)}")
         out.append(_format_code(source, finding.path, first, min(symbol.last, first + _MAX_LINES - 1)))
-        for used in _find_definitions(finding, symbol, source):
+        lines = source.lines[max(0, finding.line - 1) : finding.end_line or finding.line]
+        names = set(_NAME.findall("\n".join([*lines, finding.message])))
+        named = [s for s in source.symbols if s.name.rpartition(".")[2] in names]
+        for used in [s for s in named if not symbol.first <= s.first <= symbol.last][:_MAX_DEFINITIONS]:
             out.append(f"It names: {_format_code(source, finding.path, used.first, min(used.last, used.first + 11))}")
         out += [f"Used in {line}" for line in islice(_find_callers(finding, symbol, self.sources), _MAX_CALLERS)]
         for path, _, line in (place.rpartition(":") for place in see):
@@ -271,14 +274,6 @@ def _parse_rows(reply: ModelReply, only: str) -> dict[str, dict[str, Any]]:
 def _format_code(source: Source, path: str, first: int, last: int) -> str:
     rows = range(first, min(last, len(source.lines)) + 1)
     return "\n".join([f"{path}:", *(f"{number:>6} {source.lines[number - 1][:400]}" for number in rows)])
-
-
-def _find_definitions(finding: Finding, symbol: Symbol, source: Source) -> list[Symbol]:
-    """Return symbols of the same file that the finding's lines or its claim name."""
-    lines = source.lines[max(0, finding.line - 1) : finding.end_line or finding.line]
-    names = set(_NAME.findall("\n".join([*lines, finding.message])))
-    others = (s for s in source.symbols if s.name.rpartition(".")[2] in names)
-    return [other for other in others if not symbol.first <= other.first <= symbol.last][:_MAX_DEFINITIONS]
 
 
 def _find_callers(finding: Finding, symbol: Symbol, sources: Sources) -> Iterator[str]:
