@@ -13,16 +13,7 @@ from urllib.parse import quote
 from swecli import __version__
 from swecli.models.errors import BadInput
 from swecli.models.events import Event
-from swecli.models.finding import (
-    OPEN_STATES,
-    SEVERITIES,
-    SMELLS,
-    STATES,
-    Finding,
-    StateChange,
-    pluralize,
-    worst_first,
-)
+from swecli.models.finding import OPEN_STATES, SEVERITIES, SMELLS, STATES, Finding, StateChange, pluralize, worst_first
 from swecli.models.review_events import (
     FindingsJudged,
     LoopWindowApplied,

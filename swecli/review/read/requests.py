@@ -17,7 +17,7 @@ from swecli.review.judge.sources import normalize_code
 from swecli.review.read.extract import REPORT_TOOL, Extraction
 from swecli.review.target.plan import Part, Plan
 
-_FREE_STEPS = 4  # loops of one part after which only the report tool is offered
+FREE_STEPS = 4  # loops of one part after which only the report tool is offered
 _MAX_STEPS = 6  # loops of one part after which the next part is started, if there is one
 _MAX_UNREADABLE = 2  # parts in a row without a readable report that end a review
 _MAX_REPLY = 2_000  # characters of an unreadable reply that are kept
@@ -50,11 +50,6 @@ class Progress:
 
     def __post_init__(self) -> None:
         self.closed = {part.number for part in self.plan.parts if all(hunk.digest in self.read for hunk in part.hunks)}
-
-    @property
-    def report_only(self) -> bool:
-        """Return whether the next request offers the report tool alone."""
-        return self.is_repair or self.steps >= _FREE_STEPS
 
     @property
     def waiting(self) -> list[Part]:

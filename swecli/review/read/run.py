@@ -37,7 +37,7 @@ from swecli.review.judge.grounding import ground, identify_all
 from swecli.review.judge.sources import Sources, normalize_code
 from swecli.review.read.extract import REPORT_TOOL, extract, review_tools
 from swecli.review.read.job import ReviewJob
-from swecli.review.read.requests import Progress
+from swecli.review.read.requests import FREE_STEPS, Progress
 
 _MAX_OVERFLOWS = 3
 _MAX_RESULT = 30_000
@@ -93,13 +93,20 @@ class Review:
         yield self.finish(end)
 
     def finish(self, end: ReviewEnd) -> ReviewFinished:
-        """Store how the review ended, with the findings of an interrupted reply, and return its summary. Later calls
-        return the first one."""
+        """Store how the review ended, with the findings and the text of an interrupted reply, and return its summary.
+        Later calls return the first one."""
         at, job = self._at, self.job
         if self._finished is not None:
             return self._finished
         with suppress(StoreError, BadInput):  # the summary matters more than the end of the transcript
-            self._settle()
+            if text := at.state.partial:
+                read = extract(ModelReply(text), self.record.loops + 1, self._names)
+                kept = ground(read.findings, Sources(self._root), self._names)
+                self.record = self._store.record(self.record, identify_all(kept, [])).review
+            if self._sessions.session.interactions:
+                self._turns.settle(at.state)
+                self._sessions.finish_interaction("done")
+                self._sessions.playbook.skip(self._sessions.session.id, self._sessions.session.interactions)
         found, parts = self._store.findings_of(self.record.id), job.plan.parts[: self.record.loops]
         spent: dict[str, float] = {"tokens": at.state.usage.total, "loops": self.record.loops, "parts": len(parts)}
         spent["shown"] = sum(part.tokens for part in parts)
@@ -128,7 +135,7 @@ class Review:
             self._add_user_message(_LAST)
         at.state.steps = loop
         yield StepStarted(loop)
-        async for event in self._ask(report_only=last or at.report_only):
+        async for event in self._ask(report_only=last or at.is_repair or at.steps >= FREE_STEPS):
             yield event
         reply = self._reply
         read = extract(reply, loop, self._names, at.shown)
@@ -201,7 +208,7 @@ class Review:
         known = self._store.findings(paths={finding.path for finding in findings}) if findings else []
         old = {(hunk.path, line) for hunk in self.job.plan.earlier for line in hunk.lines}
         candidates = identify_all([replace(f, late=(f.path, f.line) in old) for f in findings], known, mine)
-        record = replace(self.record, loops=max(loop, self.record.loops), lost=(*self.record.lost, *lines))
+        record = replace(self.record, loops=loop, lost=(*self.record.lost, *lines))
         recorded = self._store.record(record, candidates)
         self.record = recorded.review
         return FindingsAccumulated(len(recorded.new), self.record.total, loop, tuple(recorded.new), self.record.id)
@@ -218,18 +225,3 @@ class Review:
         else:
             self._sessions.append(ChatMessage(Role.USER, text))
         self._at.add_user_message(text)
-
-    def _settle(self) -> None:
-        """Store the findings and the text of an interrupted reply, and answer its open calls."""
-        at, sessions = self._at, self._sessions
-        session = sessions.session
-        if not session.interactions:
-            return
-        if text := at.state.partial:
-            read = extract(ModelReply(text), self.record.loops + 1, self._names)
-            kept = ground(read.findings, Sources(self._root), self._names)
-            self.record = self._store.record(self.record, identify_all(kept, [])).review
-        self._turns.settle(at.state)
-        at.state.step = None
-        sessions.finish_interaction("done")
-        sessions.playbook.skip(session.id, session.interactions)

@@ -192,7 +192,14 @@ def _filter_files(
             attributes = read_attributes(ctx.root, base, ATTRIBUTES, [diff.path for diff in diffs], ctx.environ)
     kept: dict[str, FileDiff] = {}
     notes, skips, include = list(target.notes), list[SkippedFile](), (*ctx.include, *(named or ()))
-    commit, sources = _open_sources(ctx, target.commit, diffs)
+    commit, sources = target.commit, project_sources(ctx.root)
+    is_same = bool(commit) and ctx.resolve("HEAD") == commit and not ctx.git("diff", "--name-only", "HEAD", "--")
+    names = [diff.path for diff in diffs if diff.status in ("", "binary")]
+    if is_same and all(os.path.lexists(ctx.root / name) for name in names):
+        commit = ""
+    elif commit:
+        sources = Sources(Path(mkdtemp(prefix="swecli-review-")).resolve(), is_snapshot=True)
+        checkout_files(ctx.root, commit, sources.root, ctx.environ)
     target = replace(target, include=include, commit=commit, sources=sources)
     added = {diff.path for diff in diffs if diff.status != "deleted"}  # git shows a file that became a link twice
     for diff in [diff for diff in diffs if diff.status != "deleted" or diff.path not in added]:
@@ -207,17 +214,6 @@ def _filter_files(
         raise BadInput(f"There is nothing to review in {target.label}: {reason}.", TARGET_HINT)
     changed = kept if named is None else {}
     return replace(target, files=tuple(kept), diffs=changed, notes=tuple(notes), skips=tuple(skips))
-
-
-def _open_sources(ctx: _Context, commit: str, diffs: Sequence[FileDiff]) -> tuple[str, Sources]:
-    """Return the commit with a snapshot of it, or "" with the work tree if that contains exactly its files."""
-    is_same = bool(commit) and ctx.resolve("HEAD") == commit and not ctx.git("diff", "--name-only", "HEAD", "--")
-    names = [diff.path for diff in diffs if diff.status in ("", "binary")]
-    if not commit or (is_same and all(os.path.lexists(ctx.root / name) for name in names)):
-        return "", project_sources(ctx.root)
-    sources = Sources(Path(mkdtemp(prefix="swecli-review-")).resolve(), is_snapshot=True)
-    checkout_files(ctx.root, commit, sources.root, ctx.environ)
-    return commit, sources
 
 
 def _path_target(ctx: _Context, here: Path, given: Sequence[str]) -> Target:
