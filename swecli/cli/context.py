@@ -16,7 +16,6 @@ from swecli.cli.startup import make_folders
 from swecli.cli.subcommands import (
     configuration_of,
     existing_database,
-    format_table,
     open_sessions,
     positive_int,
     write_file,
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
     from swecli.app import Runtime
 
 _HEAD = ("policy", "requests", "input tokens", "cached", "cost", "mean visible", "peak tokens")
-_TURN_HEAD = ("turn", "policy", "requests", "input tokens", "cached", "cost", "visible", "peak tokens")
 _POLICIES = (*POLICIES, OURS)
 _TURN = ("?", "TURN", "for example T7 (default: the newest)")
 _WORDS = {
@@ -136,7 +134,6 @@ def _add_replay(parser: Parser) -> None:
     add("--model", metavar="PROVIDER/NAME", help="model for prices and window (default: the session's)")
     add("--context-window", type=positive_int, metavar="TOKENS", help="the model's window, if the table is wrong")
     add("--ttl", type=positive_int, default=TTL, metavar="SECONDS", help="how long a cache is kept (default: 300)")
-    add("--turns", action="store_true", help="also print each turn")
     add("--plot", action="store_true", help="plot tokens by turn")
     add("--svg", type=Path, metavar="FILE", help="write the plot as SVG")
 
@@ -170,29 +167,18 @@ def _replay_policies(args: argparse.Namespace) -> ActionResult:
         write_file(args.svg, svg(replays, f"Replay of {session.title or session.id}"), "Give --svg another file.")
     totals = {replayed.policy: replayed.totals() for replayed in replays}
     rows = tuple((name, *_format_cells(total, assumed)) for name, total in totals.items())
-    lines = _format_turns(replays, assumed) if args.turns else []
-    lines += ["", *plot(replays, shutil.get_terminal_size().columns)] if args.plot else []
+    lines = ["", *plot(replays, shutil.get_terminal_size().columns)] if args.plot else []
     lines += ["", *_list_notes(history, replays[0], totals, assumed)]
     whose = "as given" if args.context_window else "from the local table" if prices.context_window else ""
     lines.append(f"The model's window is {whose or 'unknown and was assumed'}; --context-window sets it.")
     lines += [f"Wrote {args.svg}."] if args.svg else []
-    return ActionResult(_figures_json(history, replays, assumed, args.turns), tuple(lines), _HEAD, rows)
+    return ActionResult(_figures_json(history, replays, assumed), tuple(lines), _HEAD, rows)
 
 
 def _format_cells(figures: TurnUsage, assumed: Assumptions) -> tuple[str, ...]:
     cost = f"${figures.cost:,.4f}" if assumed.prices.unit == "USD" else f"{figures.cost:,.0f} units"
-    visible = f"{figures.visible:{'g' if figures.turn else '.1f'}}"
-    share, peak = f"{figures.cached_share:.1%}", f"{figures.peak:,}"
+    visible, share, peak = f"{figures.visible:.1f}", f"{figures.cached_share:.1%}", f"{figures.peak:,}"
     return f"{figures.requests:,}", f"{figures.input:,}", share, cost, visible, peak
-
-
-def _format_turns(replays: list[PolicyUsage], assumed: Assumptions) -> list[str]:
-    rows = [
-        (f"T{turn.turn}", replayed.policy, *_format_cells(turn, assumed))
-        for turns in zip(*(replayed.turns for replayed in replays), strict=True)
-        for replayed, turn in zip(replays, turns, strict=True)
-    ]
-    return ["", *format_table(_TURN_HEAD, rows)]
 
 
 def _list_notes(history: History, first: PolicyUsage, totals: dict[str, TurnUsage], assumed: Assumptions) -> list[str]:
@@ -231,16 +217,13 @@ def _compare_costs(costs: dict[str, float]) -> list[str]:
     return [f"ours costs {', '.join(less)}."]
 
 
-def _figures_json(
-    history: History, replays: list[PolicyUsage], assumed: Assumptions, each_turn: bool
-) -> dict[str, Any]:
+def _figures_json(history: History, replays: list[PolicyUsage], assumed: Assumptions) -> dict[str, Any]:
     found = []
     for replayed in replays:
-        totals = replayed.totals()
-        turns = {"by_turn": [asdict(turn) for turn in replayed.turns]} if each_turn else {}
+        totals, turns = replayed.totals(), [asdict(turn) for turn in replayed.turns]
         own = {name: value for name, value in asdict(totals).items() if name not in ("turn", "cold", "visible")}
-        own |= {"mean_visible": totals.visible, "cached_share": totals.cached_share}
-        found.append({"policy": replayed.policy, **own, **turns})
+        own |= {"mean_visible": totals.visible, "cached_share": totals.cached_share, "by_turn": turns}
+        found.append({"policy": replayed.policy, **own})
     prices = assumed.prices
     return {
         "simulation": True,

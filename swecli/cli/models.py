@@ -43,11 +43,12 @@ def _run(args: argparse.Namespace) -> ActionResult:
 
 
 def _show(args: argparse.Namespace) -> ActionResult:
-    profile = make_model(args.name, configuration_of(args).settings, os.environ).profile
+    settings = configuration_of(args).settings
+    profile = make_model(args.name, settings, os.environ).profile
     fields = ("window", "max_output", "tools", "system_role", "limit_name", "thinking", "think_back", "images", "cache")
     values = {field: getattr(profile, field) for field in fields} | {"off": sorted(profile.off)}
     rows = [(field, value, profile.origins.get(field, "default")) for field, value in values.items()]
-    rows.append(("reserve", profile.reserve(configuration_of(args).settings.max_tokens), "computed"))
+    rows.append(("reserve", profile.reserve(settings.max_tokens), "computed"))
     plain = {field: {"value": value, "from": layer} for field, value, layer in rows}
     shown = tuple((field, _format_value(value), layer) for field, value, layer in rows)
     return ActionResult(plain, head=("field", "value", "from"), rows=shown)

@@ -193,17 +193,12 @@ def _replay(args: argparse.Namespace) -> ActionResult:
 
 def _format_turn(past: PastTurn, events: Sequence[Event], sizes: Sequence[int]) -> Iterator[str]:
     """Describe the events of a turn, one line each; the answer is unchanged."""
-    text = ""
     for event in events:
-        if isinstance(event, TextDelta):
-            text += event.text
-            continue
-        if text:
-            yield f"  {text}"
-            text = ""
         match event:
             case TurnStarted():
                 yield f"T{past.number} {past.query}"
+            case TextDelta():
+                yield f"  {event.text}"
             case StepStarted() if event.n <= len(sizes):  # otherwise the turn ended before it was sent
                 yield f"  request {event.n}: {sizes[event.n - 1]:,} tokens"
             case WindowApplied():
@@ -215,8 +210,6 @@ def _format_turn(past: PastTurn, events: Sequence[Event], sizes: Sequence[int]) 
             case _:
                 if line := event.describe():
                     yield f"  {line}"
-    if text:
-        yield f"  {text}"
 
 
 def _format_call(name: str, parameters: dict[str, Any], result: str) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from swecli.config.paths import Paths, project_root
-from swecli.config.settings import PROJECT_FILE, Start, load_settings
+from swecli.config.settings import PROJECT_FILE, SETTINGS, Start, load_settings
 from swecli.llm.price_table import prepare_environment
 from swecli.llm.registry import choose_model
 from swecli.models.errors import BadInput, StoreError, SwecliError, UsageError
@@ -22,27 +22,15 @@ from swecli.redact import redact
 
 MAX_LOG_BYTES = 1_000_000
 
-_SETTING_FLAGS = (
-    "model",
-    "window",
-    "mode",
-    "max_turns",
-    "max_budget_usd",
-    "db",
-    "review_loops",
-    "reflect_at_end",
-    "color",
-)
-
 
 def read_configuration(config: str | None, flags: Mapping[str, Any]) -> Start:
     """Load the settings for the working directory, with `flags` as the last layer, but choose no model. Raises
     ConfigError, BadInput."""
-    paths, cwd = Paths.find(os.environ), _working_directory()
+    paths, cwd, file = Paths.find(os.environ), _working_directory(), Path(config) if config else None
     root = project_root(cwd)
     project, trusted = root / PROJECT_FILE, paths.is_trusted(root)
     settings, notices = load_settings(
-        user_file=Path(config) if config else paths.config_file,
+        user_file=file or paths.config_file,
         project_file=project if trusted else None,
         environ=os.environ,
         flags=flags,
@@ -50,7 +38,6 @@ def read_configuration(config: str | None, flags: Mapping[str, Any]) -> Start:
     )
     if not trusted and os.path.exists(project):  # noqa: PTH110  Path.exists raises PermissionError
         notices.append(f"{PROJECT_FILE} is not used: this folder is not trusted (run /trust to use it)")
-    file = Path(config) if config else None
     return Start(settings, paths, cwd, dict(os.environ), trusted=trusted, notices=tuple(notices), config=file)
 
 
@@ -115,7 +102,7 @@ def make_start(args: argparse.Namespace) -> Start:
     folder = project_root(folder) if given.get("whole_project") else folder
     _require_workspace(folder, allow_home=given.get("allow_home", False))
     prepare_environment(os.environ)
-    configured = read_configuration(args.config, {name: given.get(name) for name in _SETTING_FLAGS})
+    configured = read_configuration(args.config, {name: given.get(name) for name in SETTINGS})
     make_folders(configured.paths)
     _log_to(configured.paths.log)
     choice = choose_model(configured.settings, os.environ)

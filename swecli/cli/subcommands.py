@@ -131,7 +131,7 @@ def _print_result(result: ActionResult, as_json: bool) -> int:
         _write([], result.exact)
     else:
         note = [result.note] if result.note else []
-        _write([*format_table(result.head, result.rows), *map(plain, (*result.lines, *note))])
+        _write([*_format_table(result.head, result.rows), *map(plain, (*result.lines, *note))])
     return result.code
 
 
@@ -149,7 +149,7 @@ def _write(lines: Iterable[str], exact: str = "") -> None:
         raise SwecliError(f"The output cannot be written: {error.strerror}.") from error
 
 
-def format_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+def _format_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
     """Format rows as aligned columns under a head, [] without rows; the last column is not padded."""
     if not rows:
         return []

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from swecli.repl.program import Program
 
 if TYPE_CHECKING:
-    from swecli.agent.agent import Agent
     from swecli.models.events import Event
     from swecli.playbook.learning.service import LearningService
 
@@ -59,15 +58,6 @@ class Background:
         if part.needs_model:
             self.start(self._reflect(learning, interaction))
 
-    def name_session(self, agent: Agent) -> None:
-        """Start naming an untitled session, if a small model is configured."""
-        if agent.condense_model is not None and agent.sessions.current_session is not None:
-            self.start(agent.generate_title())
-
-    def reflect_pending(self, learning: LearningService) -> None:
-        """Start reflecting on pending turns of earlier runs; a new turn waits for one of them at most."""
-        self.start(self._reflect_pending(learning))
-
     def pop_deferred(self) -> list[Event]:
         """Return and clear the events that were deferred while a turn was running."""
         events, self._deferred = self._deferred, []
@@ -78,7 +68,8 @@ class Background:
             events = await learning.reflect(interaction)
         self.show(events)
 
-    async def _reflect_pending(self, learning: LearningService) -> None:
+    async def reflect_pending(self, learning: LearningService) -> None:
+        """Reflect on pending turns of earlier runs; a new turn waits for one of them at most."""
         pending = learning.pending()
         self.show(await learning.check_anchors())
         for item in pending:

@@ -117,7 +117,7 @@ class REPL(Program):
             show_session(self.renderer.screen, session)
             self.renderer.screen.line()
         self.prompt.redraw()
-        self._background.reflect_pending(runtime.learning)
+        self._background.start(self._background.reflect_pending(runtime.learning))
         self._job_watcher = asyncio.get_running_loop().create_task(self._watch_jobs())
 
     async def _watch_jobs(self) -> None:
@@ -130,7 +130,8 @@ class REPL(Program):
 
     def start_learning(self, interaction: int) -> None:
         self._background.learn(self._startup.context.runtime.learning, interaction)
-        self._background.name_session(self.agent)
+        if self.agent.condense_model is not None and self.session_manager.current_session is not None:
+            self._background.start(self.agent.generate_title())
 
     @property
     def working(self) -> bool:

@@ -71,7 +71,7 @@ def test_a_table_with_a_row_for_each_policy_and_the_conditions(run: Run) -> None
 
 def test_the_figures_as_json(run: Run) -> None:
     put(12)
-    value = again(run, "--json", "--turns").json
+    value = again(run, "--json").json
     assert value["simulation"] is True
     assert (value["turns"], value["window"], value["ttl"], value["cost_unit"]) == (12, "5+3", 300, "USD")
     policies = {row["policy"]: row for row in value["policies"]}
@@ -81,7 +81,6 @@ def test_the_figures_as_json(run: Run) -> None:
         assert 0 < row["cached_share"] < 1
     assert policies["full"]["input"] > policies["slack"]["input"] > policies["exact"]["input"]
     assert policies["exact"]["mean_visible"] == pytest.approx((0 + 1 + 2 + 3 + 4 + 5 * 7) / 12)
-    assert "by_turn" not in again(run, "--json").json["policies"][0]
 
 
 def test_the_policies_that_are_asked_for_in_that_order(run: Run) -> None:
@@ -114,11 +113,10 @@ def test_without_a_price_the_units_are_reported(run: Run) -> None:
     assert again(run, "--json", "--model", "openai/gpt-4.1").json["cost_unit"] == "USD"
 
 
-def test_every_turn_and_a_drawing_in_the_width_of_the_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_drawing_in_the_width_of_the_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     put(30)
     monkeypatch.setenv("COLUMNS", "50")
-    lines = again(run, "--turns", "--plot", "--policy", "full", "--policy", "ours").out.splitlines()
-    assert sum(line.startswith("T30 ") for line in lines) == 2
+    lines = again(run, "--plot", "--policy", "full", "--policy", "ours").out.splitlines()
     drawn = lines[lines.index("input tokens a turn, by turn:") :]
     assert all(len(line) <= 50 for line in drawn[: drawn.index("")])
     assert any("ff full" in line for line in drawn)
@@ -136,9 +134,9 @@ def test_a_drawing_in_a_file(run: Run) -> None:
 
 def test_pauses_and_windows_are_what_was_given(run: Run) -> None:
     put(12)
-    cold = again(run, "--json", "--turns", "--ttl", "30", "--policy", "full").json["policies"][0]
+    cold = again(run, "--json", "--ttl", "30", "--policy", "full").json["policies"][0]
     assert all(turn["cold"] for turn in cold["by_turn"])
-    warm = again(run, "--json", "--turns", "--ttl", "3600", "--policy", "full").json["policies"][0]
+    warm = again(run, "--json", "--ttl", "3600", "--policy", "full").json["policies"][0]
     assert not any(turn["cold"] for turn in warm["by_turn"][1:])
     narrow = again(run, "--json", "--window", "2", "--context-window", "9000").json
     assert (narrow["window"], narrow["context_window"]) == ("2", 9000)
@@ -202,7 +200,7 @@ def test_odd_text_and_odd_times_are_replayed(run: Run) -> None:
         sessions.begin_interaction("")
     finally:
         database.close()
-    done = again(run, "--plot", "--turns")
+    done = again(run, "--plot")
     assert done.code == 0
     assert "\x1b" not in done.out
     assert again(run, "--json").json["policies"][0]["requests"] == 2

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from swecli.cli.flags import SUBCOMMANDS, Parser
-from swecli.cli.subcommands import format_table, open_sessions, positive_int, print_line, run_subcommand
+from swecli.cli.subcommands import _format_table, open_sessions, positive_int, print_line, run_subcommand
 from swecli.models.errors import BadInput, UsageError
 
 
@@ -36,7 +36,7 @@ def test_without_an_action_all_of_them_are_named(name: str) -> None:
 
 def test_columns_stand_under_one_another_whatever_is_in_them() -> None:
     rows = [("a", "漢字", "x\n y"), ("long", "b", ""), ("\x1b[31mred", 5, "z")]
-    assert format_table(("id", "name", "text"), rows) == [
+    assert _format_table(("id", "name", "text"), rows) == [
         "id    name  text",
         "a     漢字  x y",
         "long  b",

@@ -164,7 +164,7 @@ async def test_a_turn_of_now_waits_for_one_of_the_queue_at_most() -> None:
     observed = Observed()
     behind = Background(observed)
     learner = SlowLearning(queue=[9, 8, 7, 6])
-    behind.reflect_pending(learner)  # type: ignore[arg-type]
+    behind.start(behind.reflect_pending(learner))  # type: ignore[arg-type]
     while not learner.log:
         await asyncio.sleep(0)
     behind.learn(learner, 10)  # type: ignore[arg-type]

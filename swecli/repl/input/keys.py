@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import os
 import shlex
 import shutil
 import subprocess
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
@@ -32,7 +31,6 @@ _QUIT_TIMEOUT = 2.0  # seconds for the second key press
 _TYPING, _EMPTY = has_focus(DEFAULT_BUFFER), Condition(lambda: not get_app().current_buffer.text)
 _EDITORS = ("editor", "nano", "pico", "vi", "emacs")
 _CLIPBOARD_TIMEOUT = 5  # seconds
-_CLIPBOARD_MAX_AGE = 86_400  # seconds that a saved picture is kept
 _PNG = b"\x89PNG"
 # Commands that print the clipboard's picture as PNG; osascript prints it in hexadecimal, as «data PNGf…».
 _CLIPBOARD_COMMANDS = (
@@ -46,7 +44,7 @@ def make_keys(program: Program, history: LineHistory, start: Start) -> KeyBindin
     """Return the bindings; they override prompt-toolkit's own."""
     keys = KeyBindings()
     _add_enter_keys(keys)
-    _add_paste_keys(keys, program, history, start.paths.cache)
+    _add_paste_keys(keys, program, history)
     _add_stop_keys(keys, program)
     is_working, has_queue = Condition(lambda: program.working), Condition(lambda: bool(program.queue))
     is_held, is_escape = Condition(lambda: program.queue.held), _TYPING & ~has_completions & ~vi_insert_mode
@@ -150,7 +148,7 @@ def _add_enter_keys(keys: KeyBindings) -> None:
             buffer.insert_text(" ")
 
 
-def _add_paste_keys(keys: KeyBindings, program: Program, history: LineHistory, cache: Path) -> None:
+def _add_paste_keys(keys: KeyBindings, program: Program, history: LineHistory) -> None:
     """Paste texts and pictures; the reason why a picture cannot be pasted is shown in the footer."""
 
     @keys.add(Keys.BracketedPaste, filter=_TYPING)
@@ -158,7 +156,7 @@ def _add_paste_keys(keys: KeyBindings, program: Program, history: LineHistory, c
     def paste(event: KeyPressEvent) -> None:
         pastes, text = history.pastes, event.data if event.key_sequence[0].key == Keys.BracketedPaste else ""
         try:
-            path = _parse_picture_path(text) if text else _save_clipboard_picture(cache / "pictures")
+            path = _parse_picture_path(text) if text else _save_clipboard_picture()
             inserted = pastes.add_picture(path) if path else pastes.add_text(text)
         except BadInput as error:
             inserted = pastes.add_text(text)
@@ -179,8 +177,8 @@ def _parse_picture_path(text: str) -> Path | None:
         return None
 
 
-def _save_clipboard_picture(folder: Path) -> Path:
-    """Save the clipboard's picture in `folder`, named by its hash. Raises BadInput if it cannot be read or written."""
+def _save_clipboard_picture() -> Path:
+    """Save the clipboard's picture in a temporary file. Raises BadInput if it cannot be read or written."""
     commands = [command for command in _CLIPBOARD_COMMANDS if shutil.which(command[0])]
     if not commands:
         raise BadInput(
@@ -191,16 +189,11 @@ def _save_clipboard_picture(folder: Path) -> Path:
     if not data:
         raise BadInput("There is no picture in the clipboard.", "Copy one, or paste the path of a file.")
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for old in folder.glob("*.png"):
-            if old.stat().st_mtime < time.time() - _CLIPBOARD_MAX_AGE:
-                old.unlink(missing_ok=True)
-        path = folder / f"clipboard-{hashlib.sha256(data).hexdigest()[:12]}.png"
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        with NamedTemporaryFile("wb", prefix="swecli-", suffix=".png", delete=False) as file:
             file.write(data)
     except OSError as error:
-        raise BadInput(f"The clipboard's picture cannot be saved: {error.strerror} ({folder}).") from error
-    return path
+        raise BadInput(f"The clipboard's picture cannot be saved: {error.strerror}.") from error
+    return Path(file.name)
 
 
 def _read_png(command: list[str]) -> bytes:

@@ -95,7 +95,7 @@ class Renderer:
         """Print the whole output of the last call; return False if there is none."""
         if (last := self._last_call) is None:
             return False
-        self._print_block(tools.render_expanded(last.summary, last.call, last.result))
+        self._print_block(tools.render_expanded(last))
         self.draw(force=True)
         return True
 
@@ -153,13 +153,12 @@ class Renderer:
         if previewed and event.result.denied:
             return  # the decision is printed
         has_head = self._decided_call != event.call.id
+        block = tools.render_call(event, self.screen.link_root, approved=previewed, has_head=has_head)
         if has_head:
-            style, display = tools.call_style(event.result), event.result.for_user
-            self._print_block(tools.render_head(event.summary, style, event.call, display, self.screen.link_root))
-        result = tools.render_result(event.summary, event.call, event.result, approved=previewed, has_head=has_head)
+            self._print_block(block)
+        elif block is not None:
+            self.screen.print(block)
         self._decided_call = ""
-        if result is not None:
-            self.screen.print(result)
 
     def _finish_turn(self, event: events.TurnFinished) -> None:
         self._finish_streams()

@@ -11,6 +11,7 @@ from rich.console import Group, RenderableType
 from rich.style import Style
 from rich.text import Text
 
+from swecli.models.events import ToolFinished
 from swecli.models.message import AskRequest, Decision, Display, ToolCall, ToolResult
 from swecli.repl.render.formatting import ESCAPED, escape_invisible, format_duration, one_line, sanitize
 from swecli.repl.render.markdown import add_prefix
@@ -99,7 +100,7 @@ _EXPAND_HINT = "Ctrl+O to expand"
 _SLOW_MS = 1_000
 
 
-def call_style(result: ToolResult) -> str:
+def _call_style(result: ToolResult) -> str:
     """Return the style of a finished call: denied, ok or failed."""
     return "denied" if result.denied else "ok" if result.ok else "failed"
 
@@ -123,34 +124,38 @@ def render_head(
     return add_prefix(text, "● ", style)
 
 
-def render_result(
-    summary: str, call: ToolCall, result: ToolResult, *, approved: bool = False, has_head: bool = True
+def render_call(
+    event: ToolFinished, root: Path | None = None, *, approved: bool = False, has_head: bool = True
 ) -> RenderableType | None:
-    """Render a call's result, folded; None if there is nothing to show.
+    """Render a call with its result, folded; None if there is nothing to show.
 
-    `approved`: its diff was shown for approval and is omitted. Without `has_head`, the duration is shown here.
+    `approved`: its diff was shown for approval and is omitted. Without `has_head`, the duration is shown at the result.
     """
+    summary, call, result = event.summary, event.call, event.result
+    head = [render_head(summary, _call_style(result), call, result.for_user, root)] if has_head else []
     title = _result_title(summary, call, result)
     if not has_head and (call.duration_ms or 0) >= _SLOW_MS:
         title = " · ".join(part for part in (title, format_duration(call.duration_ms or 0)) if part)
-    lines: list[RenderableType] = [Text(title, style="quiet" if result.ok else call_style(result))] if title else []
+    lines: list[RenderableType] = [Text(title, style="quiet" if result.ok else _call_style(result))] if title else []
     if result.for_user.kind != "diff" and not result.denied:
         lines += _folded_output(call, result)
     elif not result.denied and not approved:
         lines.append(render_diff(result.for_user.body, max_rows=_DIFF_LINES))
     if not lines and not has_head:
         lines.append(Text("done", style="quiet"))
-    return add_prefix(Group(*lines), _INDENT, "quiet") if lines else None
+    shown = [*head, *([add_prefix(Group(*lines), _INDENT, "quiet")] if lines else [])]
+    return Group(*shown) if shown else None
 
 
-def render_expanded(summary: str, call: ToolCall, result: ToolResult) -> RenderableType:
+def render_expanded(event: ToolFinished) -> RenderableType:
     """Render a call with its whole diff, or its whole output as the model received it."""
+    result = event.result
     if result.for_user.kind == "diff":
         body = render_diff(result.for_user.body)
     else:
         lines = sanitize(result.for_model).rstrip("\n").split("\n")
         body = Group(*(_render_line(line, _MAX_EXPANDED_CHARS, "") for line in lines))
-    return Group(render_head(summary, call_style(result), call), add_prefix(body, _INDENT, "quiet"))
+    return Group(render_head(event.summary, _call_style(result), event.call), add_prefix(body, _INDENT, "quiet"))
 
 
 def render_approval(request: AskRequest) -> RenderableType:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import RenderableType
 
+from swecli.models.events import ToolFinished
 from swecli.models.message import AskRequest, Decision, Display, ToolCall, ToolResult
 from swecli.repl.render import tools
 from swecli.repl.render.screen import Screen
@@ -27,7 +28,7 @@ def text(drawing: RenderableType | None, width: int = 80) -> str:
 
 
 def outcome(result: ToolResult, summary: str = "Run ls", call: ToolCall = CALL) -> str:
-    return text(tools.render_result(summary, call, result))
+    return text(tools.render_call(ToolFinished(call, summary, result), has_head=False))
 
 
 def numbered(count: int) -> str:
@@ -48,7 +49,7 @@ def test_a_head_names_the_call_and_how_long_it_took_if_that_was_long() -> None:
     ],
 )
 def test_the_state_reports_the_colour(result: ToolResult, state: str) -> None:
-    assert tools.call_style(result) == state
+    assert tools._call_style(result) == state
 
 
 def test_short_output_is_shown_whole() -> None:
@@ -87,21 +88,23 @@ def test_a_refusal_gives_its_reason() -> None:
 def test_a_change_that_was_just_approved_is_not_shown_again() -> None:
     result = ToolResult(True, "ok", Display("swecli/app.py", DIFF, "diff"))
     assert "choose_model" in outcome(result, "Edit swecli/app.py")
-    assert tools.render_result("Edit swecli/app.py", CALL, result, approved=True) is None
+    edit = ToolFinished(CALL, "Edit swecli/app.py", result)
+    assert text(tools.render_call(edit, approved=True)) == "● Edit swecli/app.py\n"
 
 
 @pytest.mark.slow
 def test_a_huge_line_is_cut_when_folded_and_longer_when_whole() -> None:
     result = ToolResult(True, "x" * 1_000_000, Display(body="x" * 1_000_000))
     assert len(outcome(result)) < 600
-    shown = text(tools.render_expanded("Run ls", CALL, result))
+    shown = text(tools.render_expanded(ToolFinished(CALL, "Run ls", result)))
     assert shown.count("x") == 20_000
     assert "980,000 more characters" in shown
 
 
 def test_whole_output_is_what_the_model_was_notified() -> None:
     result = ToolResult(True, numbered(40), Display("a.py", "40 lines"))
-    assert all(f"line {n}\n" in text(tools.render_expanded("Read a.py", CALL, result)) for n in range(40))
+    shown = text(tools.render_expanded(ToolFinished(CALL, "Read a.py", result)))
+    assert all(f"line {n}\n" in shown for n in range(40))
 
 
 @pytest.mark.slow

@@ -5,16 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from threading import Event
-from typing import TYPE_CHECKING
 
 from swecli.context.project import INSTRUCTION_FILES, find_skills, load_instructions
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.finding import pluralize
 from swecli.repl.commands.base import Command, CommandContext, command
 from swecli.repl.render.formatting import format_dollars, short_path
-
-if TYPE_CHECKING:
-    pass
 
 _KEYS = (
     ("Enter", "send; while the agent works, queue (↑ edits the queue)"),
