@@ -144,9 +144,9 @@ class Agent:
             await inner.jobs.close()
         if not isinstance(event, TurnFinished):
             raise ToolError(f"The task failed: {event.error if isinstance(event, TurnFailed) else 'it did not start'}")
-        session, early = sessions.current_session, "" if event.reason == "done" else f" · ended by {event.reason}"
+        early = "" if event.reason == "done" else f" · ended by {event.reason}"
         steps = f"{event.steps} {'step' if event.steps == 1 else 'steps'}"
-        title = f"{steps}{early} · session {session.id if session else ''}"
+        title = f"{steps}{early} · session {sessions.session.id}"
         text = f"{event.text or '(no answer)'}" + (f"\n[It was not finished: {event.reason}.]" if early else "")
         return ToolResult(not early, text, Display(title, event.text))
 
@@ -170,8 +170,7 @@ class Agent:
 
     def make_fitter(self) -> ContextFitter:
         """Make the context fitter for the next turn of the current session."""
-        session = self.sessions.current_session
-        assert session is not None, "a turn runs in a session"
+        session = self.sessions.session
         if self.observed.session != session.id:  # observed limits are valid for one session and model
             self.observed = ModelLimits(session.id)
         if not self.model.profile.offline:

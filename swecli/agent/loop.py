@@ -40,7 +40,7 @@ class Loop:
         and a result for every open call, so that the history stays valid."""
         record, calls = self.record, self.calls
         state, opening = record.begin(turn)
-        yield events.TurnStarted(record.session.id, state.interaction, turn.query, self.model.name)
+        yield events.TurnStarted(record.sessions.session.id, state.interaction, turn.query, self.model.name)
         for image in turn.images:
             yield events.Notice(f"{image['label']} {image['name']}")
         for line in turn.notices:

@@ -123,8 +123,7 @@ class RequestBuilder:
 
     def head(self, query: str, counter: TokenCounter) -> HeadParts:
         """Return the head's parts for an epoch that begins within a turn; strategy notes do not count as known."""
-        session = self.sessions.current_session
-        assert session is not None, "a head belongs to a session"
+        session = self.sessions.session
         selection, findings = self._select(session, query, counter), self._open_findings(session)
         return HeadParts(self.system_prompt, self.instructions(), selection.bullets, findings)
 

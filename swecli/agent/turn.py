@@ -32,7 +32,6 @@ from swecli.models.message import (
     ToolCall,
     Usage,
 )
-from swecli.models.session import Session
 from swecli.store.records import UnfinishedTurn
 from swecli.store.session_manager import SessionManager
 
@@ -165,7 +164,7 @@ class TurnRecord:
         size, encoding = self.counter.count(request.enhanced), self.counter.label
         images, sent = list(turn.images) or None, request.enhanced
         message = self.sessions.begin_interaction(turn.query, sent, images=images, tokens=size, encoding=encoding)
-        session, number, opened = self.session, message.interaction, request.opened
+        session, number, opened = self.sessions.session, message.interaction, request.opened
         if opened is not None:
             context.add(session, opened)
         context.keep(session, extract_facts(message))
@@ -183,7 +182,7 @@ class TurnRecord:
         if isinstance(effect, RequestRecord):
             self.sessions.record_request(effect)
             return None
-        self.sessions.context.add(self.session, effect)
+        self.sessions.context.add(self.sessions.session, effect)
         return _reduced_event(effect)
 
     def store_reply(self, reply: ModelReply) -> ChatMessage:
@@ -201,7 +200,7 @@ class TurnRecord:
 
     def store_facts(self, message: ChatMessage) -> None:
         """Store the retained facts of a message; of a reply when its calls are finished."""
-        self.sessions.context.keep(self.session, extract_facts(message))
+        self.sessions.context.keep(self.sessions.session, extract_facts(message))
 
     def settle(self, state: TurnState) -> None:
         """Store what an interrupted or failed turn left: the partial answer, and a result for every open call."""
@@ -220,7 +219,7 @@ class TurnRecord:
 
     async def generate_title(self, model: ChatModel) -> None:
         """Generate a title for a new session without one from its first question. Does nothing if the request fails."""
-        session = self.session
+        session = self.sessions.session
         question = next((m.content for m in session.messages if m.is_query and m.content.strip()), "")
         if session.title or session.interactions > _TITLE_TURNS or not question:
             return
@@ -266,12 +265,6 @@ class TurnRecord:
             except StoreError as error:  # the finished message is stored, or fails, by itself
                 _log.warning("could not store the unfinished turn: %s", error)
             stored = partial
-
-    @property
-    def session(self) -> Session:
-        session = self.sessions.current_session
-        assert session is not None, "a turn runs in a session"
-        return session
 
 
 def _reduced_event(row: Reduction) -> Event:

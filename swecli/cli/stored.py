@@ -12,9 +12,8 @@ from pathlib import Path
 
 from swecli.cli.flags import Parser, subcommand
 from swecli.cli.subcommands import configuration_of, open_sessions, positive_int
-from swecli.config.edit import render_template
 from swecli.config.paths import Paths
-from swecli.config.settings import load_settings
+from swecli.config.settings import load_settings, render_template
 from swecli.headless.plain import complaint
 from swecli.models.errors import BadInput, SwecliError, UsageError
 from swecli.playbook.action import ActionResult

@@ -134,6 +134,28 @@ def read_toml(path: Path, *, must_exist: bool = False) -> dict[str, Any]:
         ) from error
 
 
+def edit_setting(text: str, name: str, value: Any) -> str:
+    """Return the text of a settings file with one setting changed, or removed if `value` is None. Comments stay, except
+    inside a replaced list. Raises ConfigError if the text is not TOML."""
+    # late: 30 ms, only needed to write a file
+    import tomlkit  # noqa: PLC0415
+    from tomlkit.exceptions import TOMLKitError  # noqa: PLC0415
+
+    try:
+        document = tomlkit.parse(text)
+    except TOMLKitError as error:
+        problem = f"The settings file is not valid TOML: {error}"
+        raise ConfigError(problem, "Correct it with `swecli config edit`.") from error
+    if value is None:
+        document.pop(name, None)
+    else:
+        document[name] = tomlkit.value(format_toml(value))
+    changed = document.as_string()
+    if 0 < text.count("\n") == text.count("\r\n"):
+        changed = changed.replace("\r\n", "\n").replace("\n", "\r\n")
+    return changed
+
+
 def format_toml(value: Any) -> str:
     # late: 30 ms, only needed to write a file
     from tomlkit import item  # noqa: PLC0415

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from swecli.config.model_entry import ModelEntry, boolean, closest_name, integer, list_of, one_of, parse_models, string
-from swecli.config.paths import Paths, read_toml
+from swecli.config.paths import Paths, format_toml, read_toml
 from swecli.models.context import DEFAULT_SLACK, WindowSpec
 from swecli.models.errors import ConfigError
 from swecli.models.message import MODES, Mode, ModelChoice
 
 PROJECT_FILE = Path(".swecli") / "config.toml"
 _ROLES = {"main": ("model",), "fast": ("reflect_model", "condense_model", "review_verify_model")}  # role -> settings
+_TEMPLATE_HEAD = "# Settings of swecli. `swecli config get --origin` shows each value and where it comes from.\n"
 _MODES_BY_STRICTNESS = ("plan", "ask", "edits", "auto")
 Reflect = Literal["auto", "always", "friction"]
 _rules = list_of('a list of rules, for example ["run(git status*)"]')
@@ -177,6 +178,14 @@ def unknown_setting(name: str, where: str = "") -> ConfigError:
     if name == "roles":
         hint = "It stands for other settings in the file itself: use `swecli config edit`."
     return ConfigError(f"{where}{'unknown' if where else 'Unknown'} setting {name!r}.", hint)
+
+
+def render_template() -> str:
+    """Return a settings file that lists every setting with its default, commented out."""
+    rows = [
+        f"# {s.doc}\n# {s.name} = {format_toml(1 if s.default is None else s.default)}\n" for s in SETTINGS.values()
+    ]
+    return "\n".join([_TEMPLATE_HEAD, *rows])
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from swecli.context.tokens import TokenCounter
 from swecli.context.truncate import truncate_safely
 from swecli.context.validate import (
     SIGNED,
-    assign_note_keys,
     diff_messages,
     normalize,
     normalize_keyed,
@@ -85,7 +84,6 @@ class Ladder:
                 break
         if not detail:
             return None
-        current = assign_note_keys(current)
         return RungResult(rung, current, diff_messages(messages, current), before.tokens, size.tokens, detail)
 
     def fit(
@@ -174,7 +172,7 @@ def _merge_pinned(messages: list[ApiMessage], smaller: list[ApiMessage], pins: t
         key = key_of(message)
         return places.get(key.removeprefix(note_key("")), len(places)), key in places
 
-    return sorted([*assign_note_keys(smaller), *pinned], key=place)
+    return sorted([*smaller, *pinned], key=place)
 
 
 def _unpinned_versions(messages: list[ApiMessage], rung: str, limits: RequestLimits) -> _Versions:

@@ -8,6 +8,7 @@ from math import floor
 
 from swecli.context.budget import allowed_tokens, effective_threshold
 from swecli.context.tokens import estimate_token_count
+from swecli.models.context import KEY, note_key
 from swecli.models.message import ApiMessage
 
 _LEFT_OUT = "(Messages between the first request and this point were left out to save room.)"
@@ -83,8 +84,11 @@ def truncate_safely(messages: list[ApiMessage], fraction: float = _TRUNCATE_FRAC
     from_steps = min(_safe_boundary(steps, share - from_middle), newest) if share > from_middle else 0
     middle, steps = middle[from_middle:], steps[from_steps:]
     rest = [*middle, *turn]
-    stub = [{"role": "assistant", "content": _LEFT_OUT}] if rest and rest[0]["role"] == "user" else []
-    shorter = [*head, *stub, *rest, *steps]
+    stubs: list[ApiMessage] = []
+    if rest and rest[0]["role"] == "user":
+        key = {KEY: note_key(rest[0][KEY])} if KEY in rest[0] else {}
+        stubs.append({"role": "assistant", "content": _LEFT_OUT, **key})
+    shorter = [*head, *stubs, *rest, *steps]
     return shorter if len(shorter) < len(messages) else list(messages)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from swecli.models.context import KEY, Edits, key_of, note_key
+from swecli.models.context import KEY, Edits, key_of
 from swecli.models.message import INTERRUPTED_RESULT, ApiMessage
 
 SYSTEM_KEY = "s"
@@ -178,18 +178,6 @@ def normalize_keyed(messages: Sequence[ApiMessage]) -> list[ApiMessage]:
         before = key_of(message) or (SYSTEM_KEY if message["role"] == "system" else f"{before}+")
         out.append(message if KEY in message else message | {KEY: before})
     return out
-
-
-def assign_note_keys(messages: Sequence[ApiMessage]) -> list[ApiMessage]:
-    """Give each message without a key the note key of the message that follows it."""
-    out: list[ApiMessage] = []
-    following = ""
-    for message in reversed(messages):
-        if KEY not in message and following:
-            message = message | {KEY: note_key(following)}
-        following = key_of(message)
-        out.append(message)
-    return out[::-1]
 
 
 def diff_messages(before: Sequence[ApiMessage], after: Sequence[ApiMessage]) -> Edits:

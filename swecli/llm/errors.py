@@ -14,7 +14,7 @@ from typing import Any
 
 from swecli.llm.endpoints import Endpoint
 from swecli.llm.price_table import chat_models, did_you_mean, model_table
-from swecli.models.errors import AuthFailed, ContextOverflow, ModelNotFound, ProviderError, RateLimited, Unavailable
+from swecli.models.errors import AuthFailed, ContextOverflow, ModelNotFound, ProviderError, Unavailable
 
 CUT_TRIES, EMPTY_TRIES = 3, 2
 _LONGEST = 300
@@ -86,14 +86,13 @@ def _error_for_status(status: int, words: str, wait: float | None, endpoint: End
         return ProviderError(f"{at} never accepts a request of this size (429){tail}", hint, status=status)
     if status == 429:
         hint = f"Wait {f'{wait:.0f} s' if wait else 'a little'} and try again, {other}"
-        return RateLimited(f"{at} accepts no more requests for now (429){tail}", hint, retry_after=wait)
+        words = f"{at} accepts no more requests for now (429){tail}"
+        return Unavailable(words, hint, status=status, retry_after=wait)
     if "tool_use_failed" in words:  # the service could not parse the model's tool call
         return Unavailable(f"{at} sent no answer ({status}){tail}", "Try again.", status=status, tries=EMPTY_TRIES)
     if status in _TRANSIENT_STATUSES or status >= 500:
         words = f"{at} {'is overloaded' if status in (503, 529) else 'failed'} ({status}){tail}"
-        if wait is not None:
-            return RateLimited(words, f"Try again later, {other}", status=status, retry_after=wait)
-        return Unavailable(words, f"Try again later, {other}", status=status)
+        return Unavailable(words, f"Try again later, {other}", status=status, retry_after=wait)
     hint = "Check the address and the model's name and settings; swecli's log has more."
     return ProviderError(f"{at} refused the request ({status}){tail}", hint, status=status)
 

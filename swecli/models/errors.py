@@ -95,20 +95,19 @@ class OutputLimitReached(ProviderError):
 
 class Unavailable(ProviderError):
     """The service is unreachable or overloaded, or its answer broke off. `tries` is the maximum number of attempts; it
-    is small if an attempt may cost money."""
+    is small if an attempt may cost money; `retry_after` is in seconds, None if the provider did not name it."""
 
     exit_code = 75
     retryable = True
-    retry_after: float | None = None
 
-    def __init__(self, message: str, hint: str = "", *, status: int | None = None, tries: int = 5) -> None:
+    def __init__(
+        self,
+        message: str,
+        hint: str = "",
+        *,
+        status: int | None = None,
+        tries: int = 5,
+        retry_after: float | None = None,
+    ) -> None:
         super().__init__(message, hint, status=status)
-        self.tries = tries
-
-
-class RateLimited(Unavailable):
-    """Too many requests. `retry_after` is in seconds, None if the provider did not name it."""
-
-    def __init__(self, message: str, hint: str = "", *, status: int = 429, retry_after: float | None = None) -> None:
-        super().__init__(message, hint, status=status)
-        self.retry_after = retry_after
+        self.tries, self.retry_after = tries, retry_after

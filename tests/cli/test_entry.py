@@ -11,7 +11,7 @@ import pytest
 
 from swecli.cli.main import _fail, run_safely
 from swecli.config.paths import Paths
-from swecli.models.errors import BadInput, RateLimited, UsageError
+from swecli.models.errors import BadInput, Unavailable, UsageError
 from swecli.store.sqlite.database import open_database
 from tests.support.shell import HELLO, Run, script
 
@@ -229,7 +229,7 @@ def test_a_failure_is_reported_to_people_and_to_programs(capsys: pytest.CaptureF
     assert json.loads(out)["is_error"] is True
     assert _fail(UsageError("Odd."), []) == 2
     assert capsys.readouterr().out == ""
-    assert _fail(RateLimited("Busy."), []) == 75
+    assert _fail(Unavailable("Busy."), []) == 75
 
 
 def test_no_arguments_at_all_in_a_pipe_say_how_to_run_without_a_screen(capsys: pytest.CaptureFixture[str]) -> None:

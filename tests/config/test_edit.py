@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.config.edit import edit_setting, render_template
-from swecli.config.paths import format_toml, write_file
-from swecli.config.settings import SETTINGS, load_settings
+from swecli.config.paths import edit_setting, format_toml, write_file
+from swecli.config.settings import SETTINGS, load_settings, render_template
 from swecli.models.context import WindowSpec
 from swecli.models.errors import ConfigError
 

@@ -20,14 +20,14 @@ from swecli.llm.errors import (
     one_line,
     parse_error_body,
 )
-from swecli.models.errors import AuthFailed, ContextOverflow, ProviderError, RateLimited, Unavailable
+from swecli.models.errors import AuthFailed, ContextOverflow, ProviderError, Unavailable
 
 ENDPOINT = resolve("openai/gpt-4.1", {"OPENAI_API_KEY": "k"})
 
 
 def retry_after(headers: dict[str, str], said: str = "") -> float | None:
     error = error_for_response(429, headers, said, ENDPOINT)
-    assert isinstance(error, RateLimited)
+    assert isinstance(error, Unavailable)
     return error.retry_after
 
 

@@ -13,7 +13,6 @@ from swecli.models.errors import (
     ContextOverflow,
     ModelNotFound,
     ProviderError,
-    RateLimited,
     SwecliError,
     Unavailable,
 )
@@ -83,14 +82,14 @@ async def test_the_fifth_failure_is_the_last() -> None:
 
 async def test_the_wait_a_service_asks_for_is_kept() -> None:
     recorder = Recorder()
-    await recorder.run(ScriptedModel([RateLimited("slow", retry_after=17.0), "hello"]))
+    await recorder.run(ScriptedModel([Unavailable("slow", retry_after=17.0), "hello"]))
     assert recorder.waits == [17.0]
 
 
 async def test_a_service_that_asks_for_more_than_a_minute_is_not_waited_for() -> None:
     recorder = Recorder()
-    with pytest.raises(RateLimited):
-        await recorder.run(ScriptedModel([RateLimited("slow", retry_after=LONGEST_WAIT + 1), "hello"]))
+    with pytest.raises(Unavailable):
+        await recorder.run(ScriptedModel([Unavailable("slow", retry_after=LONGEST_WAIT + 1), "hello"]))
     assert recorder.waits == []
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.models.errors import BadInput, ProviderError, RateLimited, Unavailable
+from swecli.models.errors import BadInput, ProviderError, Unavailable
 from tests.support.model_requests import ask, collect, request
 from tests.support.scripted import Reply, ScriptedCall, ScriptedModel
 
@@ -30,9 +30,9 @@ async def test_calls_come_in_pieces_and_are_whole_in_the_end() -> None:
 
 async def test_failures_are_raised_and_streams_may_break() -> None:
     model = ScriptedModel(
-        [RateLimited("slow"), Reply("hello there", piece=3, cut_after=2, failure=Unavailable("gone"))]
+        [Unavailable("slow"), Reply("hello there", piece=3, cut_after=2, failure=Unavailable("gone"))]
     )
-    with pytest.raises(RateLimited):
+    with pytest.raises(Unavailable):
         await ask(model, request())
     with pytest.raises(Unavailable, match="gone"):
         await ask(model, request())

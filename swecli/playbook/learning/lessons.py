@@ -204,8 +204,6 @@ class PlaybookMemory:
         return render_bullets(found).strip()
 
     def _session(self) -> Session:
-        session = self.sessions.current_session
-        if session is None:
-            raise BadInput("No session is open.")
+        session = self.sessions.session
         self.sessions.playbook.refresh(session)
         return session

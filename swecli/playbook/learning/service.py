@@ -68,9 +68,7 @@ class LearningService:
         # late: most programs never perform one
         from swecli.playbook.actions.change import perform  # noqa: PLC0415
 
-        session = self.sessions.current_session
-        if session is None:
-            raise BadInput("There is no session yet.", "Ask something first.")
+        session = self.sessions.session
         self.sessions.playbook.refresh(session)
         return perform(ActionContext(self.sessions, session, command), action, args)
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from swecli.config.edit import edit_setting
-from swecli.config.paths import format_toml, read_toml, write_file
+from swecli.config.paths import edit_setting, format_toml, read_toml, write_file
 from swecli.config.settings import SETTINGS, Settings, unknown_setting
 from swecli.models.context import WindowSpec
 from swecli.models.errors import ConfigError

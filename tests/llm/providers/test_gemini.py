@@ -13,7 +13,7 @@ import pytest
 
 from swecli.llm.base import ChatModel
 from swecli.llm.endpoints import resolve
-from swecli.models.errors import ProviderError, RateLimited, Unavailable, UnsupportedFeature
+from swecli.models.errors import ProviderError, Unavailable, UnsupportedFeature
 from swecli.models.message import Usage
 from tests.support.model_requests import HELLO, READ, ask, request, wired
 
@@ -129,6 +129,6 @@ async def test_a_signature_goes_back_as_it_came() -> None:
 
 
 async def test_too_many_requests_say_how_long_to_wait() -> None:
-    with gemini(quota_error(), status=429) as (model, _), pytest.raises(RateLimited) as caught:
+    with gemini(quota_error(), status=429) as (model, _), pytest.raises(Unavailable) as caught:
         await ask(model, request())
     assert caught.value.retry_after == 17.0
