@@ -7,7 +7,7 @@ import re
 import socket
 import ssl
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from email.utils import mktime_tz, parsedate_tz
 from typing import Any
@@ -129,7 +129,7 @@ def error_in_answer(error: Any, endpoint: Endpoint) -> ProviderError:
 
 def error_for_transport(error: BaseException, endpoint: Endpoint, *, answering: bool) -> ProviderError:
     """Return the error for a failure below HTTP; `answering` is True if the response had started."""
-    at, chain = endpoint.address, list(exception_chain(error))
+    at, chain = endpoint.address, exception_chain(error)
     names = {kind.__name__ for kind in type(error).__mro__}
     faults = [link for link in chain if isinstance(link, ssl.SSLError)]
     if faults and not isinstance(faults[0], ssl.SSLWantReadError):  # SSLWantReadError: the handshake timed out
@@ -162,13 +162,12 @@ def _context_overflow(words: str, endpoint: Endpoint, status: int | None) -> Con
 
 
 def _retry_after(headers: Mapping[str, str], text: str = "") -> float | None:
-    """Return the seconds of `retry-after-ms`, `retry-after` (seconds or a date, RFC 9110) or the body, else None."""
-    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        value = headers.get(name, "").strip()
-        if re.fullmatch(r"\d+(\.\d+)?", value):
-            return float(value) * scale
+    """Return the seconds of `retry-after` (a number or a date, RFC 9110) or of the body, else None."""
+    value = headers.get("retry-after", "").strip()
+    if re.fullmatch(r"\d+(\.\d+)?", value):
+        return float(value)
     with suppress(ValueError, OverflowError):  # a date out of range
-        if then := parsedate_tz(headers.get("retry-after", "")):
+        if then := parsedate_tz(value):
             return max(0.0, mktime_tz(then) - time.time())
     if reset := _RESET_TIME.search(text):
         return max(0.0, int(reset[1]) - time.time())
@@ -221,19 +220,16 @@ def one_line(text: str, longest: int = _LONGEST) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
-def exception_chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield an exception and all its causes, contexts and grouped exceptions, each once."""
-    todo: list[BaseException | None] = [error]
-    seen: set[int] = set()
-    while todo:
-        link = todo.pop(0)
-        if link is None or id(link) in seen:
-            continue
-        seen.add(id(link))
-        yield link
-        original = getattr(link, "original_exception", None)  # litellm's
-        todo += [original if isinstance(original, BaseException) else None, link.__cause__, link.__context__]
-        todo += getattr(link, "exceptions", ())
+def exception_chain(error: BaseException) -> list[BaseException]:
+    """Return an exception and all its causes, contexts and grouped exceptions, each once."""
+    chain: list[BaseException] = []
+    found: list[Any] = [error]
+    for link in found:  # grows meanwhile
+        if isinstance(link, BaseException) and link not in chain:
+            chain.append(link)
+            original = getattr(link, "original_exception", None)  # litellm's
+            found += [original, link.__cause__, link.__context__, *getattr(link, "exceptions", ())]
+    return chain
 
 
 def _reason(chain: list[BaseException]) -> str:

@@ -75,8 +75,7 @@ async def _client(httpx: Any, url: str) -> httpx.AsyncClient:
     # the process waits at exit for the thread of a DNS lookup: bound it near the connect timeout
     os.environ.setdefault("RES_OPTIONS", "timeout:3")
     # reads the environment: httpx takes proxies and certificates (SSL_CERT_FILE, SSL_CERT_DIR) from it
-    proxies = [value for name, value in os.environ.items() if name.lower().endswith("_proxy")]
-    secure = url[:5].lower() != "http:" or any(proxy.lower().startswith("https") for proxy in proxies)
+    secure = url[:5].lower() != "http:" or any(name.lower().endswith("_proxy") for name in os.environ)
     if secure not in clients:
         verify = await asyncio.to_thread(httpx.create_ssl_context) if secure else False
         if secure not in clients:  # another request may have created it meanwhile

@@ -36,6 +36,8 @@ class NativeModel(ABC):
 
     path: str
     answer: type[Answer]
+    key_header = ("authorization", "Bearer ")  # its name, and what precedes the key
+    headers: Mapping[str, str] = {}
     warm = staticmethod(partial(load_httpx, with_backend=True))
 
     def __init__(self, endpoint: Endpoint, profile: Profile, facts: LearnedFacts | None = None) -> None:
@@ -47,10 +49,6 @@ class NativeModel(ABC):
         self._prefetched: _PendingAnswer | None = None
 
     @abstractmethod
-    def headers(self) -> dict[str, str]:
-        """Return the service's own headers, its key included."""
-
-    @abstractmethod
     def fields(self, request: ModelRequest, limit: int) -> dict[str, Any]:
         """Return the request in the service's format, for an answer of at most `limit` tokens."""
 
@@ -58,10 +56,9 @@ class NativeModel(ABC):
         """Return the request body; equal requests give equal bytes (prompt caching depends on it)."""
         tokens = request.max_tokens or self.profile.reserve(self.endpoint.max_tokens)
         fields = self.fields(self._adapt_request(request), min(tokens, self.profile.max_output or tokens))
-        off = self.profile.off
-        if "tools" in fields and off:
-            fields["tools"] = without_fields(fields["tools"], off)
-        return {name: value for name, value in fields.items() if name not in off}
+        if "tools" in fields:
+            fields["tools"] = without_fields(fields["tools"], self.profile.off)
+        return {name: value for name, value in fields.items() if name not in self.profile.off}
 
     async def send_ahead(self, request: ModelRequest) -> None:
         """Send a request now and return when its last byte is written or it failed. The next `stream` call reads this
@@ -146,7 +143,9 @@ class NativeModel(ABC):
         """Send the body and read the response into `answer`. Raises ProviderError and transport errors."""
         at = self.endpoint
         url = f"{at.address.rstrip('/')}{self.path}"
-        async with open_post(url, _to_bytes(body), self.headers(), answer.request_sent) as response:
+        key = {self.key_header[0]: self.key_header[1] + at.key} if at.key else {}
+        headers = {**self.headers, **at.headers, **key}
+        async with open_post(url, _to_bytes(body), headers, answer.request_sent) as response:
             if not response.is_success:
                 refusal = (await response.aread()).decode("utf-8", "replace")
                 failed = errors.error_for_response(int(response.status_code), response.headers, refusal, at)
@@ -268,7 +267,7 @@ class NativeModel(ABC):
 
 
 def without_fields(value: Any, names: Collection[str]) -> Any:
-    """Return a JSON value without the fields of these names, at any depth."""
+    """Return a deep copy of a JSON value without the fields of these names, at any depth."""
     if isinstance(value, dict):
         return {name: without_fields(inner, names) for name, inner in value.items() if name not in names}
     return [without_fields(inner, names) for inner in value] if isinstance(value, list) else value

@@ -18,19 +18,13 @@ _PROVIDERS = "provider_endpoints_support_backup.json"
 _MAX_ROW_BYTES = 100_000  # bytes
 _ABOVE = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
 # makes litellm use its local copies instead of fetching these tables
-_LOCAL_TABLES = (
-    "LITELLM_LOCAL_MODEL_COST_MAP",
-    "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS",
-    "LITELLM_LOCAL_BLOG_POSTS",
-    "LITELLM_LOCAL_POLICY_TEMPLATES",
-    "LITELLM_LOCAL_AUTOROUTER_PRESETS",
-)
+_LOCAL_TABLES = ("MODEL_COST_MAP", "ANTHROPIC_BETA_HEADERS", "BLOG_POSTS", "POLICY_TEMPLATES", "AUTOROUTER_PRESETS")
 
 
 def prepare_environment(environ: MutableMapping[str, str]) -> None:
     """Set the variables that keep litellm and tiktoken offline; a TIKTOKEN_CACHE_DIR of the user is kept."""
     for name in _LOCAL_TABLES:
-        environ[name] = "True"
+        environ[f"LITELLM_LOCAL_{name}"] = "True"
     environ["LITELLM_MODE"] = "PRODUCTION"
     if (tables := tokenizer_folder()) is not None:
         environ.setdefault("TIKTOKEN_CACHE_DIR", str(tables))

@@ -103,13 +103,10 @@ class _CallSlot:
 
     def accepts(self, delta: CallDelta) -> bool:
         """Return True if a delta of this index continues this call; some servers send every call as index 0."""
-        if delta.id and self.id and delta.id != self.id:
-            return False
-        return (
-            not (delta.name and self.arguments)
-            or delta.id == self.id != ""
-            or not _is_complete("".join(self.arguments))
-        )
+        if delta.id and self.id:
+            return delta.id == self.id
+        written = "".join(self.arguments) if delta.name else ""
+        return not written.rstrip().endswith("}") or bool(_parse_arguments(written)[1])
 
 
 class ReplyBuilder:
@@ -181,7 +178,7 @@ def _parse_arguments(text: str) -> tuple[dict[str, Any], str]:
         value = _parse_json(text) if text.strip() not in ("", "null") else {}
         if isinstance(value, str):  # some servers encode the object twice
             value = _parse_json(value)
-        whole = json.dumps(value, ensure_ascii=False)
+        whole = json.dumps(value, ensure_ascii=False, allow_nan=False)
         value = json.loads(_join_surrogates(whole))
     except (ValueError, RecursionError) as error:
         return {}, f"the arguments are not valid JSON ({error}): {excerpt}"
@@ -192,23 +189,15 @@ def _parse_arguments(text: str) -> tuple[dict[str, Any], str]:
     return value, ""
 
 
-def _is_complete(arguments: str) -> bool:
-    return arguments.rstrip().endswith("}") and not _parse_arguments(arguments)[1]
-
-
 def _parse_json(text: str) -> Any:
     """Parse JSON, also if a gateway sends the value twice, or {} before it. Raises ValueError."""
     value: Any = {}
     while text := text.strip():
-        found, end = json.JSONDecoder(parse_constant=_reject_constant).raw_decode(text)
+        found, end = json.JSONDecoder().raw_decode(text)
         if value and found not in ({}, value):
             raise ValueError("two values in a row")
         value, text = value or found, text[end:]
     return value
-
-
-def _reject_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _join_surrogates(text: str) -> str:

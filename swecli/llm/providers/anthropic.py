@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -12,7 +12,6 @@ from swecli.llm.answer import Answer, parse_usage, typed_field
 from swecli.llm.native import NativeModel, safe_call_id, without_fields
 from swecli.models.message import IMAGES, ApiMessage, ModelRequest
 
-_VERSION = "2023-06-01"
 _MARK = {"cache_control": {"type": "ephemeral"}}
 _BUDGETS = {"low": 4_096, "medium": 10_000, "high": 24_000}
 _INNER = {"message_start": "message", "content_block_start": "content_block"}
@@ -54,8 +53,7 @@ class _MessageAnswer(Answer):
     def read_complete(self, event: dict[str, Any]) -> None:
         self.unknown = event
         self._count(event.get("usage"))
-        content = event.get("content")
-        for index, block in enumerate(content if isinstance(content, list) else ()):
+        for index, block in enumerate(typed_field(event, "content", list)):
             if isinstance(block, dict):
                 self._start_block(index, block)
                 self._finish(index)
@@ -109,10 +107,8 @@ class Anthropic(NativeModel):
 
     answer = _MessageAnswer
     path = "/v1/messages"
-
-    def headers(self) -> dict[str, str]:
-        key = {"x-api-key": self.endpoint.key} if self.endpoint.key else {}
-        return {"anthropic-version": _VERSION, **self.endpoint.headers, **key}
+    key_header = ("x-api-key", "")
+    headers = {"anthropic-version": "2023-06-01"}
 
     def fields(self, request: ModelRequest, limit: int) -> dict[str, Any]:
         profile, at = self.profile, self.endpoint
@@ -127,7 +123,7 @@ class Anthropic(NativeModel):
             ]
         if system:
             body["system"] = system
-        body["messages"] = self._turns(messages, _Prefix(body))
+        body["messages"] = self._turns(messages, _hash_head(body))
         if "cache_control" not in profile.off and profile.cache == "marks":
             _mark(body)
         return body
@@ -136,7 +132,7 @@ class Anthropic(NativeModel):
         """Return a hash of system, tools and messages, without cache marks; "" if blocks are not bound to it."""
         if self.profile.think_back != "bound":
             return ""
-        return _Prefix(body).with_turns(body["messages"])
+        return _add_turns(_hash_head(body), body["messages"])
 
     def _thinking(self, wish: str, limit: int) -> dict[str, Any]:
         """Return the fields for a thinking level; a token budget only for models without adaptive thinking."""
@@ -148,19 +144,20 @@ class Anthropic(NativeModel):
             return {"thinking": {"type": "enabled", "budget_tokens": max(1_024, min(budget, limit - 1_024))}}
         return {"thinking": {"type": "adaptive"}, "output_config": {"effort": self.profile.effort(wish)}}
 
-    def _turns(self, messages: Iterable[ApiMessage], prefix: _Prefix) -> list[dict[str, Any]]:
+    def _turns(self, messages: Iterable[ApiMessage], prefix: hashlib._Hash) -> list[dict[str, Any]]:
         """Convert messages; tool results become user messages. Blocks bound to their prefix are sent only while that
         prefix is unchanged."""
         turns: list[dict[str, Any]] = []
+        hashed = 0
         for message in messages:
             content = message.get("content")
             if message["role"] == "assistant":
                 plain = [*_texts(content), *_uses(message)]
                 # empty text is refused, also if it was sent
                 opaque = [dict(block) for block in self.opaque(message) if str(block.get("text", "-")).strip()]
-                bound = self.profile.think_back == "bound" and opaque
-                if bound and message["blocks"].get("prefix") != prefix.with_turns(turns):
-                    opaque = []
+                if self.profile.think_back == "bound" and opaque:
+                    added, hashed = turns[hashed:], len(turns)
+                    opaque = opaque if message["blocks"].get("prefix") == _add_turns(prefix, added) else []
                 turns.append({"role": "assistant", "content": opaque if _open(opaque) == plain else plain})
                 continue
             blocks = [_result(message)] if message["role"] == "tool" else [*_images(message), *_texts(content)]
@@ -171,19 +168,15 @@ class Anthropic(NativeModel):
         return turns
 
 
-class _Prefix:
-    """An incremental hash of a request's prefix."""
+def _hash_head(body: Mapping[str, Any]) -> hashlib._Hash:
+    return hashlib.sha256(_unmarked([body.get("system"), body.get("tools")]))
 
-    def __init__(self, body: Mapping[str, Any]) -> None:
-        self._hash = hashlib.sha256(_unmarked([body.get("system"), body.get("tools")]))
-        self._turns = 0
 
-    def with_turns(self, turns: Sequence[Mapping[str, Any]]) -> str:
-        """Return the hash extended to all these turns, which start with those hashed before."""
-        for turn in turns[self._turns :]:
-            self._hash.update(_unmarked(turn))
-        self._turns = len(turns)
-        return self._hash.hexdigest()
+def _add_turns(prefix: hashlib._Hash, turns: Iterable[Mapping[str, Any]]) -> str:
+    """Extend the hash of a request's prefix by more turns, and return its digest."""
+    for turn in turns:
+        prefix.update(_unmarked(turn))
+    return prefix.hexdigest()
 
 
 def _unmarked(value: Any) -> bytes:

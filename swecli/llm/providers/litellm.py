@@ -11,7 +11,6 @@ import re
 import sys
 import warnings
 from collections.abc import Mapping
-from copy import deepcopy
 from typing import Any
 
 from swecli.llm import errors
@@ -65,9 +64,7 @@ class LiteLLMModel(OpenAIChat):
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """Return the arguments of litellm's call without the key."""
-        body = super().body(request) | {"model": f"{self.endpoint.provider}/{self.endpoint.model}"}
-        own = {"tools": deepcopy(body["tools"])} if "tools" in body else {}  # litellm modifies schemas in place
-        return body | own
+        return super().body(request) | {"model": f"{self.endpoint.provider}/{self.endpoint.model}"}
 
     async def exchange(self, request: ModelRequest, body: dict[str, Any], answer: Answer) -> None:
         """Call litellm and read its stream into `answer`. Raises ProviderError and litellm's errors."""
@@ -77,6 +74,7 @@ class LiteLLMModel(OpenAIChat):
         answer.request_sent.set()
         headers = dict(at.headers) or None
         stream = await litellm.acompletion(
+            # it modifies schemas in place: those of the body are copies
             **{**_ONE_TRY, "api_key": at.key, "api_base": at.base, "extra_headers": headers, **body}
         )
         if "stream" not in body:
@@ -96,7 +94,7 @@ class LiteLLMModel(OpenAIChat):
         answer.finish_reason = None if word is None else str(word).lower()
 
     def to_provider_error(self, error: Exception, *, answering: bool) -> ProviderError:
-        at, chain = self.endpoint, list(errors.exception_chain(error))
+        at, chain = self.endpoint, errors.exception_chain(error)
         names = {kind.__name__ for link in chain for kind in type(link).__mro__}
         status, headers, text = _answer_of(chain)
         if status is not None:

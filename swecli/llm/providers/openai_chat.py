@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 from typing import Any
 
 from swecli.llm.answer import Answer, parse_usage, typed_field
@@ -30,18 +29,14 @@ class _ChatAnswer(Answer):
 
     def read(self, event: dict[str, Any]) -> None:
         """Process a chunk or a `chat.completion` object."""
-        choices = event.get("choices")
-        listed = choices if isinstance(choices, list) else ()
-        choice = next((one for one in listed if isinstance(one, dict) and not one.get("index")), {})
+        choices = [one for one in typed_field(event, "choices", list) if isinstance(one, dict)]
+        choice = next((one for one in choices if not one.get("index")), {})
         for usage in (choice.get("usage"), event.get("usage"), typed_field(event, "x_groq", dict).get("usage")):
             if usage:
                 self.usage = parse_usage(usage) or self.usage
         self.unknown = typed_field(choice, "error", dict) or (self.unknown if choice else event)
-        delta = choice.get("delta") or choice.get("message")
-        if isinstance(delta, dict):
-            self._delta(delta)
-        reason = choice.get("finish_reason")
-        if reason:
+        self._delta(typed_field(choice, "delta" if choice.get("delta") else "message", dict))
+        if reason := choice.get("finish_reason"):
             self._content("", last=True)
             self.finish_reason = str(reason).lower()
 
@@ -62,20 +57,14 @@ class _ChatAnswer(Answer):
                 if name == "reasoning_content":  # `reasoning` is sent back as `reasoning_details`
                     self._thoughts.append(text)
                 break
-        if isinstance(details := delta.get("reasoning_details"), list):
-            self._details += [one for one in details if isinstance(one, dict)]
-        content = delta.get("content")
-        if isinstance(content, str):
-            self._content(content)
-        for part in content if isinstance(content, list) else ():
-            if isinstance(part, dict):
-                self._content(_text(part.get("text")))
-                self.add(reasoning=_text(part.get("thinking")))
-        if refusal := typed_field(delta, "refusal", str):
-            self.add(refusal=refusal)
-        calls, legacy = delta.get("tool_calls"), delta.get("function_call")
-        old = [{"index": 0, "function": legacy}] if isinstance(legacy, dict) else []
-        for position, call in enumerate([*(calls if isinstance(calls, list) else ()), *old]):
+        self._details += [one for one in typed_field(delta, "reasoning_details", list) if isinstance(one, dict)]
+        self._content(_text(delta.get("content")))
+        for part in typed_field(delta, "content", list):
+            self.add(reasoning=_text(part.get("thinking")) if isinstance(part, dict) else "")
+        self.add(refusal=typed_field(delta, "refusal", str))
+        legacy = typed_field(delta, "function_call", dict)
+        old = [{"index": 0, "function": legacy}] if legacy else []
+        for position, call in enumerate([*typed_field(delta, "tool_calls", list), *old]):
             if isinstance(call, dict):
                 self._call(call, position)
 
@@ -123,10 +112,6 @@ class OpenAIChat(NativeModel):
     def _mistral(self) -> bool:
         """Return True for Mistral's models on any service: they have extra rules."""
         return "stral" in f"{self.endpoint.provider} {self.endpoint.model}".lower()
-
-    def headers(self) -> dict[str, str]:
-        key = {"authorization": f"Bearer {self.endpoint.key}"} if self.endpoint.key else {}
-        return {**self.endpoint.headers, **key}
 
     def fields(self, request: ModelRequest, limit: int) -> dict[str, Any]:
         """Return the body with changing fields last, so that servers can cache its prefix."""
@@ -201,18 +186,18 @@ def _merged(messages: Sequence[ApiMessage]) -> list[ApiMessage]:
 
 def _joined(details: Sequence[dict[str, Any]]) -> list[Any]:
     """Merge consecutive `reasoning_details` of one type and index."""
-
-    def place(at: int) -> Any:
-        index = details[at].get("index")
-        return (index, details[at].get("type")) if isinstance(index, int) and "data" not in details[at] else at
-
-    out: list[Any] = []
-    for _, numbers in groupby(range(len(details)), place):
-        pieces = [details[number] for number in numbers]
-        whole = {name: value for piece in pieces for name, value in piece.items() if value is not None}
-        for name in whole.keys() & {"text", "summary"}:
-            whole[name] = "".join(typed_field(piece, name, str) for piece in pieces)
-        out.append(whole if pieces[1:] else pieces[0])
+    out: list[dict[str, Any]] = []
+    for piece in details:
+        last = out[-1] if out else {}
+        keys = [(one.get("index"), one.get("type"), "data" in one) for one in (last, piece)]
+        if keys[0] != keys[1] or not isinstance(piece.get("index"), int) or "data" in piece:
+            out.append(dict(piece))
+            continue
+        for name, value in piece.items():
+            if name in ("text", "summary"):
+                last[name] = typed_field(last, name, str) + typed_field(piece, name, str)
+            elif value is not None:
+                last[name] = value
     return out
 
 
