@@ -76,14 +76,6 @@ class UnfinishedTurn:
 
 
 @dataclass(frozen=True, slots=True)
-class PendingReflection:
-    """A finished interaction whose reflection is not done."""
-
-    session_id: str
-    interaction: int
-
-
-@dataclass(frozen=True, slots=True)
 class StoredTurn:
     """A stored turn, its outcome, and the strategies in it.
 

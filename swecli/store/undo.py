@@ -11,36 +11,18 @@ from dataclasses import replace
 from typing import Any
 
 import sqlmodel
-from sqlalchemy import func
 from sqlmodel import col, select
 
 from swecli.models.errors import BadInput
 from swecli.models.session import Session, uuid7
 from swecli.store.playbook.deltas import FREE, Deltas
 from swecli.store.records import FileChange, FileState, UndoStep
-from swecli.store.sqlite.database import Database
-from swecli.store.tables.learned import ChoiceRow, DeltaRow, ReflectionRow, TurnRow
-from swecli.store.tables.sessions import (
-    CallRow,
-    FileChangeRow,
-    InteractionRow,
-    MessageRow,
-    ReductionRow,
-    SessionRow,
-    SurvivorRow,
-    UndoRow,
-)
+from swecli.store.sqlite.database import Database, reader
+from swecli.store.tables.learned import DeltaRow
+from swecli.store.tables.sessions import FileChangeRow, InteractionRow, SessionRow, SurvivorRow, UndoRow
 
-# rows that move with a turn; its requests, with their cost, stay
-_TURN_TABLES: tuple[Any, ...] = (
-    MessageRow,
-    ReductionRow,
-    SurvivorRow,
-    TurnRow,
-    ChoiceRow,
-    ReflectionRow,
-    InteractionRow,
-)
+# tables whose rows move with a turn, besides its calls; its requests, with their cost, stay
+_TURN_TABLES = ("message", "reduction", "survivor", "playbook_turn", "playbook_choice", "reflection", "interaction")
 
 
 class UndoStore:
@@ -161,16 +143,15 @@ def _restore_turns(db: sqlmodel.Session, row: SessionRow, hidden_id: str) -> Non
 
 def _move_turns(db: sqlmodel.Session, source: SessionRow, target: SessionRow, first: int) -> None:
     """Move the turns from `first` on, with the rows of all their tables, to another session."""
-    theirs = select(MessageRow.id).filter_by(session_id=source.id).where(col(MessageRow.interaction) >= first)
-    moves = [sqlmodel.update(CallRow).where(col(CallRow.message_id).in_(theirs))]
+    plain, given = reader(db).db, {"from": source.id, "to": target.id, "first": first}
+    turns = "session_id = :from AND interaction >= :first"
+    calls = f"message_id IN (SELECT id FROM message WHERE {turns})"
+    plain.execute(f"UPDATE tool_call SET session_id = :to WHERE {calls}", given)
     for table in _TURN_TABLES:
-        number = table.number if table is InteractionRow else table.interaction
-        moves.append(sqlmodel.update(table).filter_by(session_id=source.id).where(col(number) >= first))
-    for move in moves:
-        db.exec(move.values(session_id=target.id).execution_options(synchronize_session=False))
-    db.flush()
+        which = turns if table != "interaction" else "session_id = :from AND number >= :first"
+        plain.execute(f"UPDATE {table} SET session_id = :to WHERE {which}", given)
     for row in (source, target):
-        row.messages = db.exec(sqlmodel.select(func.count(col(MessageRow.id))).filter_by(session_id=row.id)).one()
+        (row.messages,) = plain.execute("SELECT count(*) FROM message WHERE session_id = ?", (row.id,)).fetchone()
 
 
 def _revert_deltas(

@@ -37,7 +37,7 @@ def resolve_path(root: Path, text: str) -> Path:
         path = _follow(top, Path("/") if text.startswith("/") else top, text)
     except (OSError, UnicodeEncodeError) as error:
         raise ToolError(f"{one_line(text)}: {getattr(error, 'strerror', None) or 'not a usable path'}.") from error
-    if not is_inside(top, path):
+    if not path.is_relative_to(top):
         raise ToolError(f"{one_line(text)} is outside the workspace {top}. Only paths inside it can be used.")
     return path
 
@@ -51,14 +51,9 @@ def _follow(top: Path, position: Path, text: str) -> Path:
         step, position = position / part, Path(os.path.realpath(position / part))
         if position.is_symlink():
             raise ToolError(f"{escape_hidden(str(step), keep='')} is a link that leads to itself.")
-        if is_inside(top, step) and not is_inside(top, position) and step.is_symlink():
+        if step.is_relative_to(top) and not position.is_relative_to(top) and step.is_symlink():
             raise ToolError(f"{escape_hidden(str(step), keep='')} is a link out of the workspace. It is not followed.")
     return position
-
-
-def is_inside(root: Path, path: Path) -> bool:
-    """Return whether `path` is `root` or below it. Both must be resolved."""
-    return path.parts[: len(root.parts)] == root.parts
 
 
 def relative_path(root: Path, path: Path) -> str:
@@ -74,7 +69,7 @@ def display_path(root: Path, path: Path) -> str:
 def not_found_error(root: Path, path: Path) -> ToolError:
     """Return the error for a path that does not exist, with similar names nearby."""
     top, folder = root.resolve(), path.parent
-    while not folder.is_dir() and is_inside(top, folder.parent):
+    while not folder.is_dir() and folder.parent.is_relative_to(top):
         folder = folder.parent
     names = dict[str, str]()
     with suppress(OSError):

@@ -86,7 +86,7 @@ _TERMINAL_CODES = re.compile(
 )
 
 
-def is_hidden(char: str) -> bool:
+def _is_hidden(char: str) -> bool:
     """Return whether a character is invisible or looks like a space: controls, bidi marks, zero width, tags."""
     if " " <= char <= "~":
         return False
@@ -102,7 +102,7 @@ def escape_hidden(text: str, keep: str = "\n\t") -> str:
     """Return `text` with hidden characters, except those in `keep`, as escapes (`\\x1b`, `\\u202e`)."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(char if char in keep or not is_hidden(char) else _escape(char) for char in text)
+    return "".join(char if char in keep or not _is_hidden(char) else _escape(char) for char in text)
 
 
 def _escape(char: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.tools.limits import escape_hidden, is_hidden, one_line
+from swecli.tools.limits import _is_hidden, escape_hidden, one_line
 
 
 def test_controls_marks_and_false_blanks_are_written_out() -> None:
@@ -21,7 +21,7 @@ def test_a_summary_is_one_line() -> None:
 
 @given(st.text(), st.integers(1, 50))
 def test_nothing_hidden_is_left(text: str, limit: int) -> None:
-    assert not any(is_hidden(letter) for letter in escape_hidden(text, keep=""))
+    assert not any(_is_hidden(letter) for letter in escape_hidden(text, keep=""))
     line = one_line(text, limit)
     assert len(line) <= limit
-    assert not any(is_hidden(letter) for letter in line)
+    assert not any(_is_hidden(letter) for letter in line)

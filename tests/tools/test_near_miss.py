@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.tools.diffs import explain_mismatch
+from swecli.tools.builtin.change_files import _explain_mismatch
 
 TEXT = 'def first():\n    return "one"\n\n\ndef second(value):\n\tif value:\n\t\treturn value + 1\n    return "two" \n'
 
@@ -23,39 +23,39 @@ TEXT = 'def first():\n    return "one"\n\n\ndef second(value):\n\tif value:\n\t\
     ],
 )
 def test_the_nearest_place_and_the_difference_are_shown(old: str, place: str, how: str, differs: str) -> None:
-    shown = explain_mismatch(TEXT, old, "new")
+    shown = _explain_mismatch(TEXT, old, "new")
     assert f"Closest: {place} ({how})" in shown
     assert f"  file:     {differs}" in shown
 
 
 def test_the_first_difference_shows_white_space() -> None:
-    said = explain_mismatch(TEXT, "    if value:\n        return value + 1", "x")
+    said = _explain_mismatch(TEXT, "    if value:\n        return value + 1", "x")
     assert "  file:     →if value:" in said
     assert "  old_text: ····if value:" in said
 
 
 def test_copied_line_numbers_are_recognised() -> None:
-    said = explain_mismatch(TEXT, "     1\tdef first():\n     2\t    return 'one'", "x")
+    said = _explain_mismatch(TEXT, "     1\tdef first():\n     2\t    return 'one'", "x")
     assert "leave them out" in said
     assert "Closest: lines 1-2" in said
 
 
 def test_an_edit_already_made_is_recognised() -> None:
-    assert "new_text is already there, at line 5" in explain_mismatch(TEXT, "def other(value):", "def second(value):")
+    assert "new_text is already there, at line 5" in _explain_mismatch(TEXT, "def other(value):", "def second(value):")
 
 
 def test_written_out_line_ends_are_recognised() -> None:
-    assert "backslash-n" in explain_mismatch(TEXT, 'def first():\\n    return "one"', "x")
+    assert "backslash-n" in _explain_mismatch(TEXT, 'def first():\\n    return "one"', "x")
 
 
 def test_nothing_alike_states_it() -> None:
-    assert "Nothing in the file looks like it" in explain_mismatch(TEXT, "zzzzzz qqqqqq", "x")
-    assert "Nothing in the file looks like it" in explain_mismatch("", "zzz", "x")
-    assert "Nothing in the file looks like it" in explain_mismatch("a\n\nb\n", " \n \t", "x")
+    assert "Nothing in the file looks like it" in _explain_mismatch(TEXT, "zzzzzz qqqqqq", "x")
+    assert "Nothing in the file looks like it" in _explain_mismatch("", "zzz", "x")
+    assert "Nothing in the file looks like it" in _explain_mismatch("a\n\nb\n", " \n \t", "x")
 
 
 @given(st.text(max_size=200), st.text(min_size=1, max_size=60), st.text(max_size=20))
 def test_there_is_always_an_answer_of_reasonable_size(text: str, old: str, new: str) -> None:
-    said = explain_mismatch(text, old, new)
+    said = _explain_mismatch(text, old, new)
     assert said.startswith("old_text is not in the file.")
     assert len(said) < 5000

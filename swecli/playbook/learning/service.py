@@ -17,7 +17,7 @@ from swecli.playbook.learning import lessons
 from swecli.playbook.learning.evidence import TurnEvidence
 from swecli.playbook.learning.reflector_model import REFLECTING, ReflectorCall, ReflectorModel
 from swecli.playbook.workspace import StaleStrategies, WorkspaceLookup, check_new_anchors, format_stale
-from swecli.store.records import PendingReflection, TurnLessons
+from swecli.store.records import StoredTurn, TurnLessons
 from swecli.store.session_manager import SessionManager
 
 _MANY_PROPOSALS, _PROPOSALS = 3, "proposals"
@@ -121,7 +121,7 @@ class LearningService:
         except SwecliError as error:
             return [ReflectionFailed(interaction, str(error), kept=True)]
 
-    def pending(self) -> list[PendingReflection]:
+    def pending(self) -> list[StoredTurn]:
         """Return the pending turns, newest first: this session's, then those of the project's closed sessions."""
         session = self.sessions.current_session
         if session is None or not self.enabled:
@@ -129,7 +129,7 @@ class LearningService:
         own = self.sessions.playbook.pending(session.id)[::-1]
         return [*own, *self.sessions.playbook.pending_elsewhere(session)[:_MAX_ELSEWHERE]]
 
-    async def resume(self, pending: PendingReflection) -> list[LearningEvent]:
+    async def resume(self, pending: StoredTurn) -> list[LearningEvent]:
         """Reflect on a turn of the queue if it is still pending."""
         session = self.sessions.current_session
         if session is None or pending not in self.sessions.playbook.pending(pending.session_id):
@@ -203,7 +203,7 @@ class LearningService:
         if model is None and not self.reflector.missing:
             return False
         if turn.is_processed and not asked:
-            waiting = PendingReflection(session.id, turn.digest.interaction)
+            waiting = StoredTurn(session.id, turn.digest.interaction)
             return waiting in self.sessions.playbook.pending(session.id)
         success = turn.first_success and not (model is not None and model.profile.offline)
         return asked or self.reflector.every_turn or turn.friction or turn.digest.corrects_previous or success
@@ -234,7 +234,7 @@ class LearningService:
         if applied is not None and applied.added:
             events += self._proposals(session)
         if learned.failure:
-            kept = PendingReflection(session.id, learned.interaction) in store.pending(session.id)
+            kept = StoredTurn(session.id, learned.interaction) in store.pending(session.id)
             events.append(ReflectionFailed(learned.interaction, learned.failure, kept))
         return events
 

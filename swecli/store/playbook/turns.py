@@ -13,7 +13,7 @@ from sqlmodel import col, select
 from swecli.models.errors import BadInput
 from swecli.models.session import Session
 from swecli.store.playbook.bullets import project_of
-from swecli.store.records import CheckResult, PendingReflection, StoredTurn, UsageTotals
+from swecli.store.records import CheckResult, StoredTurn, UsageTotals
 from swecli.store.sqlite.database import Database, reader
 from swecli.store.tables import learned
 from swecli.store.tables.columns import values
@@ -101,16 +101,16 @@ class ReflectionQueue:
         with self._database.transaction() as db:
             self._record_attempt(db, session_id, interaction, "skipped")
 
-    def pending(self, session_id: str | None = None) -> list[PendingReflection]:
+    def pending(self, session_id: str | None = None) -> list[StoredTurn]:
         """Return the pending interactions of one session, or of all, oldest first."""
         of = () if session_id is None else (col(InteractionRow.session_id) == session_id,)
-        return [PendingReflection(row.session_id, row.number) for row in self._pending(*of)]
+        return [StoredTurn(row.session_id, row.number) for row in self._pending(*of)]
 
-    def pending_elsewhere(self, session: Session) -> list[PendingReflection]:
+    def pending_elsewhere(self, session: Session) -> list[StoredTurn]:
         """Return the pending interactions of the project's other sessions that no process has open, newest first."""
         others = (col(SessionRow.project) == project_of(session), col(InteractionRow.session_id) != session.id)
         found = [row for row in self._pending(*others) if not row.is_running_elsewhere]
-        return [PendingReflection(row.session_id, row.number) for row in reversed(found)]
+        return [StoredTurn(row.session_id, row.number) for row in reversed(found)]
 
     def _pending(self, *where: Any) -> Sequence[InteractionRow]:
         which = select(InteractionRow).filter_by(pending=True).order_by(col(InteractionRow.id))

@@ -3,6 +3,7 @@ the one that was read."""
 
 from __future__ import annotations
 
+import difflib
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
 from swecli.tools.base import EDIT, Params, ToolContext, ToolError, ToolPlan, tool
-from swecli.tools.diffs import explain_mismatch, unified_diff
+from swecli.tools.diffs import unified_diff
 from swecli.tools.files import (
     TextFile,
     decode,
@@ -27,6 +28,14 @@ from swecli.tools.files import (
 from swecli.tools.limits import escape_hidden, escape_invalid_bytes
 
 _MAX_LINES = 10  # of matches, in an error
+_SHOWN_LINES = 12
+_MAX_LINE = 160  # characters
+_MAX_COMPARED = 10_000
+_MAX_PLACES = 20
+_MAX_WANTED = 200  # lines
+_MIN_SIMILARITY = 0.6
+_NUMBERED = re.compile(r"^\s*\d+(\t|: ?| *\|)")
+_ENDS = re.compile(r"^[ \t]+|[ \t]+$")
 
 
 class _Edit(Params):
@@ -61,7 +70,7 @@ def _apply(text: str, edit: _Edit, newline: str, hints: bool) -> str:
     pattern = re.escape(old) if edit.replace_all else f"(?={re.escape(old)})"  # overlapping matches are ambiguous too
     starts = [match.start() for match in re.finditer(pattern, plain)]
     if not starts:
-        raise ToolError(explain_mismatch(plain, old, new) if hints else "old_text is not in the file.")
+        raise ToolError(_explain_mismatch(plain, old, new) if hints else "old_text is not in the file.")
     if len(starts) > 1 and not edit.replace_all:
         lines = ", ".join(str(plain.count("\n", 0, start) + 1) for start in starts[:_MAX_LINES])
         more = f" and {len(starts) - _MAX_LINES} more" if len(starts) > _MAX_LINES else ""
@@ -85,6 +94,69 @@ def _replace(text: str, starts: list[int], length: int, new: str) -> str:
 
 def _normalize_newlines(text: str) -> str:
     return text.replace("\r\n", "\n")
+
+
+def _explain_mismatch(text: str, old: str, new: str) -> str:
+    """Return, as lines for the model, why `old` is not in `text`. Both must have normalized line ends."""
+    notes = ["old_text is not in the file."]
+    wanted = old.strip("\n").split("\n")
+    if all(_NUMBERED.match(line) for line in wanted if line.strip()) and old.strip():
+        notes.append("It seems to hold the line numbers of read_file: leave them out.")
+        wanted = [_NUMBERED.sub("", line, count=1) for line in wanted]
+    if new.strip() and new in text:
+        notes.append(f"new_text is already there, at line {text.count(chr(10), 0, text.index(new)) + 1}.")
+    if "\\n" in old and old.replace("\\n", "\n") in text:
+        notes.append("It holds backslash-n where the file has line ends.")
+    lines = text.split("\n")[:_MAX_COMPARED]
+    place = _closest(lines, wanted[:_MAX_WANTED]) if old.strip() else None
+    notes.append(
+        _describe_place(lines, wanted, *place) if place else "Nothing in the file looks like it. Read the file again."
+    )
+    return "\n".join(notes)
+
+
+def _closest(lines: list[str], wanted: list[str]) -> tuple[int, float] | None:
+    """Return the index of the first line of the place most similar to `wanted`, and the similarity (0 to 1). Candidates
+    are found by the longest line, then compared as a whole. Case and white space around lines are ignored."""
+    anchor = max(range(len(wanted)), key=lambda i: len(wanted[i].strip()))
+    lines, wanted = ([line.strip().casefold() for line in some] for some in (lines, wanted))
+    stripped = [line[:_MAX_LINE] for line in lines]
+    near = difflib.get_close_matches(wanted[anchor][:_MAX_LINE], stripped, n=3, cutoff=_MIN_SIMILARITY)
+    best, at = 0.0, 0
+    whole = "\n".join(wanted)[:4000]
+    for place in [max(0, index - anchor) for index, line in enumerate(stripped) if line in near][:_MAX_PLACES]:
+        there = "\n".join(lines[place : place + len(wanted)])[:4000]
+        score = difflib.SequenceMatcher(None, whole, there, autojunk=False).ratio()
+        if score > best:
+            best, at = score, place
+    return (at, best) if best >= _MIN_SIMILARITY else None
+
+
+def _describe_place(lines: list[str], wanted: list[str], start: int, similarity: float) -> str:
+    there = lines[start : start + len(wanted)]
+    end = start + len(there)
+    head = f"Closest: line {start + 1}" if len(there) == 1 else f"Closest: lines {start + 1}-{end}"
+    what = "only white space or case differs" if similarity == 1 else f"{similarity:.0%} alike"
+    out = [f"{head} ({what}). The file has:"]
+    out += [f"{start + 1 + i:>6}\t{_truncate(line)}" for i, line in enumerate(there[:_SHOWN_LINES])]
+    if len(there) > _SHOWN_LINES:
+        out.append(f"   … {len(there) - _SHOWN_LINES} more lines")
+    pairs = zip(there, wanted, strict=False)
+    index = next((i for i, (has, want) in enumerate(pairs) if has != want), None)
+    if index is not None:
+        out.append(f"First difference, at line {start + 1 + index}:")
+        out.append(f"  file:     {_truncate(_show_blanks(there[index]))}")
+        out.append(f"  old_text: {_truncate(_show_blanks(wanted[index]))}")
+    return "\n".join(out)
+
+
+def _show_blanks(line: str) -> str:
+    """Return a line with visible characters for the white space at its ends."""
+    return _ENDS.sub(lambda ends: ends[0].replace("\t", "→").replace(" ", "·"), line)
+
+
+def _truncate(line: str) -> str:
+    return line if len(line) <= _MAX_LINE else line[: _MAX_LINE - 1] + "…"
 
 
 def _read_base(ctx: ToolContext, path: Path, *, must_be_seen: bool) -> tuple[TextFile, str]:

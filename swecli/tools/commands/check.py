@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from swecli.tools.base import ToolError
-from swecli.tools.commands.programs import CommandScope, Program, read_only_programs, rule_programs, shorten
+from swecli.tools.commands.programs import CommandScope, Program, known_programs
 from swecli.tools.commands.shell_words import SimpleCommand, Word
 from swecli.tools.git import find_program_risk
+from swecli.tools.limits import one_line
 
 _BRANCH = re.compile(r"[\w.@{}^][\w./@{}~^-]*")
 _NUMBER = re.compile(r"-\d+")
@@ -20,10 +21,10 @@ _UNKNOWN = "is not known to be read-only"
 def check_read_only(part: SimpleCommand, scope: CommandScope) -> None:
     """Raise ToolError if the command may do more than read inside the workspace."""
     name = part.words[0].text
-    program = read_only_programs().get(name)
+    program = known_programs().get(name)
     if program is None:
-        known = rule_programs().get(name)
-        raise ToolError(f"{shorten(name)} {known and known.refused.get('*') or _UNKNOWN}")
+        known = known_programs(named=True).get(name)
+        raise ToolError(f"{one_line(name, 40)} {known and known.refused.get('*') or _UNKNOWN}")
     scope.check_program(name)
     _Check(program, name, part.words[1:], scope).run()
 
@@ -32,9 +33,9 @@ def check_covered(part: SimpleCommand, named: int, scope: CommandScope) -> None:
     """Raise ToolError if a rule's wildcard covers words that are not known to be harmless. The first `named` words are
     named by the rule itself and not checked."""
     name = part.words[0].text.rsplit("/", 1)[-1]
-    program = (rule_programs() if named else read_only_programs()).get(name)
-    if program is None and name in rule_programs():
-        raise ToolError(f"no rule can allow {shorten(name)}")
+    program = known_programs(named=named > 0).get(name)
+    if program is None and name in known_programs(named=True):
+        raise ToolError(f"no rule can allow {one_line(name, 40)}")
     if program is not None:
         _Check(program, name, part.words[1:], scope, named - 1).run()
 
@@ -57,7 +58,7 @@ class _Check:
     def run(self) -> None:
         program = self.program
         if why := program.refused.get("*"):
-            raise ToolError(f"{shorten(self.name)} {why}")
+            raise ToolError(f"{one_line(self.name, 40)} {why}")
         ended = False
         while self.index < len(self.words):
             word = self.words[self.index]
@@ -89,11 +90,11 @@ class _Check:
     def _check_subcommand(self, word: Word) -> bool:
         """Check the rest by the subcommand's entry. Return False if the word is not a subcommand."""
         # subcommands that change things count only if the rule names them
-        subs = (read_only_programs().get(self.name, self.program) if self._is_checked else self.program).subs
+        subs = (known_programs().get(self.name, self.program) if self._is_checked else self.program).subs
         name = f"{self.name} {word.text}"
         if (program := subs.get(word.text)) is None:
             if self.program.operands == "none" and self._is_checked:
-                raise ToolError(f"{shorten(name)} {_UNKNOWN}")
+                raise ToolError(f"{one_line(name, 40)} {_UNKNOWN}")
             return not self._is_checked
         scope = self.scope
         for folder in self.seen.get("-C", []):
@@ -135,19 +136,19 @@ class _Check:
             value = word.text
             self._check_wildcard(word, strict=True)
             if value.startswith("-") and not _NUMBER.fullmatch(value):
-                raise ToolError(f"{shorten(value)} behind {name} may be an option")
+                raise ToolError(f"{one_line(value, 40)} behind {name} may be an option")
         values.append(value)
         if not self._is_checked:
             return False
         if kind == "@":
             self.scope.check_read(value)
         if kind == "~" and not (self.program.text and self.program.text.fullmatch(value)):
-            raise ToolError(f"{shorten(value)} {_UNKNOWN}")
+            raise ToolError(f"{one_line(value, 40)} {_UNKNOWN}")
         return False
 
     def _reject_unknown(self, name: str) -> bool:
         if self._is_checked:
-            raise ToolError(f"{shorten(name)} {self.program.refused.get(name, _UNKNOWN)}")
+            raise ToolError(f"{one_line(name, 40)} {self.program.refused.get(name, _UNKNOWN)}")
         self.has_unknown = True
         return False
 
@@ -155,11 +156,11 @@ class _Check:
         """Check the operands, and what they and the options read."""
         program, count = self.program, len(self.operands)
         if why := program.refused.get(""):
-            raise ToolError(f"{shorten(self.name)} {why}")
+            raise ToolError(f"{one_line(self.name, 40)} {why}")
         if program.max_operands is not None and (
             count > program.max_operands or any(word.has_wildcard for word, _ in self.operands)
         ):
-            raise ToolError(f"{shorten(self.name)} may write to its last operand")
+            raise ToolError(f"{one_line(self.name, 40)} may write to its last operand")
         paths = []
         for (word, checked), kind in zip(self.operands, self._operand_kinds(), strict=True):
             if checked:
@@ -168,7 +169,7 @@ class _Check:
                 paths.append(word.text)
         if program.recurses & {"always", "shown", *self.seen}:
             self._check_folders(paths)
-        git = read_only_programs()["git"].subs.get(self.name.split(" ")[1]) if self.name.startswith("git ") else None
+        git = known_programs()["git"].subs.get(self.name.split(" ")[1]) if self.name.startswith("git ") else None
         if git is not None:
             diffs = git.diffs and not {"--no-ext-diff", "--no-textconv"} <= self.seen.keys()
             if why := find_program_risk(self.scope.base, self.scope.environ, diffs=diffs, work_tree=git.work_tree):
@@ -197,13 +198,13 @@ class _Check:
             matches = self.program.text and self.program.text.fullmatch(text)
             odd = branch and ("--" in self.seen or not _BRANCH.fullmatch(text))
             if word.has_wildcard or odd or (kind == "match" and not matches):
-                raise ToolError(f"{shorten(text)} {_UNKNOWN}")
+                raise ToolError(f"{one_line(text, 40)} {_UNKNOWN}")
             if branch and scope.resolve(text).exists():
-                raise ToolError(f"{shorten(text)} is a file: it would be overwritten")
+                raise ToolError(f"{one_line(text, 40)} is a file: it would be overwritten")
             if kind == "first":
                 scope.check_read(text)
             elif not branch and kind != "match":
-                raise ToolError(f"{shorten(self.name)} with {shorten(text)} {_UNKNOWN}")
+                raise ToolError(f"{one_line(self.name, 40)} with {one_line(text, 40)} {_UNKNOWN}")
 
     def _check_folders(self, paths: list[str]) -> None:
         include = [value for name in self.program.include.split() for value in self.seen.get(name, [])]

@@ -16,7 +16,7 @@ from typing import Any
 
 from swecli.tools.base import ToolError
 from swecli.tools.commands.shell_words import Word
-from swecli.tools.files import is_inside, is_sensitive, read_guard, relative_path, resolve_path, write_guard
+from swecli.tools.files import is_sensitive, read_guard, relative_path, resolve_path, write_guard
 from swecli.tools.limits import one_line
 
 _WORD = re.compile(r"[A-Za-z][\w:./-]*")  # a subcommand, a module, a script
@@ -42,30 +42,21 @@ class Program:
 
 
 @cache
-def read_only_programs() -> dict[str, Program]:
-    """Return the programs that run without approval, by name."""
-    data = _data()
-    tables = data["reads"] | {name: one["reads"] for one in data["many"] if "reads" in one for name in _names(one)}
-    return {name: _program(table) for name, table in tables.items()}
-
-
-@cache
-def rule_programs() -> dict[str, Program]:
-    """Return the programs by name, with what the wildcard of a rule may cover if the rule names the program."""
-    data = _data()
-    git = data["reads"]["git"]
-    tables = {"git": git | {"subs": git["subs"] | data["named"]["git"]["subs"]}}
-    tables |= {name: one["named"] for one in data["many"] if "named" in one for name in _names(one)}
-    return read_only_programs() | {name: _program(table) for name, table in tables.items()}
+def known_programs(*, named: bool = False) -> dict[str, Program]:
+    """Return the programs that run without approval, by name; `named`: with what the wildcard of a rule may cover if
+    the rule names the program."""
+    data, kind = _data(), "named" if named else "reads"
+    tables = {name: one[kind] for one in data["many"] if kind in one for name in str(one["programs"]).split()}
+    if named:
+        git = data["reads"]["git"]
+        tables["git"] = git | {"subs": git["subs"] | data["named"]["git"]["subs"]}
+        return known_programs() | {name: _program(table) for name, table in tables.items()}
+    return {name: _program(table) for name, table in (data["reads"] | tables).items()}
 
 
 @cache
 def _data() -> dict[str, Any]:
     return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-
-
-def _names(one: Mapping[str, Any]) -> list[str]:
-    return str(one["programs"]).split()
 
 
 def _program(table: Mapping[str, Any]) -> Program:
@@ -87,7 +78,7 @@ def rule_words(words: list[str]) -> list[str]:
     """Return the first words of a command, for a lasting rule; none if no rule should be offered."""
     known, name = _data()["lasting"], words[0].rsplit("/", 1)[-1]
     starts = [" ".join([name, *words[1:count]]) for count in range(1, 4)]
-    program = rule_programs().get(name)
+    program = known_programs(named=True).get(name)
     if set(starts) & set(known["never"]) or (program is not None and "*" in program.refused):
         return []
     count = 3 if starts[1] in known["three"] else 1 if name in known["one"] else 2
@@ -101,11 +92,6 @@ def rule_words(words: list[str]) -> list[str]:
 _MAX_MATCHES = 2_000
 _MAX_ENTRIES = 20_000
 _SET = re.compile(r"\[[!^]?\w[\w-]*\]")
-
-
-def shorten(text: str) -> str:
-    """Return a word of a command in at most 40 characters."""
-    return one_line(text, 40)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +115,7 @@ class CommandScope:
                 raise ToolError("the PATH holds a relative folder")
             path = Path(folder, name)
             if os.access(path, os.X_OK) and path.is_file():
-                if is_inside(self.root, path) or is_inside(self.root, path.resolve()):
+                if path.is_relative_to(self.root) or path.resolve().is_relative_to(self.root):
                     raise ToolError(f"{name} is a program of the workspace")
                 return
 
@@ -159,14 +145,14 @@ class CommandScope:
         if "[" in text:
             raise ToolError("it contains a wildcard that cannot be checked")
         if strict and text[0] in "*?":
-            raise ToolError(f"{shorten(word.raw)} could expand to an option")
+            raise ToolError(f"{one_line(word.raw, 40)} could expand to an option")
         self.check_read(word.text)  # before listing: no folder on the way may be outside
         found = sorted(islice(glob.iglob(text, root_dir=self.base), _MAX_MATCHES + 1))  # noqa: PTH207  as a shell, without dots
         if len(found) > _MAX_MATCHES:
-            raise ToolError(f"{shorten(word.raw)} matches too many files")
+            raise ToolError(f"{one_line(word.raw, 40)} matches too many files")
         for match in found:
             if match.startswith("-"):
-                raise ToolError(f"{shorten(match)} would be taken for an option")
+                raise ToolError(f"{one_line(match, 40)} would be taken for an option")
             self.check_read(match)
 
     def check_folder(self, word: str, *, hidden: bool, include: list[str]) -> None:
@@ -178,7 +164,7 @@ class CommandScope:
                 folders[:] = [name for name in folders if not name.startswith(".")]
             count += len(folders) + len(files)
             if count > _MAX_ENTRIES:
-                raise ToolError(f"{shorten(word)} contains too many files to check")
+                raise ToolError(f"{one_line(word, 40)} contains too many files to check")
             parent = Path(folder).name if folder != str(top) else ""
             for name in files:
                 if not hidden and name.startswith("."):
@@ -186,4 +172,4 @@ class CommandScope:
                 if include and not any(fnmatchcase(name, pattern) for pattern in include):
                     continue
                 if is_sensitive(f"{parent}/{name}" if parent else name):
-                    raise ToolError(f"{shorten(word)} contains {shorten(name)}, which may be secret")
+                    raise ToolError(f"{one_line(word, 40)} contains {one_line(name, 40)}, which may be secret")

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from swecli.tools.base import PermissionKind, ToolContext, ToolError
 from swecli.tools.commands.check import check_covered, check_read_only
-from swecli.tools.commands.programs import CommandScope, rule_words, shorten
+from swecli.tools.commands.programs import CommandScope, rule_words
 from swecli.tools.commands.shell_words import MAX_LENGTH, SimpleCommand, parse_command
+from swecli.tools.limits import one_line
 from swecli.tools.processes import child_environment
 
 _OPERATORS = re.compile(r"[;&|\n\r(){}`]|\$\(")
@@ -89,7 +90,7 @@ def _change_folder(scope: CommandScope, part: SimpleCommand, operator: str) -> C
         raise ToolError("cd is only checked in the form `cd FOLDER && ...`")
     base = scope.resolve(folder)
     if not base.is_dir():
-        raise ToolError(f"{shorten(folder)} is not a folder")
+        raise ToolError(f"{one_line(folder, 40)} is not a folder")
     return replace(scope, base=base)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from swecli.tools.base import ToolError
-from swecli.tools.limits import is_hidden
+from swecli.tools.limits import escape_hidden
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree
@@ -69,7 +69,7 @@ def parse_command(command: str) -> list[SimpleCommand]:
     """Return the simple commands in their order, at least one. Raises ToolError with the reason if it cannot."""
     if len(command) > MAX_LENGTH:
         raise ToolError(f"it is longer than {MAX_LENGTH:,} characters")
-    if any(is_hidden(letter) for letter in command):
+    if escape_hidden(command, keep="") != command:
         raise ToolError("it contains a line break or an invisible character")
     tree = _parse(command)
     if tree.root_node.has_error:
