@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # --help loads nothing it does not need
     from swecli.playbook.action import ActionResult
 
     _Declare = Callable[["Parser"], None]
+    _Run = Callable[[argparse.Namespace], ActionResult]
 
 SUBCOMMANDS = {  # name -> summary for --help
     "sessions": "list, show, search, rename, fork, delete, export, import, replay",
@@ -123,7 +124,7 @@ class Parser(argparse.ArgumentParser):
         asked = None if argv and argv[0] in SUBCOMMANDS else finder.parse_known_args(argv)[0].output_format
         return asked if asked in _format_names() else "text"
 
-    def action(self, name: str, run: Callable[[argparse.Namespace], ActionResult], about: str) -> Parser:
+    def action(self, name: str, run: _Run, about: str) -> Parser:
         """Add an action of a subcommand, `swecli NAME ACTION`, run by `run`. Returns its parser."""
         if self._by_name is None:
             self._by_name = self.add_subparsers(dest="action", required=True)

@@ -6,15 +6,12 @@ import argparse
 import asyncio
 import os
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swecli.cli.flags import Parser, subcommand
-from swecli.cli.subcommands import configuration_of, open_sessions, positive_int, print_line
-from swecli.config.paths import Paths, project_root
+from swecli.cli.subcommands import configuration_of, instructions_in, open_sessions, positive_int, print_line
 from swecli.config.settings import Settings
-from swecli.context.project import load_instructions
 from swecli.context.system_message import load_prompt
 from swecli.llm.base import ChatModel
 from swecli.llm.registry import choose_model, make_model
@@ -111,16 +108,6 @@ def _open_learning(sessions: SessionManager, settings: Settings, model: ChatMode
     learning = LearningService.open(sessions, replace(settings, learn=True), load_prompt("reflect"), instructions)
     learning.reflector = replace(learning.reflector, model=model)
     return learning
-
-
-@cache
-def instructions_in(directory: str) -> str:
-    """Load the instruction files of a directory; "" if it does not exist."""
-    folder = Path(directory)
-    if not directory or not folder.is_dir():
-        return ""
-    trusted = Paths.find(os.environ).is_trusted(project_root(folder))
-    return load_instructions(folder, trusted=trusted).text
 
 
 def _choose_reflector(settings: Settings, named: str | None) -> ChatModel | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swecli.cli.flags import Parser, subcommand
-from swecli.cli.subcommands import configuration_of, open_sessions, positive_int
+from swecli.cli.subcommands import configuration_of, instructions_in, open_sessions, positive_int
 from swecli.headless.plain import dumps
 from swecli.models.errors import BadInput
 from swecli.models.events import Event, StepStarted, TextDelta, ToolFinished, TurnFailed, TurnStarted, WindowApplied
@@ -148,7 +148,6 @@ def _replay(args: argparse.Namespace) -> ActionResult:
     exit code 1 if there are any. Raises BadInput."""
     # late: the other actions need no agent
     from swecli.agent.replay import read_past, replay_turns  # noqa: PLC0415
-    from swecli.cli.playbook import instructions_in  # noqa: PLC0415
     from swecli.context.replay.history import ASSUMED_WINDOW  # noqa: PLC0415
     from swecli.context.replay.run import Assumptions, Prices  # noqa: PLC0415
 

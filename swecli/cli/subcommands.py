@@ -8,12 +8,13 @@ import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swecli.cli.flags import Parser
 from swecli.cli.startup import enter_directory, make_start, read_configuration
-from swecli.config.paths import project_root
+from swecli.config.paths import Paths, project_root
 from swecli.config.settings import Start
 from swecli.headless.plain import complaint, dumps, one_line, plain
 from swecli.llm.price_table import prepare_environment
@@ -101,6 +102,19 @@ def open_runtime(args: argparse.Namespace) -> Iterator[Runtime]:
 
     with closing(build_runtime(make_start(args), refuse)) as runtime:
         yield runtime
+
+
+@cache
+def instructions_in(directory: str) -> str:
+    """Load the instruction files of a directory; "" if it does not exist."""
+    # late: few subcommands need it
+    from swecli.context.project import load_instructions  # noqa: PLC0415
+
+    folder = Path(directory)
+    if not directory or not folder.is_dir():
+        return ""
+    trusted = Paths.find(os.environ).is_trusted(project_root(folder))
+    return load_instructions(folder, trusted=trusted).text
 
 
 def write_file(path: Path, text: str, hint: str) -> None:

@@ -28,7 +28,6 @@ class ScriptedContext(CommandContext):
         self.detailed: list[list[str]] = []
         self.waited_for_background = 0
         self.offered: list[list[tuple[str, str]]] = []
-        self.handed_over: list[list[str]] = []
         self._picks = list(picks)
 
     def will_pick(self, *picks: str | None) -> None:
@@ -56,9 +55,6 @@ class ScriptedContext(CommandContext):
 
     async def ask_text(self, label: str) -> str | None:
         return self._picks.pop(0)
-
-    async def run_program(self, argv: Sequence[str]) -> None:
-        self.handed_over.append(list(argv))
 
     async def wait_for_background(self) -> None:
         self.waited_for_background += 1

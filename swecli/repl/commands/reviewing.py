@@ -16,7 +16,6 @@ from swecli.models.finding import STATES, Finding
 from swecli.models.review_events import ReviewEvent, ReviewFinished
 from swecli.repl.actions.findings import ACTIONS, open_store, perform_action
 from swecli.repl.commands.base import CommandContext
-from swecli.repl.input.keys import editor_command
 from swecli.repl.input.question import Option
 from swecli.repl.render.event_lines import render_finding
 from swecli.review.judge.ledger import build_repair_prompt, build_suggestion_edit, format_change, recheck
@@ -27,7 +26,6 @@ from swecli.review.read.run import Review
 from swecli.store.reviews import ReviewStore
 from swecli.tools.execute import execute
 
-_LINE_EDITORS = ("editor", "vi", "vim", "nvim", "nano", "pico", "emacs", "micro", "kak")
 _STEPS = {"n": 1, "p": -1}
 
 
@@ -171,7 +169,6 @@ def _options(finding: Finding, *, first: bool, last: bool) -> list[Option]:
         ("f", "let the agent fix it", finding.is_open),
         ("d", "dismiss", finding.state != "dismissed"),
         ("c", "check now, by a request to the model", bool(finding.anchor) and finding.is_open),
-        ("o", "open in the editor", finding.line > 0),
         ("n", "quit" if last else "next", True),
         ("p", "back", not first),
         ("q", "quit", not last),
@@ -185,7 +182,7 @@ async def _handle_key(ctx: CommandContext, store: ReviewStore, finding: Finding,
         if reason := (await ctx.asker.ask_text("Why is it not a problem?") or "").strip():
             _act(ctx, "dismiss", f"{finding.id} {reason}")
         return bool(reason)
-    await {"a": _apply, "c": _check, "o": _open_in_editor}[key](ctx, store, finding.id)
+    await (_apply if key == "a" else _check)(ctx, store, finding.id)
     return False
 
 
@@ -212,17 +209,6 @@ async def _check(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     ctx.renderer.show(event)
     for after in event.findings:
         ctx.screen.note(f"{after.id}: {after.status}{f', {after.judgement.why}' if after.judgement else ''}")
-
-
-async def _open_in_editor(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
-    """Open the finding's file in the user's editor, at its line if the editor supports `+LINE`."""
-    finding = store.get(rest)
-    program, *words = editor_command(ctx.runtime.start.environ)
-    plus = [f"+{finding.line}"] if Path(program).name in _LINE_EDITORS else []
-    try:
-        await ctx.asker.run_program([program, *words, *plus, str(Path(store.project) / finding.path)])
-    except OSError as error:
-        raise BadInput(f"The editor {program!r} cannot be started: {error.strerror}.", "Set $EDITOR.") from error
 
 
 _HANDLERS: dict[str, Callable[[CommandContext, ReviewStore, str], Awaitable[None]]] = {

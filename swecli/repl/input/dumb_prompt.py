@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import subprocess
 import sys
 import termios
 from collections.abc import Sequence
@@ -111,11 +110,3 @@ class DumbPrompt:
     async def ask_text(self, label: str) -> str | None:
         self.write(f"{sanitize(label)} ")
         return (await self._typed.get()).strip() or None
-
-    async def run_program(self, argv: Sequence[str]) -> None:
-        loop, stdin = asyncio.get_running_loop(), sys.stdin.fileno()
-        loop.remove_reader(stdin)  # the other program reads what is typed
-        try:
-            await asyncio.to_thread(subprocess.call, argv)
-        finally:
-            loop.add_reader(stdin, self._read)

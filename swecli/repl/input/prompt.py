@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import subprocess
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from prompt_toolkit.application import Application, run_in_terminal
+from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import DEFAULT_BUFFER, EditingMode
@@ -149,11 +148,6 @@ class PromptLine:
 
     def redraw(self) -> None:
         self.app.invalidate()
-
-    async def run_program(self, argv: Sequence[str]) -> None:
-        """Run another program in the terminal until it exits. Raises OSError if it cannot be started."""
-        with self.app.suspended():
-            await run_in_terminal(lambda: subprocess.call(argv), in_executor=True)
 
     async def choose(
         self, title: str, options: Sequence[Option], details: Sequence[Sequence[str]] = (), *, guarded: bool = False

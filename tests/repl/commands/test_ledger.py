@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import subprocess
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -42,7 +39,7 @@ async def test_a_card_shows_the_code_and_the_suggestion_as_a_diff(monkeypatch: p
     assert ">    3 TAX = 0.19" in text
     assert "3 - TAX = 0.19" in text
     assert "3 + TAX = Decimal('0.19')" in text
-    assert [mark for mark, _ in ctx.offered[0]] == ["a", "f", "d", "c", "o", "n"]
+    assert [mark for mark, _ in ctx.offered[0]] == ["a", "f", "d", "c", "n"]
 
 
 @pytest.mark.slow
@@ -102,23 +99,6 @@ async def test_a_check_names_its_price_and_moves_the_state(monkeypatch: pytest.M
     assert ctx.offered[-1] == [("yes", "yes"), ("no", "no")]
     assert "0 confirmed, 1 refuted" in text
     assert store.get("F-1").state == "fixed"
-
-
-@pytest.mark.slow
-async def test_the_editor_opens_at_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    ctx, _ = await desk_with(monkeypatch)
-    ctx.runtime.start.environ["EDITOR"] = "vim -n"  # type: ignore[index]
-    ctx.will_pick("o", "n")
-    await ctx.type("/findings walk F-1")
-    assert ctx.handed_over == [["vim", "-n", "+3", str(Path("shop/prices.py").resolve())]]
-
-
-async def test_an_editor_that_cannot_be_started_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    ctx, _ = await desk_with(monkeypatch)
-    ctx.runtime.start.environ["EDITOR"] = "/nowhere/ed"  # type: ignore[index]
-    monkeypatch.setattr(ctx, "run_program", partial(asyncio.to_thread, subprocess.call))
-    ctx.will_pick("o", "n")
-    assert "The editor '/nowhere/ed' cannot be started: No such file" in await ctx.type("/findings walk F-1")
 
 
 async def test_back_and_next_go_through_them(monkeypatch: pytest.MonkeyPatch) -> None:
