@@ -1,4 +1,5 @@
-"""What `swecli context replay` calls "ours" is what a turn does: the same requests, and the same reductions."""
+"""Test that `swecli context replay`, for the session's own policy, sends the same requests and makes the same
+reductions as the turns did."""
 
 from __future__ import annotations
 
@@ -27,14 +28,14 @@ WINDOW, OUTPUT = 15_000, 1_000
 
 
 @pytest.fixture(autouse=True)
-def exact_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def count_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
     environ: dict[str, str] = {}
     prepare_environment(environ)
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", environ["TIKTOKEN_CACHE_DIR"])
 
 
-async def recorded(tmp_path: Path, **settings: Any) -> tuple[SessionManager, list[ModelRequest]]:
-    """A session of the recorded turns, taken by the product; the requests that its model received."""
+async def run_recorded_turns(tmp_path: Path, **settings: Any) -> tuple[SessionManager, list[ModelRequest]]:
+    """Run the recorded turns as a session; return its manager and the requests that the model received."""
     prepare_files(tmp_path)
     replies: list[Any] = []
 
@@ -43,7 +44,7 @@ async def recorded(tmp_path: Path, **settings: Any) -> tuple[SessionManager, lis
 
     model = ScriptedModel(answer, name="scripted/a", context_window=WINDOW, max_output=OUTPUT)
     runtime = make_runtime(model, Careful(), cwd=tmp_path, learn=False, **settings)
-    runtime.agent.count_exactly()  # as a replay does
+    runtime.agent.count_exactly()  # A replay counts exactly too.
     for query, planned in TURNS:
         if not any(isinstance(one, Exception) for one in planned):
             replies[:] = planned
@@ -51,19 +52,19 @@ async def recorded(tmp_path: Path, **settings: Any) -> tuple[SessionManager, lis
     return runtime.sessions, model.requests
 
 
-async def replayed(past: SessionManager, **settings: Any) -> tuple[SessionManager, list[ReplayedTurn], History]:
+async def replay_session(past: SessionManager, **settings: Any) -> tuple[SessionManager, list[ReplayedTurn], History]:
     session = past.current_session
     assert session is not None
     past.load_back_to(1)
     specs = ToolRegistry.discover().specs()
     history = History.read(session, Settings(), WINDOW, specs)
     assumed = Assumptions(Prices("m", "USD", _RELATIVE, max_output=OUTPUT), session.window, WINDOW, summary_tokens=400)
-    again = SessionManager(open_database(":memory:"))
-    agent = _ReplayAgent(history, assumed, make_start(learn=False, **settings).settings, again)
-    return again, [sent async for sent, _ in agent.replay()], history
+    replayed = SessionManager(open_database(":memory:"))
+    agent = _ReplayAgent(history, assumed, make_start(learn=False, **settings).settings, replayed)
+    return replayed, [sent async for sent, _ in agent.replay()], history
 
 
-def reductions(sessions: SessionManager) -> list[tuple[Any, ...]]:
+def reduction_rows(sessions: SessionManager) -> list[tuple[Any, ...]]:
     session = sessions.current_session
     assert session is not None
     rows = sessions.context.log(session)[::-1]
@@ -75,10 +76,10 @@ def reductions(sessions: SessionManager) -> list[tuple[Any, ...]]:
 )
 async def test_requests_and_reductions_are_those_of_the_session(tmp_path: Path, window: str) -> None:
     given: dict[str, Any] = {"window": WindowSpec.parse(window), "auto_condense_context": False}
-    past, requests = await recorded(tmp_path, **given)
-    again, turns, _ = await replayed(past, **given)
-    assert len({row[0] for row in reductions(past)}) > 2
-    assert reductions(again) == reductions(past)
+    past, requests = await run_recorded_turns(tmp_path, **given)
+    replayed, turns, _ = await replay_session(past, **given)
+    assert len({row[0] for row in reduction_rows(past)}) > 2
+    assert reduction_rows(replayed) == reduction_rows(past)
     sent = [request.messages for turn in turns for request in turn.requests]
     assert sent == [request.messages for request in requests]
 
@@ -86,8 +87,8 @@ async def test_requests_and_reductions_are_those_of_the_session(tmp_path: Path, 
 @pytest.mark.parametrize("window", ["5+3", pytest.param("full", marks=pytest.mark.slow)])
 async def test_what_a_turn_sent_first_is_rebuilt_from_its_rows(tmp_path: Path, window: str) -> None:
     given: dict[str, Any] = {"window": WindowSpec.parse(window), "auto_condense_context": False}
-    past, _ = await recorded(tmp_path, **given)
-    _, turns, history = await replayed(past, **given)
+    past, _ = await run_recorded_turns(tmp_path, **given)
+    _, turns, history = await replay_session(past, **given)
     session = past.current_session
     assert session is not None
     known = history.with_stored_requests(past.context.log(session))
@@ -96,7 +97,7 @@ async def test_what_a_turn_sent_first_is_rebuilt_from_its_rows(tmp_path: Path, w
 
 
 async def test_summaries_come_at_the_same_steps(tmp_path: Path) -> None:
-    past, _ = await recorded(tmp_path, window=WindowSpec(mode="full"))
-    again, _, _ = await replayed(past, window=WindowSpec(mode="full"))
-    assert "condense" in {row[0] for row in reductions(past)}
-    assert [row[:3] for row in reductions(again)] == [row[:3] for row in reductions(past)]
+    past, _ = await run_recorded_turns(tmp_path, window=WindowSpec(mode="full"))
+    replayed, _, _ = await replay_session(past, window=WindowSpec(mode="full"))
+    assert "condense" in {row[0] for row in reduction_rows(past)}
+    assert [row[:3] for row in reduction_rows(replayed)] == [row[:3] for row in reduction_rows(past)]

@@ -1,4 +1,4 @@
-"""What a turn starts with is gathered anew each time, and gathering changes nothing."""
+"""Test that preparing a request collects its context anew each time and changes no state."""
 
 from __future__ import annotations
 

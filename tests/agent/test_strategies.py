@@ -1,4 +1,4 @@
-"""Which strategies a conversation is told of: for each query the best, never more than the budget, none taken back."""
+"""Test which strategies a request contains: the best for each query, within the token budget, without duplicates."""
 
 from __future__ import annotations
 
@@ -29,37 +29,44 @@ def teach(runtime: Runtime, *contents: str, name: str = "taught", trust: str = "
     runtime.sessions.playbook.apply(Delta(name, ops, "user"), session)
 
 
-def session_of(runtime: Runtime) -> Session:
+def current_session_of(runtime: Runtime) -> Session:
     session = runtime.sessions.current_session
     assert session is not None
     return session
 
 
-def change(runtime: Runtime, *ops: Op, name: str = "changed") -> None:
+def apply_ops(runtime: Runtime, *ops: Op, name: str = "changed") -> None:
     session = runtime.sessions.current_session
     assert session is not None
     runtime.sessions.playbook.apply(Delta(name, ops, "user"), session)
 
 
-def messages(runtime: Runtime) -> list[str]:
+def sent_texts(runtime: Runtime) -> list[str]:
     return [str(message["content"]) for message in runtime.agent.model.requests[-1].messages]  # type: ignore[attr-defined]
 
 
-def block(runtime: Runtime) -> str:
-    """The head's part of the playbook."""
-    return (re.search(r"\n\n## Playbook\n.*?</playbook>", messages(runtime)[0], re.DOTALL) or [""])[0]
+def playbook_section(runtime: Runtime) -> str:
+    """Return the playbook section of the system prompt."""
+    return (re.search(r"\n\n## Playbook\n.*?</playbook>", sent_texts(runtime)[0], re.DOTALL) or [""])[0]
 
 
-def told(runtime: Runtime) -> list[str]:
-    """Everything that the newest request tells of strategies."""
-    return [*block(runtime).splitlines(), *(line for text in messages(runtime)[1:] for line in _strategy_lines(text))]
+def strategy_lines(runtime: Runtime) -> list[str]:
+    """Return every line about strategies in the newest request."""
+    return [
+        *playbook_section(runtime).splitlines(),
+        *(line for text in sent_texts(runtime)[1:] for line in _strategy_lines(text)),
+    ]
 
 
-def names(runtime: Runtime) -> set[str]:
-    return {found[0] for line in told(runtime) if (found := re.search(r"(?<=- \[)P-\d+|(?<=Strategy \[)P-\d+", line))}
+def strategy_ids(runtime: Runtime) -> set[str]:
+    return {
+        found[0]
+        for line in strategy_lines(runtime)
+        if (found := re.search(r"(?<=- \[)P-\d+|(?<=Strategy \[)P-\d+", line))
+    }
 
 
-def many(**settings: object) -> Runtime:
+def runtime_with_many_strategies(**settings: object) -> Runtime:
     runtime = make_runtime(lambda request: "Done.", learn=False, **settings)
     for topic in TOPICS:
         teach(runtime, *(f"The {topic} {matter} live in {topic}/{matter}.py." for matter in MATTERS), name=topic)
@@ -69,34 +76,36 @@ def many(**settings: object) -> Runtime:
 @pytest.mark.parametrize("window", [WindowSpec(5, 3), WindowSpec(mode="full"), WindowSpec(5)], ids=str)
 @pytest.mark.parametrize("budget", [150, 600])
 async def test_however_topics_change_no_request_reports_more_than_the_budget(window: WindowSpec, budget: int) -> None:
-    runtime = many(window=window, playbook_tokens=budget, max_strategies=30)
+    runtime = runtime_with_many_strategies(window=window, playbook_tokens=budget, max_strategies=30)
     count = runtime.agent.counter.count
     for number in range(24):
         topic = TOPICS[number * 5 % len(TOPICS)]
         await run_turn(runtime, f"why are the {topic} logs empty?", learn=False)
-        notes = "".join(f"{line}\n" for text in messages(runtime)[1:] for line in _strategy_lines(text))
-        assert count(block(runtime)) + count(notes) <= budget
-        assert len(names(runtime)) <= 30
-        assert any(f"{topic}/logs.py" in line for line in told(runtime)), "the best one for the query is among them"
+        notes = "".join(f"{line}\n" for text in sent_texts(runtime)[1:] for line in _strategy_lines(text))
+        assert count(playbook_section(runtime)) + count(notes) <= budget
+        assert len(strategy_ids(runtime)) <= 30
+        assert any(f"{topic}/logs.py" in line for line in strategy_lines(runtime)), (
+            "the best one for the query is among them"
+        )
 
 
 async def test_nothing_is_reported_twice_when_an_epoch_begins() -> None:
-    runtime = many(window=WindowSpec(1, 2), playbook_tokens=300)
+    runtime = runtime_with_many_strategies(window=WindowSpec(1, 2), playbook_tokens=300)
     for number in range(10):
         await run_turn(runtime, f"why are the {TOPICS[number % 4]} logs empty?", learn=False)
-        lines = [line.partition("The ")[2] for line in told(runtime) if "The " in line]
+        lines = [line.partition("The ")[2] for line in strategy_lines(runtime) if "The " in line]
         assert len(lines) == len(set(lines))
 
 
 async def test_what_is_recorded_as_shown_is_what_stands_in_the_request() -> None:
-    runtime = many(playbook_tokens=300)
+    runtime = runtime_with_many_strategies(playbook_tokens=300)
     for number in range(9):
         await run_turn(runtime, f"why are the {TOPICS[number % 6]} logs empty?", learn=False)
         info = runtime.sessions.playbook.turns.of(runtime.sessions.session.id, number + 1)
         assert info is not None
-        assert set(info.shown) == names(runtime)
+        assert set(info.shown) == strategy_ids(runtime)
         value = runtime.learning.perform("why", [f"T{number + 1}"]).value
-        assert {row["id"] for row in value["candidates"] if row["chosen"]} == names(runtime)
+        assert {row["id"] for row in value["candidates"] if row["chosen"]} == strategy_ids(runtime)
         assert len([row for row in value["candidates"] if not row["chosen"]]) <= 5, "no more are kept than help"
         assert value["tokens"] <= value["budget"]
 
@@ -105,7 +114,7 @@ async def test_why_a_turn_had_what_it_had_is_reported_as_it_was_then() -> None:
     runtime = make_runtime(lambda request: "Done.")
     teach(runtime, "The billing port is 8000.", "Restart billing with `svc`.")
     await run_turn(runtime, "restart billing", learn=False)
-    change(runtime, Op("REMOVE", "P-1"), Op("QUARANTINE", "P-2"))
+    apply_ops(runtime, Op("REMOVE", "P-1"), Op("QUARANTINE", "P-2"))
     rows = {row["id"]: row for row in runtime.learning.perform("why", []).value["candidates"]}
     assert [rows[name]["chosen"] for name in ("P-1", "P-2")] == [True, True]
     assert rows["P-1"]["content"] == "The billing port is 8000."
@@ -118,17 +127,17 @@ async def test_what_names_a_file_that_is_gone_by_now_is_in_no_request_and_that_i
         Path(name).write_text("x")
     teach(runtime, "Read `docs/notes.md` before you restart billing", "The order of all work stands in `docs/plan.md`")
     await run_turn(runtime, "restart billing", learn=False)
-    assert names(runtime) == {"P-1", "P-2"}
+    assert strategy_ids(runtime) == {"P-1", "P-2"}
     Path("docs/notes.md").rename("docs/old.md")
     events = await run_turn(runtime, "restart billing", learn=False)
     [line] = [event.text for event in events if isinstance(event, Notice) and "stale" in event.text]
     assert line.startswith("P-1 is stale and stays out of prompts: docs/notes.md does not exist")
-    assert "P-1 no longer applies" in "".join(told(runtime)).replace("[", "").replace("]", "")
+    assert "P-1 no longer applies" in "".join(strategy_lines(runtime)).replace("[", "").replace("]", "")
     assert not [e for e in await run_turn(runtime, "again", learn=False) if isinstance(e, Notice) and "stale" in e.text]
     Path("docs/plan.md").unlink()
     runtime.new_session()
     await run_turn(runtime, "restart billing", learn=False)
-    assert names(runtime) == set(), "a new session looks at what it takes over"
+    assert strategy_ids(runtime) == set(), "a new session looks at what it takes over"
 
 
 @pytest.mark.parametrize("how", ["remove", "disable"])
@@ -138,26 +147,26 @@ async def test_what_the_user_takes_back_is_in_no_later_request(how: str) -> None
     await run_turn(runtime, "restart billing", learn=False)
     teach(runtime, "Restart billing with `svc`.", name="later")
     await run_turn(runtime, "restart billing", learn=False)
-    assert names(runtime) == {"P-1", "P-2"}
+    assert strategy_ids(runtime) == {"P-1", "P-2"}
     session = runtime.sessions.current_session
     assert session is not None
     op = "REMOVE" if how == "remove" else "UPDATE"
     fields = {} if how == "remove" else {"state": "disabled"}
-    change(runtime, Op(op, "P-1", fields=fields), Op(op, "P-2", fields=fields))  # type: ignore[arg-type]
+    apply_ops(runtime, Op(op, "P-1", fields=fields), Op(op, "P-2", fields=fields))  # type: ignore[arg-type]
     await run_turn(runtime, "restart billing", learn=False)
-    assert "8000" not in str(messages(runtime))
-    assert "svc" not in str(messages(runtime))
+    assert "8000" not in str(sent_texts(runtime))
+    assert "svc" not in str(sent_texts(runtime))
     assert runtime.sessions.context.log(session)[0].detail
 
 
 async def test_what_is_pinned_or_taught_while_the_epoch_is_full_is_in_the_next_request() -> None:
-    runtime = many(window=WindowSpec(mode="full"), playbook_tokens=200)
+    runtime = runtime_with_many_strategies(window=WindowSpec(mode="full"), playbook_tokens=200)
     for topic in TOPICS[:4]:
         await run_turn(runtime, f"why are the {topic} logs empty?", learn=False)
-    change(runtime, Op("PIN", "P-117"))
+    apply_ops(runtime, Op("PIN", "P-117"))
     teach(runtime, "Say the ticket's number in each answer.", name="new", trust="user")
     await run_turn(runtime, "why are the mail logs empty?", learn=False)
-    assert {"P-117", "P-121"} <= names(runtime)
+    assert {"P-117", "P-121"} <= strategy_ids(runtime)
 
 
 async def test_facts_that_differ_in_a_name_and_a_figure_are_all_reported() -> None:
@@ -166,4 +175,4 @@ async def test_facts_that_differ_in_a_name_and_a_figure_are_all_reported() -> No
     for port, service in enumerate(services, 8001):
         await run_turn(runtime, f"remember that the {service} service listens on port {port} in development")
     await run_turn(runtime, "which port does the auth service listen on in development")
-    assert names(runtime) == {"P-1", "P-2", "P-3", "P-4"}
+    assert strategy_ids(runtime) == {"P-1", "P-2", "P-3", "P-4"}

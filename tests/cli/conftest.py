@@ -1,4 +1,4 @@
-"""The command line without a process of its own: quick, and through the same door."""
+"""Fixtures that run the command line in the test's own process."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tests.support.shell import Done, Run, checked
 
 
 @pytest.fixture(autouse=True)
-def as_before() -> Iterator[None]:
-    """What a run changes of its process is put back."""
+def restore_process() -> Iterator[None]:
+    """Restore the environment and the log handlers that a run changes."""
     root, environ = logging.getLogger(), dict(os.environ)
     before, level = list(root.handlers), root.level
     yield
@@ -30,10 +30,10 @@ def as_before() -> Iterator[None]:
 def run(capfd: pytest.CaptureFixture[str]) -> Run:
     """Run swecli's command line in this process."""
 
-    def once(*argv: str) -> Done:
+    def run_once(*argv: str) -> Done:
         capfd.readouterr()
         code = run_safely(list(argv))
         out, err = capfd.readouterr()
         return checked(Done(code, out, err))
 
-    return once
+    return run_once

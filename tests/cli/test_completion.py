@@ -1,4 +1,4 @@
-"""Completion in the shells themselves, where they are installed."""
+"""Test shell completion, in bash, fish and zsh where they are installed."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ PATH = f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}"
 
 
 @pytest.fixture(autouse=True)
-def found_by_shells(monkeypatch: pytest.MonkeyPatch) -> None:
+def path_with_swecli(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", PATH)
 
 
-def installed(shell: str) -> str:
+def shell_path(shell: str) -> str:
     program = shutil.which(shell, path=PATH)
     if program is None or shutil.which("swecli", path=PATH) is None:
         pytest.skip(f"{shell} or the swecli command is not installed")
     return program
 
 
-def words(*typed: str) -> list[str]:
+def complete(*typed: str) -> list[str]:
     return [word for word, _ in _candidates(list(typed))]
 
 
 def test_subcommands_actions_flags_and_choices_are_known() -> None:
-    assert words("se") == ["sessions"]
-    assert {"review", "config", "completion"} <= set(words(""))
-    assert words("sessions", "s") == ["show", "search"]
-    assert {"--limit", "--json"} <= set(words("sessions", "list", "--"))
-    assert "--model" in words("--mo")
-    assert words("-p", "x", "--output-format", "stream") == ["stream-json"]
-    assert words("--", "--mo") != []
-    assert words("sessions", "show", "") == [], "an id is not guessed, and files may stand there"
-    assert words("--db", "") == [], "a file may stand here"
-    assert words("no such", "") == []
+    assert complete("se") == ["sessions"]
+    assert {"review", "config", "completion"} <= set(complete(""))
+    assert complete("sessions", "s") == ["show", "search"]
+    assert {"--limit", "--json"} <= set(complete("sessions", "list", "--"))
+    assert "--model" in complete("--mo")
+    assert complete("-p", "x", "--output-format", "stream") == ["stream-json"]
+    assert complete("--", "--mo") != []
+    assert complete("sessions", "show", "") == [], "an id is not guessed, and files may stand there"
+    assert complete("--db", "") == [], "a file may stand here"
+    assert complete("no such", "") == []
 
 
 def test_a_word_stands_with_what_it_is(run: Run) -> None:
@@ -62,7 +62,7 @@ def test_bash_completes_words_and_leaves_files_to_itself(tmp_path: Path) -> None
     lines = """source <(swecli completion bash)
     try() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _swecli swecli "${@: -1}"; echo "${COMPREPLY[*]}"; }
     try swecli rev; try swecli sessions s; try swecli review --st; try swecli --db ''; complete -p swecli"""
-    done = subprocess.run([installed("bash"), "-c", lines], capture_output=True, text=True, cwd=tmp_path)
+    done = subprocess.run([shell_path("bash"), "-c", lines], capture_output=True, text=True, cwd=tmp_path)
     assert done.stdout.split("\n")[:4] == ["review", "show search", "--staged", ""], done.stderr
     assert "-o default" in done.stdout
 
@@ -72,13 +72,15 @@ def test_fish_completes_words_with_what_they_are_and_files(tmp_path: Path) -> No
     Path(tmp_path / "base.db").touch()
     lines = """swecli completion fish | source
     complete -C 'swecli sessions sh'; complete -C 'swecli rev'; complete -C 'swecli --db bas'"""
-    done = subprocess.run([installed("fish"), "--no-config", "-c", lines], capture_output=True, text=True, cwd=tmp_path)
+    done = subprocess.run(
+        [shell_path("fish"), "--no-config", "-c", lines], capture_output=True, text=True, cwd=tmp_path
+    )
     assert done.stdout.splitlines() == ["show\tThe conversation of one session.", "review", "base.db"], done.stderr
 
 
 @pytest.mark.slow
 def test_zsh_completes_at_the_tab_key(tmp_path: Path) -> None:
-    with Terminal(command=[installed("zsh"), "-f"], environ={"PATH": PATH}) as terminal:
+    with Terminal(command=[shell_path("zsh"), "-f"], environ={"PATH": PATH}) as terminal:
         terminal.keys("PS1='> '; autoload -Uz compinit && compinit -u -D\n")
         terminal.keys("source <(swecli completion zsh); echo re''ady\n")
         terminal.wait("^ready$")

@@ -1,4 +1,4 @@
-"""`swecli config`: settings are shown with where they come from, and changed one at a time."""
+"""Test `swecli config`: show settings with their origin, and change one of them."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from tests.support.shell import Run
 
 
 @pytest.fixture
-def file() -> Path:
+def config_file() -> Path:
     paths = Paths.find(os.environ)
     paths.ensure()
     return paths.config_file
 
 
-def test_the_path_is_reported_also_of_a_file_that_is_broken_or_not_there(run: Run, file: Path) -> None:
-    assert run("config", "path").out == f"{file}\n"
-    file.write_text("[[[")
-    assert run("config", "path", "--json").json == {"path": str(file), "exists": True}
+def test_the_path_is_reported_also_of_a_file_that_is_broken_or_not_there(run: Run, config_file: Path) -> None:
+    assert run("config", "path").out == f"{config_file}\n"
+    config_file.write_text("[[[")
+    assert run("config", "path", "--json").json == {"path": str(config_file), "exists": True}
     assert run("config", "path", "--config", "x.toml").out == f"{Path.cwd() / 'x.toml'}\n"
 
 
 def test_all_settings_are_shown_and_with_origin_which_layer_won(
-    run: Run, file: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, config_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file.write_text('mode = "plan"')
+    config_file.write_text('mode = "plan"')
     monkeypatch.setenv("SWECLI_MAX_TURNS", "7")
     lines = [line.split() for line in run("config", "get").out.splitlines()]
     assert lines[0] == ["setting", "value"]
     assert ["mode", '"plan"'] in lines
     assert ["learn", "true"] in lines
     origins = [line.split() for line in run("config", "get", "--origin", "--db", "x.db").out.splitlines()]
-    assert ["mode", str(file), '"plan"'] in origins
+    assert ["mode", str(config_file), '"plan"'] in origins
     assert ["max_turns", "environment", "7"] in origins
     assert ["db", "flags", '"x.db"'] in origins
     assert ["learn", "default", "true"] in origins
-    assert run("config", "get", "--json").json["mode"] == {"value": "plan", "origin": str(file)}
+    assert run("config", "get", "--json").json["mode"] == {"value": "plan", "origin": str(config_file)}
 
 
-def test_one_setting_is_shown_bare(run: Run, file: Path) -> None:
-    file.write_text('mode = "plan"\nallow = ["run(ls)"]')
+def test_one_setting_is_shown_bare(run: Run, config_file: Path) -> None:
+    config_file.write_text('mode = "plan"\nallow = ["run(ls)"]')
     assert run("config", "get", "mode").out == "plan\n"
     assert run("config", "get", "allow").out == '["run(ls)"]\n'
     assert run("config", "get", "window").out == '"5+3"\n'
@@ -53,30 +53,30 @@ def test_one_setting_is_shown_bare(run: Run, file: Path) -> None:
         "from",
         "value",
         "mode",
-        str(file),
+        str(config_file),
         '"plan"',
     ]
     assert run("config", "get", "window", "--json").json == {"window": {"value": "5+3", "origin": "default"}}
 
 
-def test_a_setting_is_changed_and_the_rest_of_the_file_stays(run: Run, file: Path) -> None:
-    file.write_text('# mine\nmode = "plan" # for now\n')
-    assert run("config", "set", "mode", "edits").out == f'mode = "edits" in {file}\n'
-    assert run("config", "set", "window", "5+3", "--json").json == {"path": str(file), "name": "window"}
+def test_a_setting_is_changed_and_the_rest_of_the_file_stays(run: Run, config_file: Path) -> None:
+    config_file.write_text('# mine\nmode = "plan" # for now\n')
+    assert run("config", "set", "mode", "edits").out == f'mode = "edits" in {config_file}\n'
+    assert run("config", "set", "window", "5+3", "--json").json == {"path": str(config_file), "name": "window"}
     assert run("config", "set", "allow", "run(git status*)", "edit(src/**)").code == 0
-    assert file.read_text() == (
+    assert config_file.read_text() == (
         '# mine\nmode = "edits" # for now\nwindow = "5+3"\nallow = ["run(git status*)", "edit(src/**)"]\n'
     )
     assert run("config", "set", "mode", "--unset").code == 0
-    assert "mode" not in file.read_text()
+    assert "mode" not in config_file.read_text()
     assert run("config", "get", "mode").out == "ask\n"
 
 
 def test_a_file_that_is_not_there_is_made_private(run: Run) -> None:
     run("config", "set", "mode", "plan")
-    file = Paths.find(os.environ).config_file
-    assert file.stat().st_mode & 0o777 == 0o600
-    assert file.parent.stat().st_mode & 0o777 == 0o700
+    config_file = Paths.find(os.environ).config_file
+    assert config_file.stat().st_mode & 0o777 == 0o600
+    assert config_file.parent.stat().st_mode & 0o777 == 0o700
 
 
 @pytest.mark.parametrize(
@@ -92,25 +92,25 @@ def test_a_file_that_is_not_there_is_made_private(run: Run) -> None:
         (["mode", "ask", "--unset"], 2, "Give a value, or --unset"),
     ],
 )
-def test_what_cannot_be_set_changes_nothing(run: Run, file: Path, argv: list[str], code: int, said: str) -> None:
-    file.write_text("max_turns = 3")
+def test_what_cannot_be_set_changes_nothing(run: Run, config_file: Path, argv: list[str], code: int, said: str) -> None:
+    config_file.write_text("max_turns = 3")
     done = run("config", "set", *argv)
     assert done.code == code
     assert said in done.complaint
-    assert file.read_text() == "max_turns = 3"
+    assert config_file.read_text() == "max_turns = 3"
 
 
 def test_a_broken_file_is_not_changed_by_set_but_can_be_edited(
-    run: Run, file: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, config_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file.write_text("[[[")
+    config_file.write_text("[[[")
     assert "is not valid TOML" in run("config", "set", "mode", "ask").complaint
-    assert file.read_text() == "[[["
+    assert config_file.read_text() == "[[["
     Path("editor").write_text('#!/bin/sh\necho \'mode = "plan"\' > "$2"\n')
     Path("editor").chmod(0o755)
     monkeypatch.setenv("EDITOR", f"{Path.cwd() / 'editor'} --wait")
-    assert run("config", "edit").out == f"{file}: ok\n"
-    assert file.read_text() == 'mode = "plan"\n'
+    assert run("config", "edit").out == f"{config_file}: ok\n"
+    assert config_file.read_text() == 'mode = "plan"\n'
 
 
 def test_edit_begins_with_a_file_that_names_everything(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,8 +119,10 @@ def test_edit_begins_with_a_file_that_names_everything(run: Run, monkeypatch: py
     assert "# max_turns = 50" in Paths.find(os.environ).config_file.read_text()
 
 
-def test_edit_states_what_is_wrong_with_what_was_written(run: Run, monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
-    file.write_text('mode = "yolo"')
+def test_edit_states_what_is_wrong_with_what_was_written(
+    run: Run, monkeypatch: pytest.MonkeyPatch, config_file: Path
+) -> None:
+    config_file.write_text('mode = "yolo"')
     monkeypatch.setenv("VISUAL", "true")
     done = run("config", "edit")
     assert (done.code, "unknown mode 'yolo'" in done.complaint) == (42, True)

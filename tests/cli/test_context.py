@@ -1,4 +1,4 @@
-"""`swecli context replay`: a stored session, offline, under each policy."""
+"""Test `swecli context replay`, which replays a stored session offline under each policy."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ SESSION = "0190a0b0-0000-7000-8000-000000000001"
 BEGAN = datetime(2025, 1, 1, tzinfo=UTC)
 
 
-def put(turns: int, model: str = "anthropic/claude-sonnet-4-5", title: str = "the parser") -> None:
-    """A session with a call in every turn, a minute between them, in the database `long.db`."""
+def store_session(turns: int, model: str = "anthropic/claude-sonnet-4-5", title: str = "the parser") -> None:
+    """Store a session in the database `long.db`: one tool call per turn, turns one minute apart."""
     messages: list[dict[str, Any]] = []
     for number in range(1, turns + 1):
         at = (BEGAN + timedelta(minutes=number)).isoformat()
@@ -52,13 +52,13 @@ def put(turns: int, model: str = "anthropic/claude-sonnet-4-5", title: str = "th
         database.close()
 
 
-def again(run: Run, *more: str, session: str = SESSION) -> Any:
+def replay(run: Run, *more: str, session: str = SESSION) -> Any:
     return run("context", "replay", session, "--db", "long.db", *more)
 
 
 def test_a_table_with_a_row_for_each_policy_and_the_conditions(run: Run) -> None:
-    put(12)
-    done = again(run)
+    store_session(12)
+    done = replay(run)
     assert done.code == 0
     lines = done.out.splitlines()
     assert lines[0].split("  ")[0] == "policy"
@@ -70,8 +70,8 @@ def test_a_table_with_a_row_for_each_policy_and_the_conditions(run: Run) -> None
 
 
 def test_the_figures_as_json(run: Run) -> None:
-    put(12)
-    value = again(run, "--json").json
+    store_session(12)
+    value = replay(run, "--json").json
     assert value["simulation"] is True
     assert (value["turns"], value["window"], value["ttl"], value["cost_unit"]) == (12, "5+3", 300, "USD")
     policies = {row["policy"]: row for row in value["policies"]}
@@ -84,15 +84,15 @@ def test_the_figures_as_json(run: Run) -> None:
 
 
 def test_the_policies_that_are_asked_for_in_that_order(run: Run) -> None:
-    put(3)
-    value = again(run, "--json", "--policy", "ours", "--policy", "full", "--policy", "ours").json
+    store_session(3)
+    value = replay(run, "--json", "--policy", "ours", "--policy", "full", "--policy", "ours").json
     assert [row["policy"] for row in value["policies"]] == ["ours", "full"]
 
 
 def test_a_session_is_found_by_its_title(run: Run) -> None:
-    put(2)
-    assert again(run, "--json", session="the parser").json["session_id"] == SESSION
-    assert again(run, session="").code == 42
+    store_session(2)
+    assert replay(run, "--json", session="the parser").json["session_id"] == SESSION
+    assert replay(run, session="").code == 42
 
 
 def test_without_a_name_it_is_the_last_session_of_this_directory(run: Run) -> None:
@@ -104,19 +104,19 @@ def test_without_a_name_it_is_the_last_session_of_this_directory(run: Run) -> No
 
 
 def test_without_a_price_the_units_are_reported(run: Run) -> None:
-    put(2, model="scripted/test")
-    done = again(run)
+    store_session(2, model="scripted/test")
+    done = replay(run)
     assert "No price is known for 'scripted/test': cost in relative units" in done.out
     assert "$" not in done.out
     assert "The model's window is unknown and was assumed" in done.out
-    assert again(run, "--json").json["cost_unit"] == "relative units"
-    assert again(run, "--json", "--model", "openai/gpt-4.1").json["cost_unit"] == "USD"
+    assert replay(run, "--json").json["cost_unit"] == "relative units"
+    assert replay(run, "--json", "--model", "openai/gpt-4.1").json["cost_unit"] == "USD"
 
 
 def test_a_drawing_in_the_width_of_the_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    put(30)
+    store_session(30)
     monkeypatch.setenv("COLUMNS", "50")
-    lines = again(run, "--plot", "--policy", "full", "--policy", "ours").out.splitlines()
+    lines = replay(run, "--plot", "--policy", "full", "--policy", "ours").out.splitlines()
     drawn = lines[lines.index("input tokens a turn, by turn:") :]
     assert all(len(line) <= 50 for line in drawn[: drawn.index("")])
     assert any("ff full" in line for line in drawn)
@@ -124,26 +124,26 @@ def test_a_drawing_in_the_width_of_the_terminal(run: Run, monkeypatch: pytest.Mo
 
 
 def test_a_drawing_in_a_file(run: Run) -> None:
-    put(5)
-    assert "Wrote plot.svg." in again(run, "--svg", "plot.svg").out
+    store_session(5)
+    assert "Wrote plot.svg." in replay(run, "--svg", "plot.svg").out
     root = ET.parse("plot.svg").getroot()
     drawn = "".join(root.itertext())
     assert all(name in drawn for name in ("full", "exact", "slack", "compact90", "ours"))
-    assert json.loads(again(run, "--svg", "again.svg", "--json").out)["turns"] == 5
+    assert json.loads(replay(run, "--svg", "again.svg", "--json").out)["turns"] == 5
 
 
 def test_pauses_and_windows_are_what_was_given(run: Run) -> None:
-    put(12)
-    cold = again(run, "--json", "--ttl", "30", "--policy", "full").json["policies"][0]
+    store_session(12)
+    cold = replay(run, "--json", "--ttl", "30", "--policy", "full").json["policies"][0]
     assert all(turn["cold"] for turn in cold["by_turn"])
-    warm = again(run, "--json", "--ttl", "3600", "--policy", "full").json["policies"][0]
+    warm = replay(run, "--json", "--ttl", "3600", "--policy", "full").json["policies"][0]
     assert not any(turn["cold"] for turn in warm["by_turn"][1:])
-    narrow = again(run, "--json", "--window", "2", "--context-window", "9000").json
+    narrow = replay(run, "--json", "--window", "2", "--context-window", "9000").json
     assert (narrow["window"], narrow["context_window"]) == ("2", 9000)
     by_name = {row["policy"]: row for row in narrow["policies"]}
     assert by_name["compact90"]["reductions"] > 0
     assert by_name["full"]["over"] > 0
-    assert "which it would refuse: full" in again(run, "--context-window", "9000").out
+    assert "which it would refuse: full" in replay(run, "--context-window", "9000").out
 
 
 @pytest.mark.parametrize(
@@ -161,35 +161,35 @@ def test_pauses_and_windows_are_what_was_given(run: Run) -> None:
     ],
 )
 def test_a_wrong_argument_is_one_line(run: Run, arguments: tuple[str, ...], said: str) -> None:
-    done = again(run, *arguments)
+    done = replay(run, *arguments)
     assert done.code == 2
     assert said in done.complaint
 
 
 def test_a_session_that_is_not_there(run: Run) -> None:
-    put(1)
-    done = again(run, session="nobody")
+    store_session(1)
+    done = replay(run, session="nobody")
     assert (done.code, done.complaint) == (42, "swecli: There is no session 'nobody'.  See: swecli sessions list")
     assert run("context", "replay", SESSION, "--db", "none.db").code == 42
     assert run("context").code == run("context", "forecast").code == 2
 
 
 def test_a_session_without_a_turn(run: Run) -> None:
-    put(0)
-    done = again(run)
+    store_session(0)
+    done = replay(run)
     assert done.code == 42
     assert "This session has no turns to replay." in done.complaint
 
 
 def test_a_file_that_cannot_be_written(run: Run) -> None:
-    put(1)
-    done = again(run, "--svg", "missing/plot.svg")
+    store_session(1)
+    done = replay(run, "--svg", "missing/plot.svg")
     assert done.code == 42
     assert "missing/plot.svg cannot be written" in done.complaint
 
 
 def test_odd_text_and_odd_times_are_replayed(run: Run) -> None:
-    put(0, title="odd \x1b]0;title\x07")
+    store_session(0, title="odd \x1b]0;title\x07")
     database = open_database(Path("long.db"))
     try:
         sessions = SessionManager(database)
@@ -200,7 +200,7 @@ def test_odd_text_and_odd_times_are_replayed(run: Run) -> None:
         sessions.begin_interaction("")
     finally:
         database.close()
-    done = again(run, "--plot")
+    done = replay(run, "--plot")
     assert done.code == 0
     assert "\x1b" not in done.out
-    assert again(run, "--json").json["policies"][0]["requests"] == 2
+    assert replay(run, "--json").json["policies"][0]["requests"] == 2

@@ -1,4 +1,4 @@
-"""`swecli context`: what is sent, what leaves next, and what left, from the shell."""
+"""Test `swecli context` on a stored session: show, plan and change what the next request contains."""
 
 from __future__ import annotations
 

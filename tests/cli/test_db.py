@@ -1,4 +1,4 @@
-"""`swecli db`: where the store is, whether it is sound, and a copy."""
+"""Test `swecli db`: its path, its integrity check and its backup."""
 
 from __future__ import annotations
 

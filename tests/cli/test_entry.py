@@ -1,4 +1,4 @@
-"""Every way to fail ends with one line that says what to do, the right exit code, and no traceback."""
+"""Test that every failure ends with one line that says what to do, the right exit code and no traceback."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_session_is_there_to_go_on_with(run: Run) -> None:
 
 
 def test_a_window_reported_now_wins_over_the_one_the_session_was_left_with(run: Run) -> None:
-    def window() -> tuple[str, int]:
+    def stored_window() -> tuple[str, int]:
         session = run("sessions", "list", "--json").json[0]["id"]
         whole = run("sessions", "export", session).json
         return whole["window_spec"], whole["window_start"]
@@ -49,9 +49,9 @@ def test_a_window_reported_now_wins_over_the_one_the_session_was_left_with(run: 
     run("-p", "one", "-m", HELLO, "--window", "3")
     for query in ("two", "three"):
         run("-p", query, "-c", "-m", HELLO)
-    assert window() == ("3", 1)
+    assert stored_window() == ("3", 1)
     run("-p", "four", "-c", "-m", HELLO, "--window", "1")
-    assert window() == ("1", 3)
+    assert stored_window() == ("1", 3)
 
 
 BAD_FLAGS = [
@@ -183,7 +183,7 @@ def test_a_home_that_is_no_folder_is_reported(run: Run, monkeypatch: pytest.Monk
         assert "SWECLI_HOME" in done.complaint
 
 
-def broken_database(kind: str) -> None:
+def make_broken_database(kind: str) -> None:
     match kind:
         case "text":
             Path("x.db").write_text("hello, this is not a database\n" * 100)
@@ -205,7 +205,7 @@ def broken_database(kind: str) -> None:
     "argv", [["-p", "x", "-m", HELLO], ["sessions", "list"], ["playbook", "list"], ["db", "check"], ["db", "backup"]]
 )
 def test_an_unusable_database_is_reported_and_left_alone(run: Run, kind: str, said: str, argv: list[str]) -> None:
-    broken_database(kind)
+    make_broken_database(kind)
     before = Path("x.db").read_bytes()
     done = run(*argv, "--db", "x.db")
     assert done.code == 1

@@ -1,4 +1,4 @@
-"""`swecli findings`: the ledger from the shell."""
+"""Test `swecli findings`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(autouse=True)
-def reviewed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def review_project(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(make_project(Path("shop")))
     rows = [("shop/prices.py", 3, "MAGIC_NUMBERS"), ("README.md", 3, "DEAD_CODE"), ("gone.py", 1, "LONG_METHOD")]
     assert run("review", ".", "-m", script("../s.json", script_report(*rows)), "--no-verify").code == 0
 
 
-def states(run: Run) -> list[str]:
+def finding_states(run: Run) -> list[str]:
     rows = run("findings", "list", "all", "--json").json
     return [row["state"] for row in sorted(rows, key=lambda row: str(row["id"]))]
 
@@ -36,10 +36,10 @@ def test_they_are_listed_and_shown(run: Run) -> None:
 def test_states_change_by_hand_and_dismissal_keeps_its_reason(run: Run) -> None:
     run("findings", "dismiss", "F-1", "it is", "the law")
     run("findings", "fixed", "F-2")
-    assert states(run) == ["dismissed", "fixed", "refuted"]
+    assert finding_states(run) == ["dismissed", "fixed", "refuted"]
     assert "reason: it is the law" in run("findings", "show", "F-1").out
     assert run("findings", "reopen", "F-2").out == "F-2 is open.\n"
-    assert states(run) == ["dismissed", "open", "refuted"]
+    assert finding_states(run) == ["dismissed", "open", "refuted"]
 
 
 def test_a_recheck_follows_the_files(run: Run) -> None:

@@ -1,4 +1,4 @@
-"""Flags are read, and those that make no sense are refused with what to do."""
+"""Test how flags are parsed, and the errors for invalid combinations."""
 
 from __future__ import annotations
 

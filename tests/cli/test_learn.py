@@ -1,4 +1,4 @@
-"""`swecli learn`: the same loop over stored sessions, once however often it is asked for."""
+"""Test `swecli learn`, which learns from stored sessions, once from each."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ ADD = {"add": [{"text": "Build with `sh build.sh`", "quote": "see build.sh for i
 ALWAYS = ("--config", "always.toml")
 
 
-def talk(run: Run, *queries: str) -> None:
-    """A session that nothing was learned from when it was led."""
+def run_session(run: Run, *queries: str) -> None:
+    """Run a session of these queries with learning disabled."""
     Path("no.toml").write_text("learn = false\n")
     Path("always.toml").write_text('reflect = "always"\n')
     for at, query in enumerate(queries):
@@ -25,31 +25,31 @@ def talk(run: Run, *queries: str) -> None:
         assert run("-p", query, "-m", script("s.json", "Done."), "--config", "no.toml", *more).code == 0
 
 
-def bullets(run: Run) -> Any:
+def exported_playbook(run: Run) -> Any:
     return run("playbook", "list", "--export", "-").out
 
 
 @pytest.mark.slow
 def test_what_was_reported_then_is_learned_now_and_only_once(run: Run) -> None:
-    talk(run, "remember that answers are short", "hello", "from now on, write in English")
+    run_session(run, "remember that answers are short", "hello", "from now on, write in English")
     assert run("playbook", "list", "--json").json == []
     done = run("learn", "--from", "here", "--rules-only")
     assert "1 strategies added" in done.out
-    learned = bullets(run)
+    learned = exported_playbook(run)
     for again in (["--from", "all"], ["--from", "here", "--epochs", "3"]):
         run("learn", *again, "--rules-only")
-        assert bullets(run) == learned
+        assert exported_playbook(run) == learned
     assert run("learn", "--from", "here", "--rules-only", "--json").json["turns"] == 0
 
 
 @pytest.mark.slow
 def test_a_model_reflects_within_its_limits_and_each_epoch_is_done_once(run: Run) -> None:
-    talk(run, "how is it built, see build.sh for it", "and again, see build.sh for it")
+    run_session(run, "how is it built, see build.sh for it", "and again, see build.sh for it")
     model = script("reflector.json", *[json.dumps(ADD)] * 9)
     first = run("learn", "--from", "here", *ALWAYS, "-m", model, "--json").json
     assert (first["turns"], first["failed"]) == (2, 0)
     assert first["tokens"] > 0
-    learned = bullets(run)
+    learned = exported_playbook(run)
     assert "Build with `sh build.sh`" in learned
     assert run("learn", "--from", "here", *ALWAYS, "-m", model, "--json").json["turns"] == 0
     assert run("learn", "--from", "here", *ALWAYS, "-m", model, "--epochs", "2", "--json").json["turns"] == 2
@@ -57,7 +57,7 @@ def test_a_model_reflects_within_its_limits_and_each_epoch_is_done_once(run: Run
 
 
 def test_where_every_reflection_failed_the_exit_code_and_the_reasons_say_so(run: Run) -> None:
-    talk(run, "how is it built, see build.sh for it")
+    run_session(run, "how is it built, see build.sh for it")
     done = run("learn", "--from", "here", *ALWAYS, "-m", script("reflector.json", "no JSON", "none again"), "--json")
     assert done.code == 1
     [failure] = done.json["failures"]
@@ -69,7 +69,7 @@ def test_a_session_whose_place_is_gone_is_left_out_and_reported(run: Run, tmp_pa
     place = tmp_path / "gone"
     place.mkdir()
     os.chdir(place)
-    talk(run, "remember that answers are short")
+    run_session(run, "remember that answers are short")
     os.chdir(tmp_path)
     shutil.rmtree(place)
     done = run("learn", "--from", "all", "--rules-only")

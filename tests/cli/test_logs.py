@@ -1,4 +1,4 @@
-"""The log is a private file, without secrets, and never in the way."""
+"""Test that the log file is private, contains no secrets, and that a log that cannot be written stops nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.secrets import secrets
 
 
 @pytest.fixture(autouse=True)
-def own_handlers() -> Iterator[None]:
+def restore_handlers() -> Iterator[None]:
     root = logging.getLogger()
     before, level = list(root.handlers), root.level
     yield
@@ -77,6 +77,6 @@ def test_a_file_that_cannot_be_written_disturbs_nobody(capfd: pytest.CaptureFixt
 
 def test_odd_letters_are_written_as_well_as_they_can_be() -> None:
     _log_to(Path("x.log").absolute())
-    # given to the handler itself: what is logged in a test becomes part of its report, which must be UTF-8
+    # Call the handler directly: pytest would put records that are logged normally into its report, which must be UTF-8.
     logging.getLogger().handlers[-1].handle(logging.LogRecord("a", logging.WARNING, "", 0, "half \udcff", (), None))
     assert "half ?" in Path("x.log").read_text()

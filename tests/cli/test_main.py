@@ -1,4 +1,4 @@
-"""The process as a shell sees it: streams that are closed, full or gone, and what is loaded on the way."""
+"""Test swecli as a process: closed, full and broken streams, and the modules that it imports."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ HEAVY = {
 }
 
 
-def imported(*arguments: str) -> set[str]:
-    """Names of all modules that a run loads."""
+def imported_modules(*arguments: str) -> set[str]:
+    """Return the names of all modules that a run imports."""
     words = [sys.executable, "-X", "importtime", "-m", "swecli", *arguments]
     done = subprocess.run(words, capture_output=True, text=True, env=environment(), check=False)
     rows = [line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")]
@@ -51,15 +51,20 @@ def imported(*arguments: str) -> set[str]:
 )
 @pytest.mark.slow
 def test_what_needs_nothing_heavy_loads_nothing_heavy(arguments: list[str]) -> None:
-    loaded = imported(*arguments)
+    loaded = imported_modules(*arguments)
     assert "argparse" in loaded
     assert not HEAVY & loaded
 
 
 def test_help_loads_neither_settings_nor_models() -> None:
-    assert not {"tomllib", "swecli.config.settings", "swecli.llm.registry", "logging", "socket", "asyncio"} & imported(
-        "--help"
-    )
+    assert not {
+        "tomllib",
+        "swecli.config.settings",
+        "swecli.llm.registry",
+        "logging",
+        "socket",
+        "asyncio",
+    } & imported_modules("--help")
 
 
 @pytest.mark.slow
@@ -68,8 +73,8 @@ def test_help_and_version_come_on_stdout() -> None:
     assert swecli("-V").out == swecli("--version").out == f"swecli {__version__}\n"
 
 
-def piped(command: str, **environ: str) -> tuple[int, str, str]:
-    """A shell line in which `$S` is swecli; the exit code of its last part, stdout and stderr."""
+def run_shell_line(command: str, **environ: str) -> tuple[int, str, str]:
+    """Run a shell line in which `$S` is swecli; return the exit code of its last command, stdout and stderr."""
     words = {"S": " ".join(COMMAND), **environ}
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, env=environment(words), check=False)
     assert "Traceback" not in done.stderr
@@ -79,7 +84,7 @@ def piped(command: str, **environ: str) -> tuple[int, str, str]:
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("arguments", ["--help", "--version", "config get", "models", "-p --frob --output-format json"])
 def test_a_reader_that_has_gone_is_no_event(arguments: str, unbuffered: str) -> None:
-    _, out, err = piped(f"$S {arguments} | true", PYTHONUNBUFFERED=unbuffered)
+    _, out, err = run_shell_line(f"$S {arguments} | true", PYTHONUNBUFFERED=unbuffered)
     assert out == ""
     assert "Exception" not in err
     assert "Broken pipe" not in err
@@ -89,7 +94,7 @@ def test_a_reader_that_has_gone_is_no_event(arguments: str, unbuffered: str) -> 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("arguments", ["config get", "models --json"])
 def test_a_full_disk_is_reported(arguments: str, unbuffered: str) -> None:
-    code, _, err = piped(f"$S {arguments} >/dev/full", PYTHONUNBUFFERED=unbuffered)
+    code, _, err = run_shell_line(f"$S {arguments} >/dev/full", PYTHONUNBUFFERED=unbuffered)
     assert code == 1
     assert err.startswith("swecli: The output cannot be written: ")
     assert err.count("\n") == 1
@@ -98,8 +103,8 @@ def test_a_full_disk_is_reported(arguments: str, unbuffered: str) -> None:
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 @pytest.mark.slow
 def test_closed_streams_are_no_fault(closed: str) -> None:
-    assert piped(f"$S config path {closed}")[0] == 0
-    assert piped(f"$S {closed}")[0] == 2
+    assert run_shell_line(f"$S config path {closed}")[0] == 0
+    assert run_shell_line(f"$S {closed}")[0] == 2
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""`swecli models`: what can be used here, what it needs, and what a start would choose."""
+"""Test `swecli models`: the models that can be used, the keys they require, and the one chosen by default."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_the_record_of_a_model_is_shown_with_its_layers_and_what_it_taught_is_fo
     assert "show, test and forget take a model's name" in run("models", "show").complaint
 
 
-def tables(own_home: Path, text: str) -> None:
+def write_config(own_home: Path, text: str) -> None:
     (own_home / "swecli").mkdir(exist_ok=True)
     (own_home / "swecli" / "config.toml").write_text(text)
 
@@ -75,7 +75,9 @@ def test_the_users_own_models_are_listed_shown_and_forgotten_by_their_name(
     run: Run, own_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = '[models.work]\napi = "openai"\nmodel = "m"\nbase_url = "http://gw.example/v1"\nkey_env = "WORK_KEY"\n'
-    tables(own_home, f'{table}context_window = 9000\n[models.w2]\nmodel = "openai/gpt-4.1"\nkey_command = ["false"]')
+    write_config(
+        own_home, f'{table}context_window = 9000\n[models.w2]\nmodel = "openai/gpt-4.1"\nkey_command = ["false"]'
+    )
     rows = run("models", "--json").json["models"][:2]
     assert rows[0] == {"model": "work", "key": "WORK_KEY", "state": "key not set", "address": "http://gw.example/v1"}
     assert rows[1] == {"model": "w2", "key": "key_command", "state": "ready", "address": "openai/gpt-4.1"}
@@ -93,7 +95,7 @@ def test_one_small_request_shows_what_a_model_can_do(run: Run, own_home: Path, m
     monkeypatch.setenv("WORK_KEY", "test-key")
     with StrictProvider([no_tools, Reply("pong", usage=Tokens(40)), Reply(calls=(Call("ping"),))]) as server:
         table = f'[models.work]\napi = "openai"\nmodel = "gpt-4.1"\nbase_url = "{server.openai_base}"\n'
-        tables(own_home, f'{table}key_env = "WORK_KEY"\nprice = {{ input = 1, output = 2 }}')
+        write_config(own_home, f'{table}key_env = "WORK_KEY"\nprice = {{ input = 1, output = 2 }}')
         done = run("models", "test", "work", "--json").json
         assert (done["answer"], done["prompt_tokens"]) == ("answered in text: 'pong'", 40)
         assert done["cost_usd"] == pytest.approx(40e-6 + 14e-6)

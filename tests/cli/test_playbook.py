@@ -1,4 +1,4 @@
-"""`swecli playbook`: strategies are taught, reworded, taken out and back, with their evidence."""
+"""Test `swecli playbook`: add, edit, remove, restore, import and export strategies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`swecli review` from the shell: targets, formats, exit codes, and one line for what is wrong."""
+"""Test `swecli review`: targets, formats, exit codes and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A review's events as lines for people."""
+"""Test the lines that are printed for a review's events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`swecli sessions`: what was said is found, renamed, copied, taken out and in again."""
+"""Test `swecli sessions`: list, search, rename, fork, delete, export, import and replay."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tests.support.secrets import secrets
 from tests.support.shell import Done, Run, script
 
 
-def talk(run: Run, *prompts: str, **replies: object) -> str:
-    """A session with these prompts, each answered; its id."""
+def run_session(run: Run, *prompts: str, **replies: object) -> str:
+    """Run a session of these prompts, each with a reply; return the session's id."""
     model = script("talk.json", *(replies.get("replies") or [f"Answer to {p}." for p in prompts]))  # type: ignore[misc]
     lines = []
     for number, prompt in enumerate(prompts):
@@ -25,7 +25,7 @@ def talk(run: Run, *prompts: str, **replies: object) -> str:
 def test_a_list_is_newest_first_and_states_when_there_is_none(run: Run) -> None:
     assert run("sessions", "list").out == "No sessions yet.\n"
     assert run("sessions", "list", "--json").json == []
-    first, second = talk(run, "alpha"), talk(run, "beta")
+    first, second = run_session(run, "alpha"), run_session(run, "beta")
     rows = run("sessions", "list", "--json").json
     assert [row["id"] for row in rows] == [second, first]
     assert [row["first_query"] for row in rows] == ["beta", "alpha"]
@@ -36,7 +36,7 @@ def test_a_list_is_newest_first_and_states_when_there_is_none(run: Run) -> None:
 
 
 def test_only_those_of_a_directory(run: Run, tmp_path: Path) -> None:
-    here = talk(run, "alpha")
+    here = run_session(run, "alpha")
     (tmp_path / "there").mkdir()
     assert run("sessions", "list", "--here", "--json", "-C", str(tmp_path / "there")).json == []
     assert [row["id"] for row in run("sessions", "list", "--json").json] == [here]
@@ -55,7 +55,7 @@ def test_a_session_is_shown_with_its_calls(run: Run) -> None:
 
 
 def test_words_are_found(run: Run) -> None:
-    session = talk(run, "where is the walrus?")
+    session = run_session(run, "where is the walrus?")
     assert session in run("sessions", "search", "walrus").out
     hits = run("sessions", "search", "walrus", "--json").json
     assert {(hit["session_id"], hit["role"]) for hit in hits} == {(session, "user"), (session, "assistant")}
@@ -64,7 +64,7 @@ def test_words_are_found(run: Run) -> None:
 
 
 def test_a_session_is_renamed_and_then_known_by_its_title(run: Run) -> None:
-    session = talk(run, "alpha")
+    session = run_session(run, "alpha")
     assert run("sessions", "rename", session, "the", "parser").out == f"{session} is now 'the parser'.\n"
     assert run("sessions", "rename", "the parser", "two", "--json").json == {"session_id": session, "title": "two"}
     assert run("sessions", "rename", session, " ").code == 42
@@ -72,7 +72,7 @@ def test_a_session_is_renamed_and_then_known_by_its_title(run: Run) -> None:
 
 @pytest.mark.slow
 def test_a_copy_goes_its_own_way_from_a_turn_on(run: Run) -> None:
-    session = talk(run, "alpha", "beta", "gamma")
+    session = run_session(run, "alpha", "beta", "gamma")
     whole = run("sessions", "fork", session, "--json").json["session_id"]
     part = run("sessions", "fork", session, "--upto", "T2", "--json").json["session_id"]
     turns = {row["id"]: row["interactions"] for row in run("sessions", "list", "--json").json}
@@ -83,14 +83,14 @@ def test_a_copy_goes_its_own_way_from_a_turn_on(run: Run) -> None:
 
 
 def test_a_session_is_deleted_for_good(run: Run) -> None:
-    session = talk(run, "alpha")
+    session = run_session(run, "alpha")
     assert run("sessions", "delete", session, "--json").json == {"deleted": session}
     assert run("sessions", "delete", session).code == 42
     assert run("sessions", "list").out == "No sessions yet.\n"
 
 
 def test_an_export_is_the_whole_session_without_secrets(run: Run) -> None:
-    session = talk(run, "the key is sk-proj-abcdefghijklmnop1234")
+    session = run_session(run, "the key is sk-proj-abcdefghijklmnop1234")
     done = run("sessions", "export", session)
     assert done.json["id"] == session
     assert done.json["messages"][0]["content"] == "the key is [redacted: API key]"
@@ -99,7 +99,7 @@ def test_an_export_is_the_whole_session_without_secrets(run: Run) -> None:
 
 
 def test_an_export_holds_the_secrets_where_that_is_asked_for(run: Run) -> None:
-    session = talk(run, "the key is sk-proj-abcdefghijklmnop1234")
+    session = run_session(run, "the key is sk-proj-abcdefghijklmnop1234")
     whole = run("sessions", "export", session, "--with-secrets")
     Path("e.json").write_text(whole.out)
     assert whole.json["messages"][0]["content"] == "the key is sk-proj-abcdefghijklmnop1234"
@@ -112,7 +112,7 @@ def test_an_export_holds_the_secrets_where_that_is_asked_for(run: Run) -> None:
 def test_a_secret_that_was_typed_is_in_no_list_search_or_log(run: Run, tmp_path: Path) -> None:
     names = ("GitHub personal", "AWS secret in the environment", "Postgres URL", "RSA key", "quoted password", "cookie")
     for text, secret in (secrets()[name] for name in names):
-        session = talk(run, text)
+        session = run_session(run, text)
         run("sessions", "rename", session, f"about {text}")
         shown = [run("sessions", *words).out for words in (("list",), ("list", "--json"), ("search", "about"))]
         shown += [
@@ -124,8 +124,8 @@ def test_a_secret_that_was_typed_is_in_no_list_search_or_log(run: Run, tmp_path:
         assert text in run("sessions", "show", session).out
 
 
-def exported(run: Run, *prompts: str) -> tuple[str, Done]:
-    session = talk(run, *prompts)
+def export_session(run: Run, *prompts: str) -> tuple[str, Done]:
+    session = run_session(run, *prompts)
     done = run("sessions", "export", session)
     Path("e.json").write_text(done.out)
     return session, done
@@ -133,7 +133,7 @@ def exported(run: Run, *prompts: str) -> tuple[str, Done]:
 
 @pytest.mark.slow
 def test_an_export_is_taken_in_elsewhere_and_goes_on(run: Run) -> None:
-    session, done = exported(run, "alpha", "beta")
+    session, done = export_session(run, "alpha", "beta")
     brought = run("sessions", "import", "e.json", "--db", "other.db", "--json").json
     counts = {"interactions": 2, "messages": 4, "strategies": 0, "left_out": 0}
     assert brought == {"session_id": session, **counts, "tool": "", "skipped": []}
@@ -147,7 +147,7 @@ def test_an_export_is_taken_in_elsewhere_and_goes_on(run: Run) -> None:
 
 
 def test_a_session_that_is_here_is_not_taken_in_twice(run: Run) -> None:
-    session, _ = exported(run, "alpha")
+    session, _ = export_session(run, "alpha")
     done = run("sessions", "import", "e.json")
     assert done.code == 42
     assert f"{session} already exists" in done.complaint
@@ -165,7 +165,7 @@ def test_what_is_no_export_is_refused_with_how_to_make_one(run: Run, text: str) 
 def test_a_replay_shows_each_turn_as_it_happens_today(run: Run) -> None:
     Path("notes.txt").write_text("seven")
     call = {"text": "I look.", "calls": [{"name": "read_file", "arguments": {"path": "notes.txt"}}]}
-    name = talk(run, "alpha", replies=[call, "Seven."])
+    name = run_session(run, "alpha", replies=[call, "Seven."])
     Path("notes.txt").write_text("eight")
     shown = run("sessions", "replay", name).out
     lines = [line.strip() for line in shown.splitlines()]
@@ -177,16 +177,16 @@ def test_a_replay_shows_each_turn_as_it_happens_today(run: Run) -> None:
 
 
 def test_a_replay_ends_like_diff(run: Run) -> None:
-    name = talk(run, "alpha", "beta", replies=["A.", "B."])
+    name = run_session(run, "alpha", "beta", replies=["A.", "B."])
     run("playbook", "add", "Prices are net")
-    talk(run, "gamma", replies=["C."])
+    run_session(run, "gamma", replies=["C."])
     same = run("sessions", "replay", name, "--diff")
     assert (same.code, same.out.split(":")[0]) == (0, "the requests are the same")
 
 
 def test_a_replay_names_what_is_sent_differently_today(run: Run) -> None:
     run("playbook", "add", "Prices are net")
-    name = talk(run, "alpha", "beta")
+    name = run_session(run, "alpha", "beta")
     assert run("sessions", "replay", name, "--diff").code == 0
     run("playbook", "edit", "P-1", "Prices are gross")
     done = run("sessions", "replay", name, "--diff")

@@ -1,4 +1,4 @@
-"""`swecli sql`: the database asked from a shell."""
+"""Test `swecli sql`, which queries the database read-only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run stands on its directory, its files and its model; what is missing is said before anything is done."""
+"""Test how a run starts: its directory, settings files and model, and the errors for missing ones."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from swecli.config.settings import Start
 from swecli.models.errors import BadInput, ConfigError, StoreError
 
 
-def started(*argv: str) -> Start:
+def start_of(*argv: str) -> Start:
     return make_start(parse_run(argv))
 
 
-def settings_file(text: str) -> Path:
+def write_settings(text: str) -> Path:
     paths = Paths.find(os.environ)
     paths.ensure()
     paths.config_file.write_text(text)
@@ -34,8 +34,8 @@ def settings_file(text: str) -> Path:
 
 
 def test_a_start_holds_flags_files_and_surroundings() -> None:
-    settings_file('mode = "plan"\nmax_turns = 3')
-    start = started("-m", "scripted/test", "--max-turns", "9", "--no-color", "do it")
+    write_settings('mode = "plan"\nmax_turns = 3')
+    start = start_of("-m", "scripted/test", "--max-turns", "9", "--no-color", "do it")
     assert (start.settings.mode, start.settings.max_turns, start.settings.color) == ("plan", 9, False)
     assert (start.choice.name, start.choice.why, start.prompt) == ("scripted/test", "set by -m", "do it")
     assert (start.cwd, start.resume, start.pick, start.trusted) == (Path.cwd(), None, False, False)
@@ -45,7 +45,7 @@ def test_a_start_holds_flags_files_and_surroundings() -> None:
     ("argv", "resume", "pick"), [(["-c"], "", False), (["-r", "x"], "x", False), (["-r"], None, True)]
 )
 def test_what_to_go_on_with_is_passed_on(argv: list[str], resume: str | None, pick: bool) -> None:
-    start = started(*argv)
+    start = start_of(*argv)
     assert (start.resume, start.pick) == (resume, pick)
 
 
@@ -53,7 +53,7 @@ def test_another_directory_is_as_if_started_there(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     Path("c.toml").write_text("max_turns = 3")
     here = Path.cwd()
-    start = started("-C", str(tmp_path / "there"), "--config", "c.toml")
+    start = start_of("-C", str(tmp_path / "there"), "--config", "c.toml")
     assert start.cwd == tmp_path / "there"
     assert start.settings.origins["max_turns"] == str(here / "c.toml")
 
@@ -108,7 +108,7 @@ def test_a_home_that_cannot_be_made_is_reported(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_prompt_that_is_no_text_is_refused_before_anything() -> None:
     with pytest.raises(BadInput, match="not UTF-8"):
-        started("-p", "\udcff")
+        start_of("-p", "\udcff")
     assert not Paths.find(os.environ).config.exists()
 
 

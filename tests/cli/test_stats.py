@@ -1,4 +1,4 @@
-"""`swecli stats`, `swecli report`, `/stats` and `/cost`: the same figures, in lines, on a page and as JSON."""
+"""Test that `swecli stats`, `swecli report`, `/stats` and `/cost` show the same figures as text, HTML and JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from swecli.models.errors import UsageError
 from swecli.pages.page import render_report
 from swecli.repl.actions.insight import format_tables
 from swecli.store.views import daily_spending
-from tests.pages.test_session import Seen
+from tests.pages.test_session import PageTags
 from tests.support.command_context import ScriptedContext
 from tests.support.runtime import calls, make_runtime, run_turn
 from tests.support.scripted import Reply
@@ -22,7 +22,7 @@ from tests.support.shell import swecli
 FIGURES = {"requests": 3, "sent": 1200, "cached": 600, "received": 40, "cost": None}
 
 
-async def worked() -> Runtime:
+async def runtime_after_a_turn() -> Runtime:
     Path("notes.txt").write_text("a note\n" * 50)
     reading = calls(("read_file", {"path": "notes.txt"}))
     runtime = make_runtime([reading, Reply("Read.", cost=0.25)])
@@ -31,7 +31,7 @@ async def worked() -> Runtime:
 
 
 async def test_the_cost_of_a_session_is_shown_by_model_cause_and_tool() -> None:
-    printed = await ScriptedContext(await worked()).type("/cost")
+    printed = await ScriptedContext(await runtime_after_a_turn()).type("/cost")
     for line in (
         r"by model .*\nscripted/test +2 ",
         r"by cause .*\nturn +2 .*\$0\.25",
@@ -42,7 +42,7 @@ async def test_the_cost_of_a_session_is_shown_by_model_cause_and_tool() -> None:
 
 @pytest.mark.parametrize("width", [40, 60, 120])
 async def test_stats_fit_the_terminal_and_draw_the_days(width: int) -> None:
-    runtime = await worked()
+    runtime = await runtime_after_a_turn()
     printed = await ScriptedContext(runtime, width=width).type("/stats 7")
     assert max(map(len, printed.splitlines())) <= width
     assert "\x1b" not in printed
@@ -52,7 +52,7 @@ async def test_stats_fit_the_terminal_and_draw_the_days(width: int) -> None:
 
 @pytest.mark.slow
 async def test_stats_and_report_of_the_shell_have_the_same_figures() -> None:
-    runtime = await worked()
+    runtime = await runtime_after_a_turn()
     runtime.sessions.database.close()
     shown = swecli("stats", "7", environ={"COLUMNS": "60", "NO_COLOR": "1"})
     assert shown.code == 0, shown.err
@@ -62,7 +62,7 @@ async def test_stats_and_report_of_the_shell_have_the_same_figures() -> None:
     written = swecli("report", "out.html", "--days", "7")
     assert (written.code, written.out) == (0, "Written to out.html.\n"), written.err
     page = Path("out.html").read_text()
-    seen = Seen(page)
+    seen = PageTags(page)
     assert "script" not in seen.tags
     assert seen.followed == []
     assert "$0.25" in page
@@ -105,7 +105,7 @@ def test_an_unknown_price_is_never_shown_as_nothing() -> None:
 
 
 async def test_names_on_the_page_are_text() -> None:
-    runtime = await worked()
+    runtime = await runtime_after_a_turn()
     found = daily_spending(runtime.sessions.database, 7, date.today())
     found["models"][0]["name"] = "<script>alert(1)</script>"
-    assert "script" not in Seen(render_report(found)).tags
+    assert "script" not in PageTags(render_report(found)).tags

@@ -1,4 +1,4 @@
-"""What the subcommands share: flags, the open database, tables and JSON."""
+"""Test the code that subcommands share: flags, opening the database, tables and JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from swecli.cli.subcommands import _format_table, open_sessions, positive_int, p
 from swecli.models.errors import BadInput, UsageError
 
 
-def arguments(*argv: str) -> argparse.Namespace:
+def parse_arguments(*argv: str) -> argparse.Namespace:
     parser = Parser()
     parser.add_common_flags()
     return parser.parse_args(argv)
@@ -50,13 +50,16 @@ def test_stored_text_does_not_steer_the_terminal(capsys: pytest.CaptureFixture[s
 
 
 def test_a_database_that_was_named_is_not_made_by_looking(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(BadInput, match=r"There is no database .*none\.db"), open_sessions(arguments("--db", "none.db")):
+    with (
+        pytest.raises(BadInput, match=r"There is no database .*none\.db"),
+        open_sessions(parse_arguments("--db", "none.db")),
+    ):
         pass
     assert not Path("none.db").exists()
-    with open_sessions(arguments("--db", "made.db"), create=True):
+    with open_sessions(parse_arguments("--db", "made.db"), create=True):
         assert Path("made.db").exists()
-    with open_sessions(arguments()) as sessions:
-        assert sessions.database.path is None  # nor is the usual one
+    with open_sessions(parse_arguments()) as sessions:
+        assert sessions.database.path is None  # Nor is the default database created.
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "x", "1.5", "", "9" * 10, "²"])

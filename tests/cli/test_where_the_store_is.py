@@ -1,4 +1,4 @@
-"""Commands that ask the store something: a missing, empty, foreign or read-only database is named, never made."""
+"""Test commands that read a missing, empty, foreign or read-only database: an error names it, and none is created."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ READING = [
 ]
 
 
-def conversation(path: Path) -> str:
+def make_database(path: Path) -> str:
     manager = SessionManager(open_database(path))
     session = manager.start(str(Path.cwd()), "demo", title="prices")
     turn(manager, "what of the prices?")
@@ -95,30 +95,30 @@ def test_a_relative_database_or_settings_file_is_where_the_user_stands_not_where
     run: Run, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = Path.cwd()
-    monkeypatch.chdir(here)  # comes back to it afterwards
+    monkeypatch.chdir(here)  # Make monkeypatch restore the directory afterwards.
     Path("work").mkdir()
-    session = conversation(Path("mine.db"))
+    session = make_database(Path("mine.db"))
     Path("mine.toml").write_text("")
     named = ("--db", name.format(here=here), "--config", "mine.toml", "-C", "work")
     assert session in run("sessions", "list", *named).out
     assert list(Path(here, "work").iterdir()) == []
 
 
-# Without the right to write: root gives up what lets it write everywhere.
+# Drop the capabilities with which root ignores file permissions.
 WITHOUT_RIGHTS = ("setpriv", "--bounding-set=-dac_override,-dac_read_search,-fowner", "--inh-caps=-all")
 
 
 @pytest.fixture
-def shut(tmp_path: Path) -> Iterator[Path]:
-    """A folder for a database that `reading` will find shut."""
+def locked_folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder whose permissions are restored after the test; `run_without_write_access` makes it read-only."""
     folder = tmp_path / "shut"
     folder.mkdir()
     yield folder
     folder.chmod(0o755)
 
 
-def reading(folder: Path, *arguments: str) -> Done:
-    """Run swecli as somebody who may read the folder and its files, and not write them."""
+def run_without_write_access(folder: Path, *arguments: str) -> Done:
+    """Run swecli as a user who may read the folder and its files but not write them."""
     for file in folder.iterdir():
         file.chmod(0o444)
     folder.chmod(0o555)
@@ -128,7 +128,7 @@ def reading(folder: Path, *arguments: str) -> Done:
     return swecli(*arguments, before=WITHOUT_RIGHTS if root else ())
 
 
-# A disk of two megabytes in a mount namespace of its own, with a copy of the database and not a byte left.
+# Mount a disk of two megabytes in its own mount namespace, copy the database to it and fill the rest.
 ON_A_FULL_DISK = """
 set -e; copy="$1"; disk="$2"; shift 2
 mount -t tmpfs -o size=2m none "$disk"
@@ -144,7 +144,7 @@ def test_a_full_disk_is_named(tmp_path: Path) -> None:
         pytest.skip("a disk of one's own cannot be mounted here")
     disk = tmp_path / "disk"
     disk.mkdir()
-    conversation(tmp_path / "copy.db")
+    make_database(tmp_path / "copy.db")
     there = ("unshare", "-m", "sh", "-c", ON_A_FULL_DISK, "sh", str(tmp_path / "copy.db"), str(disk))
     listed = swecli("sessions", "list", "--db", f"{disk}/swecli.db", before=there)
     assert (listed.code, f"No space is left to write {disk}/swecli.db." in listed.complaint) == (1, True), listed.err
@@ -153,15 +153,15 @@ def test_a_full_disk_is_named(tmp_path: Path) -> None:
     assert f"No space is left to write {disk}/swecli.db." in asked.complaint
 
 
-def before(path: Path) -> dict[str, bytes]:
+def file_contents(path: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in path.parent.iterdir()}
 
 
 @pytest.mark.slow
-def test_a_database_that_can_only_be_read_is_named_and_left_as_it_is(shut: Path) -> None:
-    path = shut / "swecli.db"
-    conversation(path)
-    was = before(path)
-    refused = reading(shut, "sessions", "list", "--db", str(path))
+def test_a_database_that_can_only_be_read_is_named_and_left_as_it_is(locked_folder: Path) -> None:
+    path = locked_folder / "swecli.db"
+    make_database(path)
+    was = file_contents(path)
+    refused = run_without_write_access(locked_folder, "sessions", "list", "--db", str(path))
     assert (refused.code, f"The database {path} cannot be written." in refused.complaint) == (1, True), refused.err
-    assert before(path) == was
+    assert file_contents(path) == was

@@ -1,4 +1,4 @@
-"""A folder that holds the user's home is not a workspace unless that is what was asked for."""
+"""Test that swecli refuses to work in the home folder, its parents or `/` unless --allow-home is set."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tests.support.project import make_project
 from tests.support.shell import Run, script, swecli
 
 
-def refused(folder: Path | str) -> str:
-    """The complaint about a folder, "" for one that may be worked in."""
+def refusal(folder: Path | str) -> str:
+    """Return the error message for a folder, or "" if it is accepted."""
     try:
         _require_workspace(Path(folder), allow_home=False)
     except UsageError as error:
@@ -25,21 +25,21 @@ def refused(folder: Path | str) -> str:
 
 
 def test_a_home_what_lies_above_it_and_the_whole_disk_are_refused(own_home: Path) -> None:
-    assert f"{own_home} is your home folder: everything in it" in refused(own_home)
-    assert f"{own_home.parent} holds your home folder" in refused(own_home.parent)
-    assert "/ is the whole disk" in refused("/")
-    assert refused("/").endswith("Change into a project (cd, or -C DIR), or pass --allow-home.")
+    assert f"{own_home} is your home folder: everything in it" in refusal(own_home)
+    assert f"{own_home.parent} holds your home folder" in refusal(own_home.parent)
+    assert "/ is the whole disk" in refusal("/")
+    assert refusal("/").endswith("Change into a project (cd, or -C DIR), or pass --allow-home.")
     link = Path("link")
     link.symlink_to(own_home)
-    assert "is your home folder" in refused(link)
+    assert "is your home folder" in refusal(link)
 
 
 def test_a_project_is_a_workspace_wherever_it_is(own_home: Path) -> None:
     project = own_home / "project"
     project.mkdir()
-    assert not refused(project)
-    assert not refused(Path.cwd())
-    assert not refused(own_home.parent / "work")
+    assert not refusal(project)
+    assert not refusal(Path.cwd())
+    assert not refusal(own_home.parent / "work")
 
 
 @pytest.mark.parametrize("home", [None, "", ".", "relative", "/nowhere/at/all", "/", "\udcff", "~"])
@@ -48,11 +48,11 @@ def test_a_home_that_is_unset_or_made_up_is_no_fault(home: str | None, monkeypat
         monkeypatch.delenv("HOME")
     else:
         monkeypatch.setenv("HOME", home)
-    assert not refused(Path.cwd())
-    assert "whole disk" in refused("/")
+    assert not refusal(Path.cwd())
+    assert "whole disk" in refusal("/")
     account = Path(pwd.getpwuid(os.getuid()).pw_dir)
     if account.is_dir():
-        assert "home folder" in refused(account), "the account's own is one all the same"
+        assert "home folder" in refusal(account), "the account's own is one all the same"
 
 
 @pytest.mark.parametrize("argv", [["-p", "hello"], ["review"], ["review", "--allow-home"]], ids=" ".join)

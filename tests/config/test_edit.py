@@ -1,4 +1,4 @@
-"""One setting is changed in a file, and everything else of it stays."""
+"""Test that changing one setting in a file leaves the rest of the file unchanged."""
 
 from __future__ import annotations
 
@@ -84,14 +84,14 @@ def test_words_of_a_command_line_become_a_value(name: str, words: list[str], val
 
 
 @pytest.mark.parametrize(
-    ("name", "words", "said"),
+    ("name", "words", "message"),
     [
         ("mode", ["x"], "mode: unknown mode 'x'"),
         ("model", ["a", "b"], "takes one value, not 2"),
     ],
 )
-def test_words_that_are_no_value_are_refused(name: str, words: list[str], said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
+def test_words_that_are_no_value_are_refused(name: str, words: list[str], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         SETTINGS[name].parse_words(words)
 
 
@@ -118,20 +118,20 @@ comments = st.text(st.characters(categories=["L", "N", "P", "S", "Zs"]), max_siz
 
 @given(st.lists(pairs | comments, max_size=6), st.lists(pairs, min_size=1, max_size=5))
 def test_a_file_states_what_was_set_last_and_keeps_every_comment(start: list[Any], changes: list[Any]) -> None:
-    text, said = "", {}
+    text, message = "", {}
     for item in start:
         if isinstance(item, str):
             text += item
-        elif item[0] not in said:
+        elif item[0] not in message:
             text += f"{item[0]} = {format_toml(item[1])}  # {item[0]}\n"
-            said[item[0]] = item[1]
+            message[item[0]] = item[1]
     for name, value in changes:
         text = edit_setting(text, name, value)
-        said[name] = value
+        message[name] = value
     read = {name: tuple(value) if isinstance(value, list) else value for name, value in tomllib.loads(text).items()}
-    assert read == said
+    assert read == message
     assert all(item in text for item in start if isinstance(item, str))
-    for name in said:
+    for name in message:
         text = edit_setting(text, name, None)
     assert not tomllib.loads(text)
 

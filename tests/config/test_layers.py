@@ -1,4 +1,4 @@
-"""Settings come out of their layers, and what cannot be used is named."""
+"""Test how the layers of settings are merged, and the errors for values that cannot be used."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from swecli.models.errors import ConfigError
 
 
 def load(user: str = "", project: str | None = None, **layers: Any) -> tuple[Settings, list[str]]:
-    """Settings of texts; `environ` and `flags` as they are."""
+    """Load settings from the texts of a user file and a project file; `layers` may hold `environ` and `flags`."""
     Path("user.toml").write_text(user, encoding="utf-8")
     if project is not None:
         Path("project.toml").write_text(project, encoding="utf-8")
@@ -128,15 +128,15 @@ def test_an_unknown_setting_is_answered_with_the_nearest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("layers", "said"),
+    ("layers", "message"),
     [
         ({"user": "max_turns = 0"}, r"user\.toml: max_turns: 0 is not a whole number from 1 to 10000\."),
         ({"environ": {"SWECLI_MAX_TURNS": "many"}}, "SWECLI_MAX_TURNS: 'many' is not a whole number"),
         ({"flags": {"max_budget_usd": "-1"}}, "--max-budget-usd: '-1' is not an amount"),
     ],
 )
-def test_a_bad_value_is_named_as_the_user_wrote_it(layers: dict[str, Any], said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
+def test_a_bad_value_is_named_as_the_user_wrote_it(layers: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         load(**layers)
 
 
@@ -203,9 +203,9 @@ plain_values = st.recursive(
 
 @given(st.sampled_from(sorted(SETTINGS)), plain_values)
 def test_any_value_is_either_read_or_refused_with_a_line(name: str, value: Any) -> None:
-    said = "read"
+    message = "read"
     try:
         SETTINGS[name].parse(value)
     except ValueError as error:
-        said = str(error)
-    assert said
+        message = str(error)
+    assert message

@@ -1,4 +1,4 @@
-"""The tables `[models.NAME]` and `roles`: what they take, and one clear line for what they do not."""
+"""Test the tables `[models.NAME]` and `roles`: the values they accept, and the one-line error for any other."""
 
 from __future__ import annotations
 

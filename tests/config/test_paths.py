@@ -1,4 +1,4 @@
-"""Files lie where the platform or SWECLI_HOME says, and belong to the user alone."""
+"""Test where files are stored (SWECLI_HOME or the platform's folders) and that only the user can read them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was allowed for good, by folder."""
+"""Test the permission rules that are stored per project folder."""
 
 from __future__ import annotations
 

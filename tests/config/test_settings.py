@@ -1,4 +1,4 @@
-"""Every setting is described, has a default of its kind, and can be read."""
+"""Test that every setting has a description, an environment variable and a valid default."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from swecli.models.context import WindowSpec
 
 def test_a_variable_is_named_like_its_setting() -> None:
     assert SETTINGS["max_turns"].env == "SWECLI_MAX_TURNS"
-    assert SETTINGS["allow"].env == ""  # a list is not text
+    assert SETTINGS["allow"].env == ""  # A list is not plain text.
     assert "origins" not in SETTINGS
 
 

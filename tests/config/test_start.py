@@ -1,4 +1,4 @@
-"""What a run starts with is one value that nobody changes."""
+"""Test that `Start`, the configuration of a run, is immutable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder is trusted when the user said so, and only then."""
+"""Test that a folder is trusted only after the user has agreed."""
 
 from __future__ import annotations
 

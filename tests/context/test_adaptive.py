@@ -1,4 +1,4 @@
-"""The window's size by the query."""
+"""Test how the adaptive window chooses its size from the query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reserve, the buffer and the thresholds."""
+"""Test the output reserve, the safety buffer and the thresholds of a request's limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One decision: nothing, a summary, or one truncation."""
+"""Test the choice between leaving a conversation unchanged, summarizing it and truncating it once."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ SHORT: list[Message] = [HISTORY[0], {"role": "assistant", "content": "summary"},
 Condense = Callable[[TruncateOptions], Awaitable[TruncateResponse]]
 
 
-def answering(**fields: Any) -> Condense:
-    async def condense(options: TruncateOptions) -> TruncateResponse:
+def condense_returning(**fields: Any) -> Condense:
+    async def condense(make_options: TruncateOptions) -> TruncateResponse:
         given: dict[str, Any] = {
             "messages": SHORT,
             "summary": "What happened.",
@@ -35,7 +35,7 @@ def answering(**fields: Any) -> Condense:
     return condense
 
 
-def options(total: int, **changes: Any) -> TruncateOptions:
+def make_options(total: int, **changes: Any) -> TruncateOptions:
     given: dict[str, Any] = {
         "messages": HISTORY,
         "total_tokens": total,
@@ -48,30 +48,32 @@ def options(total: int, **changes: Any) -> TruncateOptions:
 
 
 async def test_within_what_is_allowed_nothing_happens() -> None:
-    answer = await truncate_conversation_if_needed(options(60_000))
+    answer = await truncate_conversation_if_needed(make_options(60_000))
     assert answer == TruncateResponse(messages=HISTORY, prev_context_tokens=60_000)
 
 
 async def test_over_it_a_half_goes_once() -> None:
-    answer = await truncate_conversation_if_needed(options(60_001))
+    answer = await truncate_conversation_if_needed(make_options(60_001))
     assert answer == TruncateResponse(messages=[HISTORY[0], *HISTORY[3:]], prev_context_tokens=60_001)
 
 
 async def test_the_last_message_counts() -> None:
     heavy = [*HISTORY[:4], {"role": "user", "content": [{"type": "text", "text": "x" * 11}]}]
-    answer = await truncate_conversation_if_needed(options(59_990, messages=heavy))
+    answer = await truncate_conversation_if_needed(make_options(59_990, messages=heavy))
     assert answer.prev_context_tokens == 60_001
     assert len(answer.messages) == 3
 
 
 async def test_no_messages_are_no_problem() -> None:
-    answer = await truncate_conversation_if_needed(options(70_000, messages=[]))
+    answer = await truncate_conversation_if_needed(make_options(70_000, messages=[]))
     assert answer.messages == []
 
 
 @pytest.mark.parametrize(("total", "condensed"), [(49_999, False), (50_000, True)])
 async def test_a_summary_replaces_the_history_from_the_threshold_on(total: int, condensed: bool) -> None:
-    asked = options(total, auto_condense_context=True, auto_condense_context_percent=50, condense=answering())
+    asked = make_options(
+        total, auto_condense_context=True, auto_condense_context_percent=50, condense=condense_returning()
+    )
     answer = await truncate_conversation_if_needed(asked)
     assert (answer.messages == SHORT) is condensed
     assert (answer.summary, answer.cost) == (("What happened.", 0.02) if condensed else ("", 0.0))
@@ -79,15 +81,21 @@ async def test_a_summary_replaces_the_history_from_the_threshold_on(total: int, 
 
 
 async def test_more_than_allowed_condenses_below_the_threshold_too() -> None:
-    asked = options(60_001, auto_condense_context=True, auto_condense_context_percent=100, condense=answering())
+    asked = make_options(
+        60_001, auto_condense_context=True, auto_condense_context_percent=100, condense=condense_returning()
+    )
     assert (await truncate_conversation_if_needed(asked)).summary
 
 
 @pytest.mark.parametrize(("threshold", "condensed"), [(60, True), (-1, False), (150, False), (70, False)])
 async def test_a_profile_decides_for_itself(threshold: int, condensed: bool) -> None:
     profiles: dict[str, Any] = {"profile_thresholds": {"code": threshold}, "current_profile_id": "code"}
-    asked = options(
-        60_000, max_tokens=8192, auto_condense_context=True, auto_condense_context_percent=80, condense=answering()
+    asked = make_options(
+        60_000,
+        max_tokens=8192,
+        auto_condense_context=True,
+        auto_condense_context_percent=80,
+        condense=condense_returning(),
     )
     for name, value in profiles.items():
         setattr(asked, name, value)
@@ -95,40 +103,40 @@ async def test_a_profile_decides_for_itself(threshold: int, condensed: bool) -> 
 
 
 async def test_a_summary_that_is_still_too_large_is_truncated() -> None:
-    large = answering(messages=HISTORY, new_context_tokens=90_000)
-    answer = await truncate_conversation_if_needed(options(95_000, auto_condense_context=True, condense=large))
+    large = condense_returning(messages=HISTORY, new_context_tokens=90_000)
+    answer = await truncate_conversation_if_needed(make_options(95_000, auto_condense_context=True, condense=large))
     assert answer.messages == [HISTORY[0], *HISTORY[3:]]
     assert answer.new_context_tokens == 90_000 - len("second") - len("third")
     assert (answer.summary, answer.error) == ("What happened.", None)
 
 
 async def test_a_size_the_condenser_does_not_say_is_counted() -> None:
-    silent = answering(new_context_tokens=None)
-    asked = options(70_000, auto_condense_context=True, condense=silent, system_prompt="four")
+    silent = condense_returning(new_context_tokens=None)
+    asked = make_options(70_000, auto_condense_context=True, condense=silent, system_prompt="four")
     assert (await truncate_conversation_if_needed(asked)).new_context_tokens == len("firstsummary") + 4
 
 
-async def dying(options: TruncateOptions) -> TruncateResponse:
+async def failing_condense(make_options: TruncateOptions) -> TruncateResponse:
     raise ConnectionError("the line is dead")
 
 
-async def giving_nothing(options: TruncateOptions) -> Any:
+async def empty_condense(make_options: TruncateOptions) -> Any:
     return None
 
 
 FAILURES = {
-    "the line is dead": dying,
-    "returned nothing": giving_nothing,
-    "no summary": answering(summary="  "),
-    "no such model": answering(error="no such model"),
-    "no smaller": answering(new_context_tokens=70_001),
-    "condensing failed": answering(error=""),
+    "the line is dead": failing_condense,
+    "returned nothing": empty_condense,
+    "no summary": condense_returning(summary="  "),
+    "no such model": condense_returning(error="no such model"),
+    "no smaller": condense_returning(new_context_tokens=70_001),
+    "condensing failed": condense_returning(error=""),
 }
 
 
 @pytest.mark.parametrize("reason", FAILURES)
 async def test_a_condenser_that_fails_is_reported_and_truncation_follows(reason: str) -> None:
-    asked = options(70_001, auto_condense_context=True, condense=FAILURES[reason])
+    asked = make_options(70_001, auto_condense_context=True, condense=FAILURES[reason])
     answer = await truncate_conversation_if_needed(asked)
     assert reason in str(answer.error)
     assert answer.messages == [HISTORY[0], *HISTORY[3:]]
@@ -136,23 +144,25 @@ async def test_a_condenser_that_fails_is_reported_and_truncation_follows(reason:
 
 
 async def test_a_failure_below_what_is_allowed_changes_nothing() -> None:
-    asked = options(55_000, auto_condense_context=True, auto_condense_context_percent=50, condense=dying)
+    asked = make_options(
+        55_000, auto_condense_context=True, auto_condense_context_percent=50, condense=failing_condense
+    )
     answer = await truncate_conversation_if_needed(asked)
     assert answer.messages == HISTORY
     assert answer.error
 
 
 async def test_without_a_condenser_truncation_follows() -> None:
-    answer = await truncate_conversation_if_needed(options(70_000, auto_condense_context=True))
+    answer = await truncate_conversation_if_needed(make_options(70_000, auto_condense_context=True))
     assert (len(answer.messages), answer.error) == (3, None)
 
 
 async def test_a_cancelled_condenser_changes_nothing() -> None:
-    async def waiting(options: TruncateOptions) -> TruncateResponse:
+    async def waiting(make_options: TruncateOptions) -> TruncateResponse:
         await asyncio.Event().wait()
         raise AssertionError
 
-    asked = options(70_000, auto_condense_context=True, condense=waiting)
+    asked = make_options(70_000, auto_condense_context=True, condense=waiting)
     task = asyncio.create_task(truncate_conversation_if_needed(asked))
     await asyncio.sleep(0)
     task.cancel()

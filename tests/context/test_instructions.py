@@ -1,4 +1,4 @@
-"""AGENTS.md from the repository's root down to the working directory."""
+"""Test loading AGENTS.md from the repository root down to the working directory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""@files in a query."""
+"""Test @file mentions in a query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notes travel behind the query."""
+"""Test the notes that are appended to a query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures: what is taken, what is refused and how, what they weigh, and how they leave a request."""
+"""Test pictures: accepted and refused files, their token estimate, and their removal from a request."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from swecli.models.errors import BadInput
 
 
 def picture(width: int = 64, height: int = 48, kind: str = "PNG") -> bytes:
-    """A picture whose every pixel differs from its neighbours."""
+    """Return the bytes of a picture in which every pixel differs from its neighbours."""
     out = BytesIO()
     pillow.frombytes("RGB", (width, height), os.urandom(width * height * 3)).save(out, kind)
     return out.getvalue()
 
 
-def put(folder: Path, name: str, data: bytes) -> Path:
+def write_picture(folder: Path, name: str, data: bytes) -> Path:
     path = folder / name
     path.write_bytes(data)
     return path
@@ -32,20 +32,20 @@ def put(folder: Path, name: str, data: bytes) -> Path:
 @pytest.mark.parametrize(("kind", "name"), [("PNG", "a.png"), ("JPEG", "a.JPG"), ("GIF", "a.gif"), ("WEBP", "a.webp")])
 def test_a_small_picture_is_sent_byte_for_byte(tmp_path: Path, kind: str, name: str) -> None:
     data = picture(kind=kind)
-    found = read_picture(put(tmp_path, name, data), name)
+    found = read_picture(write_picture(tmp_path, name, data), name)
     assert base64.b64decode(found["data"]) == data
     assert (found["media_type"], found["label"]) == (f"image/{kind.lower()}", "[image 64x48]")
 
 
 def test_a_large_picture_is_scaled_to_what_services_look_at(tmp_path: Path) -> None:
-    found = read_picture(put(tmp_path, "wide.png", picture(3200, 100)), "wide.png")
+    found = read_picture(write_picture(tmp_path, "wide.png", picture(3200, 100)), "wide.png")
     assert found["label"] == "[image 1568x49]"
     with pillow.open(BytesIO(base64.b64decode(found["data"]))) as opened:
         assert opened.size == (1568, 49)
 
 
 def test_a_picture_of_many_bytes_becomes_a_jpeg_that_services_take(tmp_path: Path) -> None:
-    found = read_picture(put(tmp_path, "noise.png", picture(1500, 1000)), "noise.png")
+    found = read_picture(write_picture(tmp_path, "noise.png", picture(1500, 1000)), "noise.png")
     assert found["media_type"] == "image/jpeg"
     assert len(found["data"]) < 5_000_000
 
@@ -67,7 +67,7 @@ def test_of_an_animation_the_first_frame_is_sent(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_picture_is_refused_in_a_line(tmp_path: Path, data: bytes, why: str) -> None:
-    put(tmp_path, "shot.png", data)
+    write_picture(tmp_path, "shot.png", data)
     with pytest.raises(BadInput) as raised:
         expand_mentions("see @shot.png", tmp_path)
     assert raised.value.message == f"@shot.png {why}: nothing was sent."
@@ -88,7 +88,7 @@ def test_too_many_pixels_are_refused_before_they_are_decoded(tmp_path: Path) -> 
 
 def test_a_mention_names_the_picture_and_brings_it_along_from_anywhere(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
-    path = put(tmp_path, "desk top.png", picture())
+    path = write_picture(tmp_path, "desk top.png", picture())
     found = expand_mentions(f'what is @"{path}"?', tmp_path / "project")
     assert found.text.endswith(f"[image 64x48] {path}")
     assert [image["name"] for image in found.images] == [str(path)]

@@ -1,4 +1,4 @@
-"""The product's own prompts."""
+"""Test the built-in prompts."""
 
 from __future__ import annotations
 

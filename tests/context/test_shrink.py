@@ -1,4 +1,4 @@
-"""Single messages made smaller."""
+"""Test shortening single messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.histories import Message, call, complaint, legal_histories, r
 LONG = "".join(f"line {n}\n" for n in range(1000))
 
 
-def working(*sizes: int) -> list[Message]:
+def turn_with_results(*sizes: int) -> list[Message]:
     out: list[Message] = [{"role": "user", "content": "go"}]
     for n, size in enumerate(sizes):
         out += [{"role": "assistant", "content": None, "tool_calls": [call(f"c{n}")]}, result(f"c{n}", "x" * size)]
@@ -24,7 +24,7 @@ def working(*sizes: int) -> list[Message]:
 
 
 def test_all_results_but_the_newest_become_stubs_with_their_id() -> None:
-    history = working(*[1000] * 7)
+    history = turn_with_results(*[1000] * 7)
     out, count = _clear_old_results(history)
     texts = [m["content"] for m in out if m["role"] == "tool"]
     assert count == 2
@@ -34,7 +34,7 @@ def test_all_results_but_the_newest_become_stubs_with_their_id() -> None:
 
 
 def test_short_results_and_stubs_are_left_alone() -> None:
-    history = working(10, 300, *[1000] * 6)
+    history = turn_with_results(10, 300, *[1000] * 6)
     once, count = _clear_old_results(history)
     assert count == 1
     assert _clear_old_results(once) == (once, 0)
@@ -63,12 +63,12 @@ def test_a_cut_never_makes_a_text_longer(text: str, cap: int, name: str) -> None
 
 
 def test_only_results_over_the_cap_are_cut() -> None:
-    out = _shrink_texts(working(400, 5000), "tool", 500)
+    out = _shrink_texts(turn_with_results(400, 5000), "tool", 500)
     assert [len(m["content"]) for m in out if m["role"] == "tool"] == [400, 500]
 
 
 def test_a_signature_in_an_id_stays_out_of_the_notice() -> None:
-    history = [*working(1)[:2], result("call_1__thought__" + "A" * 3000, "x" * 5000)]
+    history = [*turn_with_results(1)[:2], result("call_1__thought__" + "A" * 3000, "x" * 5000)]
     assert "AAAA" not in _shrink_texts(history, "tool", 500)[-1]["content"]
 
 

@@ -1,4 +1,4 @@
-"""Skills: which are found, what the list says of them, and the line for each that is not used."""
+"""Test finding skills, listing them in the prompt, and warning about each that cannot be used."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.runtime import make_start
 GOOD = "---\nname: {name}\ndescription: What {name} is for.\n---\nDo it so."
 
 
-def write(folder: Path, name: str, text: str = GOOD) -> Path:
+def write_skill(folder: Path, name: str, text: str = GOOD) -> Path:
     file = folder / name / "SKILL.md"
     file.parent.mkdir(parents=True)
     file.write_text(text.replace("{name}", name))
@@ -24,10 +24,10 @@ def find(*, trusted: bool = True) -> Project:
 
 
 def test_those_of_the_project_and_the_users_own_are_listed() -> None:
-    write(Path(".agents/skills"), "pdf")
-    write(Path(".claude/skills"), "excel")
-    write(Path.home() / ".claude/skills", "letters")
-    write(make_start().paths.config / "skills", "poems")
+    write_skill(Path(".agents/skills"), "pdf")
+    write_skill(Path(".claude/skills"), "excel")
+    write_skill(Path.home() / ".claude/skills", "letters")
+    write_skill(make_start().paths.config / "skills", "poems")
     found = find()
     assert sorted(found.skills) == ["excel", "letters", "pdf", "poems"]
     assert found.notices == []
@@ -47,7 +47,7 @@ def test_without_any_there_is_nothing() -> None:
 
 def test_a_project_found_from_a_folder_below_its_root(monkeypatch: pytest.MonkeyPatch) -> None:
     Path(".git").mkdir()
-    write(Path(".agents/skills"), "pdf")
+    write_skill(Path(".agents/skills"), "pdf")
     Path("deep/er").mkdir(parents=True)
     monkeypatch.chdir("deep/er")
     assert list(find().skills) == ["pdf"]
@@ -64,7 +64,7 @@ def test_a_project_found_from_a_folder_below_its_root(monkeypatch: pytest.Monkey
     ],
 )
 def test_front_matter_as_people_write_it(front: str, line: str) -> None:
-    write(Path(".agents/skills"), "x", f"---\n{front}\n---\nbody\n")
+    write_skill(Path(".agents/skills"), "x", f"---\n{front}\n---\nbody\n")
     assert find().text.splitlines()[-1] == line
 
 
@@ -80,8 +80,8 @@ def test_front_matter_as_people_write_it(front: str, line: str) -> None:
     ],
 )
 def test_a_broken_file_is_one_line_and_the_others_are_used(text: str, why: str) -> None:
-    write(Path(".agents/skills"), "broken", text)
-    write(Path(".agents/skills"), "whole")
+    write_skill(Path(".agents/skills"), "broken", text)
+    write_skill(Path(".agents/skills"), "whole")
     found = find()
     assert list(found.skills) == ["whole"]
     (notice,) = found.notices
@@ -91,9 +91,9 @@ def test_a_broken_file_is_one_line_and_the_others_are_used(text: str, why: str) 
 
 
 def test_links_out_of_the_project_and_in_circles_are_named(tmp_path: Path) -> None:
-    outside = write(tmp_path / "elsewhere", "secret")
+    outside = write_skill(tmp_path / "elsewhere", "secret")
     folder = Path(".agents/skills")
-    write(folder, "inside")
+    write_skill(folder, "inside")
     (folder / "leak").symlink_to(outside.parent)
     (folder / "file").mkdir()
     (folder / "file/SKILL.md").symlink_to(outside)
@@ -109,9 +109,9 @@ def test_links_out_of_the_project_and_in_circles_are_named(tmp_path: Path) -> No
 
 
 def test_a_name_twice_is_named_and_the_users_own_counts() -> None:
-    own = write(Path.home() / ".agents/skills", "pdf")
-    write(Path(".agents/skills"), "pdf")
-    write(Path(".claude/skills"), "other", GOOD.replace("{name}", "pdf"))
+    own = write_skill(Path.home() / ".agents/skills", "pdf")
+    write_skill(Path(".agents/skills"), "pdf")
+    write_skill(Path(".claude/skills"), "other", GOOD.replace("{name}", "pdf"))
     found = find()
     assert found.skills == {"pdf": own}
     assert found.notices == [
@@ -122,7 +122,9 @@ def test_a_name_twice_is_named_and_the_users_own_counts() -> None:
 
 def test_the_list_has_a_limit_and_what_is_left_out_is_named() -> None:
     for number in range(30):
-        write(Path(".agents/skills"), f"s{number:02}", f"---\nname: s{number:02}\ndescription: {'漢' * 100}\n---\n")
+        write_skill(
+            Path(".agents/skills"), f"s{number:02}", f"---\nname: s{number:02}\ndescription: {'漢' * 100}\n---\n"
+        )
     found = find()
     assert len(found.text.encode()) < 6_300
     assert len(found.skills) == 30, "the user may still name one"

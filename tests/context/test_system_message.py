@@ -1,4 +1,4 @@
-"""Findings without repetitions."""
+"""Test removing duplicate findings."""
 
 from __future__ import annotations
 

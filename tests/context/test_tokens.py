@@ -1,4 +1,4 @@
-"""Counting: exact with the table, marked without it, and never a stall or a fetch."""
+"""Test token counting: exact with the tokenizer table, estimated without it, and never waiting for a download."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def counter(tables: Path) -> TokenCounter:
     return TokenCounter()
 
 
-def plain(text: str) -> int:
+def count_characters(text: str) -> int:
     return len(text)
 
 
@@ -130,23 +130,25 @@ def test_tools_count_by_their_schema(counter: TokenCounter) -> None:
 def test_images_count_by_the_root_of_their_data(length: int, tokens: int) -> None:
     assert _image_tokens(length) == tokens
     block = {"type": "image", "source": {"data": "X" * length}}
-    assert estimate_token_count([block], plain) == tokens
-    assert isinstance(estimate_token_count([block], plain), int)
+    assert estimate_token_count([block], count_characters) == tokens
+    assert isinstance(estimate_token_count([block], count_characters), int)
 
 
 def test_linked_images_count_where_their_data_is_at_hand() -> None:
     inline = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "X" * 1000}}
-    assert estimate_token_count([inline], plain) == 48
+    assert estimate_token_count([inline], count_characters) == 48
     for away in ({"url": "https://example.org/a.png"}, "https://example.org/a.png", None):
-        assert estimate_token_count([{"type": "image_url", "image_url": away}], plain) == MISSING_IMAGE_TOKENS
-    assert estimate_token_count([{"type": "image", "source": {}}, {"type": "image"}], plain) == 900
+        assert (
+            estimate_token_count([{"type": "image_url", "image_url": away}], count_characters) == MISSING_IMAGE_TOKENS
+        )
+    assert estimate_token_count([{"type": "image", "source": {}}, {"type": "image"}], count_characters) == 900
 
 
 def test_content_is_the_sum_of_its_blocks() -> None:
     blocks = [{"type": "text", "text": "abc"}, {"type": "text", "text": ""}, {"type": "image"}, "de"]
-    assert estimate_token_count(blocks, plain) == 3 + 450 + 2
-    assert estimate_token_count([{"type": "tool_result", "content": "four"}], plain) == 4
-    assert estimate_token_count("text", plain) == 4
+    assert estimate_token_count(blocks, count_characters) == 3 + 450 + 2
+    assert estimate_token_count([{"type": "tool_result", "content": "four"}], count_characters) == 4
+    assert estimate_token_count("text", count_characters) == 4
 
 
 @pytest.mark.parametrize("empty", [None, "", []])

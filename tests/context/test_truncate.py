@@ -1,4 +1,4 @@
-"""What is cut away, plainly and pair-safely."""
+"""Test truncating a conversation, with and without keeping calls and results together."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tests.support.histories import Message, call, complaint, legal_histories, r
 NOTE: Message = {"role": "assistant", "content": _LEFT_OUT}
 
 
-def plain(count: int) -> list[Message]:
+def make_messages(count: int) -> list[Message]:
     return [{"role": ("user", "assistant")[n % 2], "content": str(n)} for n in range(count)]
 
 
-def numbers(messages: list[Message]) -> list[str]:
+def contents(messages: list[Message]) -> list[str]:
     return [m["content"] for m in messages]
 
 
@@ -37,19 +37,19 @@ def numbers(messages: list[Message]) -> list[str]:
     ],
 )
 def test_the_first_stays_and_an_even_number_goes(count: int, fraction: float, kept: str) -> None:
-    assert "".join(numbers(truncate_conversation(plain(count), fraction))) == kept
+    assert "".join(contents(truncate_conversation(make_messages(count), fraction))) == kept
 
 
 @pytest.mark.parametrize("fraction", [-0.1, 1.1, float("nan")])
 def test_a_fraction_out_of_range_is_refused(fraction: float) -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):
-        truncate_conversation(plain(7), fraction)
+        truncate_conversation(make_messages(7), fraction)
 
 
 @given(st.integers(0, 50), st.floats(0, 1))
 @settings(deadline=None)
 def test_truncation_keeps_first_and_newest_and_removes_an_even_number(count: int, fraction: float) -> None:
-    before = plain(count)
+    before = make_messages(count)
     after = truncate_conversation(before, fraction)
     assert (len(before) - len(after)) % 2 == 0
     assert after[:1] == before[:1]
@@ -88,27 +88,27 @@ def test_cutting_again_and_again_comes_to_an_end(history: list[Message]) -> None
 
 def test_where_two_questions_would_meet_a_line_states_what_is_missing() -> None:
     asking = {"role": "assistant", "content": None, "tool_calls": [call("a"), call("b")]}
-    later = plain(7)[2:]
-    history = [*plain(1), asking, result("a"), result("b"), plain(2)[1], *later]
-    assert truncate_safely(history) == [*plain(1), NOTE, *later]
-    assert truncate_safely(truncate_safely(history)) == [*plain(1), NOTE, *later[2:]]
+    later = make_messages(7)[2:]
+    history = [*make_messages(1), asking, result("a"), result("b"), make_messages(2)[1], *later]
+    assert truncate_safely(history) == [*make_messages(1), NOTE, *later]
+    assert truncate_safely(truncate_safely(history)) == [*make_messages(1), NOTE, *later[2:]]
 
 
 @pytest.mark.parametrize("count", range(1, 40))
 def test_on_two_roles_that_take_turns_the_safe_cut_is_the_plain_one(count: int) -> None:
-    assert truncate_safely(plain(count)) == truncate_conversation(plain(count), 0.5)
+    assert truncate_safely(make_messages(count)) == truncate_conversation(make_messages(count), 0.5)
 
 
 def test_a_cut_never_falls_between_a_call_and_its_results() -> None:
     asking = {"role": "assistant", "content": None, "tool_calls": [call("a"), call("b"), call("c")]}
     results = [result("a"), result("b"), result("c")]
-    history = [*plain(1), asking, *results, {"role": "assistant", "content": "end"}]
-    assert truncate_safely(history) == [*plain(1), {"role": "assistant", "content": "end"}]
+    history = [*make_messages(1), asking, *results, {"role": "assistant", "content": "end"}]
+    assert truncate_safely(history) == [*make_messages(1), {"role": "assistant", "content": "end"}]
 
 
 def test_the_newest_step_stays_even_when_everything_should_go() -> None:
     asking = {"role": "assistant", "content": None, "tool_calls": [call("a")]}
-    history = [*plain(1), asking, result("a")]
+    history = [*make_messages(1), asking, result("a")]
     assert truncate_safely(history, 1.0) == history
 
 
@@ -116,31 +116,31 @@ SYSTEM: Message = {"role": "system", "content": "review"}
 
 
 def test_the_loop_keeps_the_system_message_and_the_last_ten() -> None:
-    history = [SYSTEM, *plain(24)]
-    assert loop_window(history, 6) == [SYSTEM, *plain(24)[-10:]]
+    history = [SYSTEM, *make_messages(24)]
+    assert loop_window(history, 6) == [SYSTEM, *make_messages(24)[-10:]]
 
 
 @pytest.mark.parametrize(("loop", "count"), [(5, 40), (1, 40), (6, 14), (20, 3)])
 def test_the_loop_cuts_nothing_early_or_short(loop: int, count: int) -> None:
-    history = [SYSTEM, *plain(count)]
+    history = [SYSTEM, *make_messages(count)]
     assert loop_window(history, loop) == history
 
 
 def test_the_loop_does_not_keep_a_result_without_its_call() -> None:
     asking = {"role": "assistant", "content": None, "tool_calls": [call("a"), call("b")]}
-    history = [SYSTEM, *plain(9), asking, result("a"), result("b"), *plain(8)]
-    assert loop_window(history, 6) == [SYSTEM, *plain(8)]
+    history = [SYSTEM, *make_messages(9), asking, result("a"), result("b"), *make_messages(8)]
+    assert loop_window(history, 6) == [SYSTEM, *make_messages(8)]
 
 
 def test_the_loop_goes_back_to_the_call_when_only_results_would_be_left() -> None:
     names = [f"c{n}" for n in range(12)]
     asking = {"role": "assistant", "content": None, "tool_calls": [call(name) for name in names]}
-    history = [SYSTEM, *plain(5), asking, *[result(name) for name in names]]
+    history = [SYSTEM, *make_messages(5), asking, *[result(name) for name in names]]
     assert loop_window(history, 6) == [SYSTEM, *history[6:]]
 
 
 def test_the_loop_may_keep_nothing_but_the_system_message() -> None:
-    assert loop_window([SYSTEM, *plain(20)], 6, keep_last=0) == [SYSTEM]
+    assert loop_window([SYSTEM, *make_messages(20)], 6, keep_last=0) == [SYSTEM]
     assert loop_window([], 9, more_than=-1) == []
 
 

@@ -1,4 +1,4 @@
-"""One validator makes every outgoing history legal."""
+"""Test that `normalize` makes any message history valid for a provider."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ASK: Message = {"role": "user", "content": "Go"}
 SAY: Message = {"role": "assistant", "content": "Done"}
 
 
-def calling(*names: str) -> Message:
+def call_message(*names: str) -> Message:
     return {"role": "assistant", "content": None, "tool_calls": [call(name) for name in names]}
 
 
@@ -73,27 +73,31 @@ def test_a_longer_history_begins_with_the_same_bytes(history: list[Message], mor
 
 
 def test_a_call_without_a_result_gets_a_stub_under_its_id() -> None:
-    out = normalize([ASK, calling("a", "b"), result("b", "found"), ASK])
+    out = normalize([ASK, call_message("a", "b"), result("b", "found"), ASK])
     assert out[2:4] == [result("a", INTERRUPTED_RESULT), result("b", "found")]
 
 
 def test_results_follow_in_the_order_of_the_calls() -> None:
-    assert normalize([ASK, calling("a", "b"), result("b"), result("a")])[2:] == [result("a"), result("b")]
+    assert normalize([ASK, call_message("a", "b"), result("b"), result("a")])[2:] == [result("a"), result("b")]
 
 
 def test_a_result_that_comes_late_goes_to_its_call() -> None:
-    out = normalize([ASK, calling("a"), ASK, result("a", "late")])
+    out = normalize([ASK, call_message("a"), ASK, result("a", "late")])
     assert [m["role"] for m in out] == ["user", "assistant", "tool", "user"]
     assert out[2] == result("a", "late")
 
 
 def test_orphan_and_repeated_results_are_dropped() -> None:
-    out = normalize([result("z"), ASK, calling("a"), result("a", "first"), result("a", "second"), result("z"), SAY])
-    assert out == [ASK, calling("a"), result("a", "first"), SAY]
+    out = normalize(
+        [result("z"), ASK, call_message("a"), result("a", "first"), result("a", "second"), result("z"), SAY]
+    )
+    assert out == [ASK, call_message("a"), result("a", "first"), SAY]
 
 
 def test_repeated_ids_become_unique_and_keep_their_own_results() -> None:
-    out = normalize([ASK, calling("a"), result("a", "1"), calling("a", "a"), result("a", "2"), result("a", "3")])
+    out = normalize(
+        [ASK, call_message("a"), result("a", "1"), call_message("a", "a"), result("a", "2"), result("a", "3")]
+    )
     assert [c["id"] for m in out for c in m.get("tool_calls", [])] == ["a", "a-2", "a-3"]
     assert [(m["tool_call_id"], m["content"]) for m in out if m["role"] == "tool"] == [
         ("a", "1"),
@@ -104,7 +108,7 @@ def test_repeated_ids_become_unique_and_keep_their_own_results() -> None:
 
 def test_a_signed_id_stays_whole_and_others_fit_every_service() -> None:
     signed = "call_1__thought__" + "A+/=" * 30
-    out = normalize([ASK, calling(signed, "x" * 50, "with blank"), SAY])
+    out = normalize([ASK, call_message(signed, "x" * 50, "with blank"), SAY])
     assert [c["id"] for c in out[1]["tool_calls"]] == [signed, "x" * 40, "with_blank"]
 
 
@@ -150,5 +154,5 @@ def test_text_is_cleaned_of_nul_and_half_characters() -> None:
 
 
 def test_a_thousand_calls_under_one_id_do_not_stall() -> None:
-    out = normalize([ASK, *[m for _ in range(2000) for m in (calling("a"), result("a"))]])
+    out = normalize([ASK, *[m for _ in range(2000) for m in (call_message("a"), result("a"))]])
     assert len({c["id"] for m in out for c in m.get("tool_calls", [])}) == 2000

@@ -1,4 +1,5 @@
-"""The order of a run without a screen: the user's message durable, its request out, everything else after."""
+"""Test the order of a headless run: the user's message is stored, the request is sent, and the rest is loaded
+afterwards."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ raise SystemExit(code)
 
 
 class Place:
-    """A folder and a home in which swecli ran once: the next run finds everything as usual."""
+    """A folder and a home in which swecli has run once, so that the next run finds an existing database."""
 
     def __init__(self, home: Path, server: StrictProvider) -> None:
         self.home, self.server = home, server
@@ -64,7 +65,7 @@ class Place:
         assert done.code == 0, done.err
 
     def modules(self, *arguments: str) -> set[str]:
-        """Run, and return what was loaded when the request left."""
+        """Run swecli and return the modules that were loaded when it connected to the model."""
         file = self.home / "modules"
         command = [sys.executable, "-c", AT_CONNECT, str(file), "-p", *arguments, *MODEL]
         done = subprocess.run(command, env=environment(self.environ), stdin=subprocess.DEVNULL, capture_output=True)
@@ -74,15 +75,15 @@ class Place:
         assert "httpx" in loaded
         return loaded
 
-    def everything(self) -> dict[str, list[dict[str, object]]]:
-        """All rows by table, without times, process ids and what is made up at random."""
+    def all_rows(self) -> dict[str, list[dict[str, object]]]:
+        """Return all rows by table, without times, process ids and random values."""
         with closing(sqlite3.connect(f"file:{self.home / 'swecli.db'}?mode=ro", uri=True)) as db:
             db.row_factory = sqlite3.Row
             tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
             ids = {row["id"]: f"session {row['number']}" for row in db.execute("SELECT id, number FROM session")}
             return {
                 table: [
-                    {name: ids.get(row[name], row[name]) for name in row.keys() if name not in CHANCE}  # noqa: SIM118
+                    {name: ids.get(row[name], row[name]) for name in row.keys() if name not in VARYING_COLUMNS}  # noqa: SIM118
                     for row in db.execute(f"SELECT * FROM {table}")
                 ]
                 for table in tables
@@ -90,13 +91,13 @@ class Place:
             }
 
 
-CHANCE = {"created_at", "updated_at", "started_at", "finished_at", "at", "pid", "duration_ms", "last_used"}
-CHANCE |= {"verified_at"}
+VARYING_COLUMNS = {"created_at", "updated_at", "started_at", "finished_at", "at", "pid", "duration_ms", "last_used"}
+VARYING_COLUMNS |= {"verified_at"}
 
 
-def both_ways(place: Place, *arguments: str) -> Done:
-    """Run a turn early, and the same in a copy of the home as a line of a pipe, which goes the full way: the requests
-    and the rows are equal."""
+def assert_paths_equal(place: Place, *arguments: str) -> Done:
+    """Run a turn on the early path and, in a copy of the home, as a line of stream-json on the full path; assert that
+    requests and rows are equal."""
     copied = Place(place.home.with_name(f"copied-{len(place.server.requests)}"), place.server)
     shutil.copytree(place.home, copied.home)
     began = len(place.server.requests)
@@ -107,12 +108,12 @@ def both_ways(place: Place, *arguments: str) -> Done:
     full = swecli("-p", "--input-format", "stream-json", *flags, *MODEL, stdin=line, environ=copied.environ)
     assert (done.code, full.code, full.out) == (0, 0, done.out), (done.err, full.err)
     assert [one.raw for one in early] == [one.raw for one in place.server.requests[began + len(early) :]]
-    assert place.everything() == copied.everything()
+    assert place.all_rows() == copied.all_rows()
     return done
 
 
-def reading(received: Received) -> Reply:
-    """Read notes.txt where the question is about them, else answer."""
+def read_notes(received: Received) -> Reply:
+    """Answer a question about the notes by reading notes.txt, and any other with a text."""
     asked = received.body["messages"][-1]
     if asked["role"] == "user" and "notes" in str(asked["content"]):
         made = f"call_{crc32(received.raw)}"
@@ -143,7 +144,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
 def test_a_request_sent_early_is_the_one_that_would_be_sent(
     place: Place, arguments: tuple[str, ...], stdin: str
 ) -> None:
-    whole = place.run(*arguments, stdin=stdin)  # there is no database yet: this one takes the whole way
+    whole = place.run(*arguments, stdin=stdin)  # Without a database, the run takes the full path.
     early = place.run(*arguments, stdin=stdin)
     assert (whole.code, early.code) == (0, 0), early.err
     assert early.out == whole.out == "Hello.\n"
@@ -196,27 +197,29 @@ def test_a_run_that_fits_easily_does_not_load_the_token_table(place: Place) -> N
     done = subprocess.run(command, env=environment(place.environ), stdin=subprocess.DEVNULL, capture_output=True)
     assert done.stdout == b"Hello.\nFalse\n", done.stderr
     place.run("sum this up", stdin="漢" * 300_000)
-    assert {row["encoding"] for row in place.everything()["message"]} == {"", "o200k_base"}
+    assert {row["encoding"] for row in place.all_rows()["message"]} == {"", "o200k_base"}
 
 
 def test_a_session_goes_on_by_the_same_request_early(place: Place) -> None:
-    place.server.script = reading
+    place.server.script = read_notes
     place.run("what is in the notes?", "--window", "1")
-    both_ways(place, "what did the walrus server say on port 7411?", "-c")
+    assert_paths_equal(place, "what did the walrus server say on port 7411?", "-c")
     place.teach("playbook", "add", "Always run the linter.")
-    both_ways(place, "and the notes?", "-c")
+    assert_paths_equal(place, "and the notes?", "-c")
     place.teach("context", "pin", "1")
     place.teach("playbook", "add", "Never edit notes.txt.")
-    both_ways(place, "what else @notes.txt?", "-c")
-    both_ways(place, "walrus server port", "-r", place.everything()["session"][0]["title"] or session_id(place)[:20])
-    both_ways(place, "hello")
+    assert_paths_equal(place, "what else @notes.txt?", "-c")
+    assert_paths_equal(
+        place, "walrus server port", "-r", place.all_rows()["session"][0]["title"] or session_id(place)[:20]
+    )
+    assert_paths_equal(place, "hello")
     assert not HEAVY & place.modules("more", "-c")
 
 
 def test_a_run_in_a_folder_with_strategies_sends_them(place: Place) -> None:
     place.run("once")
     place.teach("playbook", "add", "Always run the linter.")
-    both_ways(place, "hello")
+    assert_paths_equal(place, "hello")
     assert len(place.server.requests) == 3
     assert "Always run the linter." in json.dumps(place.server.requests[-1].body)
 
@@ -235,7 +238,7 @@ def session_id(place: Place) -> str:
 
 
 def kill_at_request(place: Place, *arguments: str) -> None:
-    """Start a run that is killed when its request has come."""
+    """Start a run and kill it when its request arrives."""
 
     def answer(received: Received) -> Reply:
         with closing(sqlite3.connect(place.home / "swecli.db")) as db:
@@ -252,7 +255,8 @@ def test_a_message_whose_run_was_killed_at_its_request_is_in_the_next(place: Pla
     kill_at_request(place, "remember me", "-c")
     assert place.rows()[-1] == ("user", "remember me", "running")
     place.server.script = lambda received: Reply("Hello.")
-    assert "sqlalchemy" in place.modules("go on", "-c")  # the full way settles what the dead process left
+    # The full path marks the killed process's interaction as interrupted.
+    assert "sqlalchemy" in place.modules("go on", "-c")
     assert [row[1:] for row in place.rows()[2:]] == [
         ("remember me", "interrupted"), ("go on", "done"), ("Hello.", "done")
     ]  # fmt: skip
@@ -268,7 +272,7 @@ def test_two_processes_go_on_with_one_session(place: Place) -> None:
         for _ in range(2)
     ]
     assert [(run.communicate()[0], run.returncode) for run in runs] == [(b"Hello.\n", 0)] * 2
-    turns = place.everything()["interaction"]
+    turns = place.all_rows()["interaction"]
     assert [(turn["number"], turn["status"]) for turn in turns] == [(1, "done"), (2, "done"), (3, "done")]
 
 
@@ -277,10 +281,10 @@ def test_a_strategy_whose_file_is_gone_is_not_sent(place: Place) -> None:
     (Path.cwd() / "src/prices.py").touch()
     place.run("once")
     place.teach("playbook", "add", "Prices are in src/prices.py.")
-    both_ways(place, "hello")
+    assert_paths_equal(place, "hello")
     (Path.cwd() / "src/prices.py").unlink()
-    both_ways(place, "hello", "-c")
-    both_ways(place, "hello")
+    assert_paths_equal(place, "hello", "-c")
+    assert_paths_equal(place, "hello")
     assert "src/prices.py" not in place.server.requests[-1].raw.decode()
 
 
@@ -293,5 +297,5 @@ def test_strategies_that_hardly_fit_are_chosen_by_exact_counts(place: Place) -> 
     ]
     PlaybookStore(database).apply(Delta("many", tuple(adds), "import"), session)
     database.close()
-    both_ways(place, "where is the milk of part-7?")
-    both_ways(place, "and part-8?", "-c")
+    assert_paths_equal(place, "where is the milk of part-7?")
+    assert_paths_equal(place, "and part-8?", "-c")

@@ -1,4 +1,4 @@
-"""What leaves the program is harmless text and JSON for any reader."""
+"""Test that output is safe to print, and JSON that any parser accepts."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ json_values = st.recursive(
 )
 
 
-def strictly(text: str) -> Any:
-    def no(name: str) -> None:
+def parse_strictly(text: str) -> Any:
+    def refuse_constant(name: str) -> None:
         raise AssertionError(name)
 
-    return json.loads(text, parse_constant=no)
+    return json.loads(text, parse_constant=refuse_constant)
 
 
 @given(json_values)
@@ -71,16 +71,16 @@ def test_any_value_becomes_one_line_of_strict_ascii_json(value: Any) -> None:
     text = dumps(value)
     assert text.isascii()
     assert len(text.splitlines()) == 1
-    json.dumps(strictly(text), ensure_ascii=False).encode("utf-8")  # no half pairs
+    json.dumps(parse_strictly(text), ensure_ascii=False).encode("utf-8")  # no lone surrogates
 
 
 @given(st.recursive(st.integers() | st.text(st.characters(exclude_categories=["Cs"])), st.lists, max_leaves=8))
 def test_what_json_can_say_comes_back_as_it_was(value: Any) -> None:
-    assert strictly(dumps(value)) == value
-    assert strictly(dumps(value, indent=2)) == value
+    assert parse_strictly(dumps(value)) == value
+    assert parse_strictly(dumps(value, indent=2)) == value
 
 
 def test_what_json_cannot_say_becomes_null_or_text() -> None:
-    assert strictly(dumps({"a": math.nan, "b": [math.inf, 1.5]})) == {"a": None, "b": [None, 1.5]}
-    assert strictly(dumps({"path": pytest})) == {"path": str(pytest)}
-    assert strictly(dumps(["\ud83d\ude00 \ud800", "\\ud800"])) == ["😀 ?", "\\ud800"]
+    assert parse_strictly(dumps({"a": math.nan, "b": [math.inf, 1.5]})) == {"a": None, "b": [None, 1.5]}
+    assert parse_strictly(dumps({"path": pytest})) == {"path": str(pytest)}
+    assert parse_strictly(dumps(["\ud83d\ude00 \ud800", "\\ud800"])) == ["😀 ?", "\\ud800"]

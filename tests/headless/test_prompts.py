@@ -1,4 +1,4 @@
-"""Prompts come from arguments, from what is piped in, or one a line; what is none is named."""
+"""Test reading prompts from arguments, from a pipe and from lines of JSON, and the errors for invalid ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from swecli.models.errors import BadInput
 
 @contextmanager
 def pipe(*pieces: bytes) -> Iterator[int]:
-    """A pipe into which the pieces are written, then its end."""
+    """Yield the reading end of a pipe into which the pieces are written before it is closed."""
     reading, writing = os.pipe()
 
     def write() -> None:
@@ -31,7 +31,7 @@ def pipe(*pieces: bytes) -> Iterator[int]:
     writer.join()
 
 
-async def collected(descriptor: int, first: str = "") -> list[str]:
+async def collect_prompts(descriptor: int, first: str = "") -> list[str]:
     return [prompt.text async for prompt in read_prompts(Prompt(first), descriptor)]
 
 
@@ -41,14 +41,14 @@ async def test_one_prompt_is_one() -> None:
 
 async def test_each_line_is_a_prompt_also_the_last_without_an_end() -> None:
     with pipe(b'{"type":"us', b'er","text":"a\\nb"}\n\n  \n{"text":"\xc3\xa4","type":"user"}') as end:
-        assert await collected(end) == ["a\nb", "ä"]
+        assert await collect_prompts(end) == ["a\nb", "ä"]
 
 
 async def test_the_prompt_of_the_command_line_comes_first() -> None:
     with pipe(b'{"type":"user","text":"b"}\n') as end:
-        assert await collected(end, "a") == ["a", "b"]
+        assert await collect_prompts(end, "a") == ["a", "b"]
     with pipe() as end:
-        assert await collected(end, "a") == ["a"]
+        assert await collect_prompts(end, "a") == ["a"]
 
 
 async def test_a_line_that_is_refused_ends_them() -> None:
@@ -66,18 +66,18 @@ async def test_a_line_that_is_refused_ends_them() -> None:
 async def test_files_are_read_like_pipes() -> None:
     Path("in").write_text('{"type":"user","text":"a"}\n' * 3000)
     with Path("in").open("rb") as file:
-        assert await collected(file.fileno()) == ["a"] * 3000
+        assert await collect_prompts(file.fileno()) == ["a"] * 3000
 
 
 async def test_nothing_at_all_is_no_prompt() -> None:
     with pipe(b"\n\n") as end, pytest.raises(BadInput, match="There is no prompt"):
-        await collected(end)
+        await collect_prompts(end)
 
 
 async def test_a_folder_cannot_be_read() -> None:
     folder = os.open(".", os.O_RDONLY)
     with pytest.raises(BadInput, match="Is a directory"):
-        await collected(folder)
+        await collect_prompts(folder)
     with pytest.raises(BadInput, match="Is a directory"):
         read_piped(folder, print)
     os.close(folder)

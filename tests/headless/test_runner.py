@@ -1,4 +1,4 @@
-"""Turns without a screen: events go to the writer, nothing is approved, the exit code says how it went."""
+"""Test headless turns: events go to the writer, approvals are refused, and the exit code tells how the turn ended."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from tests.support.runtime import calls, make_runtime
 from tests.support.scripted import Reply, ScriptedModel
 
 
-async def prompts(*texts: str | Exception) -> AsyncIterator[Prompt]:
+async def make_prompts(*texts: str | Exception) -> AsyncIterator[Prompt]:
     for text in texts:
         if isinstance(text, Exception):
             raise text
         yield Prompt(text)
 
 
-async def ran(replies: Any, *texts: str | Exception, **settings: Any) -> tuple[int, list[dict[str, Any]], str]:
-    """The exit code, the result objects, stderr."""
+async def run_headless(replies: Any, *texts: str | Exception, **settings: Any) -> tuple[int, list[dict[str, Any]], str]:
+    """Run the prompts; return the exit code, the result objects and stderr."""
     runtime = make_runtime(replies, refuse, **settings)  # type: ignore[arg-type]
     out, err = io.StringIO(), io.StringIO()
-    code = await run_prompts(runtime, prompts(*texts), Json(out, err))
+    code = await run_prompts(runtime, make_prompts(*texts), Json(out, err))
     runtime.close()
     return code, [json.loads(line) for line in out.getvalue().splitlines()], err.getvalue()
 
 
 @pytest.mark.slow
 async def test_a_prompt_is_answered_and_ends_with_0() -> None:
-    code, results, err = await ran(["Four."], "2 + 2?")
+    code, results, err = await run_headless(["Four."], "2 + 2?")
     assert (code, results[0]["result"], err) == (0, "Four.", "")
 
 
@@ -56,7 +56,7 @@ async def test_a_prompt_is_stored_before_anything_is_waited_for() -> None:
         return []
 
     runtime.learning.check_anchors = check_anchors  # type: ignore[method-assign]  # what comes first, and may take long
-    code = await run_prompts(runtime, prompts("2 + 2?"), Json(io.StringIO(), io.StringIO()))
+    code = await run_prompts(runtime, make_prompts("2 + 2?"), Json(io.StringIO(), io.StringIO()))
     session = runtime.sessions.resume(None, str(Path.cwd()))
     runtime.close()
     assert (code, seen) == (0, [["2 + 2?"]])
@@ -64,7 +64,9 @@ async def test_a_prompt_is_stored_before_anything_is_waited_for() -> None:
 
 
 async def test_nothing_is_approved_and_the_model_is_notified_why() -> None:
-    code, results, err = await ran([calls(("write_file", {"path": "a", "content": "x"})), "Then not."], "write a")
+    code, results, err = await run_headless(
+        [calls(("write_file", {"path": "a", "content": "x"})), "Then not."], "write a"
+    )
     assert code == 0
     assert not Path("a").exists()
     assert results[0]["permission_denials"] == [
@@ -74,7 +76,7 @@ async def test_nothing_is_approved_and_the_model_is_notified_why() -> None:
 
 
 async def test_the_mode_the_user_gave_beforehand_counts() -> None:
-    code, results, _ = await ran(
+    code, results, _ = await run_headless(
         [calls(("write_file", {"path": "a", "content": "x"})), "Done."], "write a", mode="edits"
     )
     assert (code, Path("a").read_text(), results[0]["permission_denials"]) == (0, "x", [])
@@ -85,7 +87,7 @@ async def test_the_mode_the_user_gave_beforehand_counts() -> None:
     [(AuthFailed("no key"), 1), (ModelNotFound("no model"), 42)],
 )
 async def test_a_failed_turn_ends_with_the_failure_s_code(failure: Exception, code: int) -> None:
-    ended, results, err = await ran([failure], "hello")
+    ended, results, err = await run_headless([failure], "hello")
     assert (ended, results[0]["is_error"], results[0]["result"]) == (code, True, str(failure))
     assert err == f"swecli: {failure}\n"
 
@@ -96,24 +98,24 @@ async def test_a_failed_turn_ends_with_the_failure_s_code(failure: Exception, co
 async def test_a_cap_ends_with_53(settings: dict[str, Any], reason: str) -> None:
     numbers = iter(range(1, 100))
     step = lambda _: Reply(calls=calls(("list_files", {"depth": next(numbers)})).calls, cost=0.3)  # noqa: E731
-    code, results, _ = await ran(step, "go", **settings)
+    code, results, _ = await run_headless(step, "go", **settings)
     assert (code, results[0]["subtype"], results[0]["num_turns"]) == (53, reason, 2)
 
 
 async def test_an_answer_cut_at_its_length_ends_with_53() -> None:
-    code, results, _ = await ran([Reply("half", stop="length")], "go")
+    code, results, _ = await run_headless([Reply("half", stop="length")], "go")
     assert (code, results[0]["subtype"], results[0]["result"]) == (53, "length", "half")
 
 
 async def test_a_turn_for_each_prompt_in_one_session_and_the_last_failure_is_the_code() -> None:
-    code, results, _ = await ran(["One.", AuthFailed("no key"), "Three."], "a", "b", "c")
+    code, results, _ = await run_headless(["One.", AuthFailed("no key"), "Three."], "a", "b", "c")
     assert code == 1
     assert [r["is_error"] for r in results] == [False, True, False]
     assert len({r["session_id"] for r in results}) == 1
 
 
 async def test_input_that_is_no_prompt_ends_the_run_after_what_came_before() -> None:
-    code, results, err = await ran(["One."], "a", BadInput("Line 2 is odd.", "Mend it."))
+    code, results, err = await run_headless(["One."], "a", BadInput("Line 2 is odd.", "Mend it."))
     assert code == 42
     assert [r["result"] for r in results] == ["One.", "Line 2 is odd. Mend it."]
     assert err == "swecli: Line 2 is odd.  Mend it.\n"
@@ -137,7 +139,7 @@ async def test_what_is_piped_reaches_the_model_apart_from_the_user_s_words() -> 
 async def test_a_signal_ends_the_turn_and_keeps_what_was_received(
     number: signal.Signals, code: int, request: pytest.FixtureRequest
 ) -> None:
-    before = signal.signal(number, signal.SIG_DFL)  # ignored where the tests run under nohup
+    before = signal.signal(number, signal.SIG_DFL)  # Ignored if the tests run under nohup.
     request.addfinalizer(lambda: signal.signal(number, before))
     runtime = make_runtime([Reply("a long answer that is cut", piece=2, delay=0.01)], refuse)  # type: ignore[arg-type]
     out, err = io.StringIO(), io.StringIO()
@@ -148,7 +150,7 @@ async def test_a_signal_ends_the_turn_and_keeps_what_was_received(
             if event.type == "text_delta":
                 os.kill(os.getpid(), number)
 
-    ended = await run_prompts(runtime, prompts("talk", "never"), Impatient(out, err))
+    ended = await run_prompts(runtime, make_prompts("talk", "never"), Impatient(out, err))
     assert ended == code
     assert json.loads(out.getvalue())["subtype"] == "interrupted"
     session = runtime.sessions.current_session
@@ -169,7 +171,7 @@ async def test_a_fault_in_learning_does_not_cost_the_answer() -> None:
 
     runtime.learning = Broken()  # type: ignore[assignment]
     out, err = io.StringIO(), io.StringIO()
-    assert await run_prompts(runtime, prompts("a"), make_writer("text", out, err)) == 0
+    assert await run_prompts(runtime, make_prompts("a"), make_writer("text", out, err)) == 0
     assert out.getvalue() == "Fine.\n"
     assert [line.split(": ", 1)[1] for line in err.getvalue().splitlines()] == [
         "RuntimeError: blind · will retry later",
@@ -185,7 +187,7 @@ async def test_what_names_something_that_is_gone_is_reported_and_stays_out_of_th
     fields = {"content": "Prices are in `shop/prices.py`", "scope": "project", "trust": "user"}
     runtime.sessions.playbook.apply(Delta("d", (Op("ADD", fields=fields),), "user"), session)
     err = io.StringIO()
-    await run_prompts(runtime, prompts("where are prices?", "really?"), make_writer("text", io.StringIO(), err))
+    await run_prompts(runtime, make_prompts("where are prices?", "really?"), make_writer("text", io.StringIO(), err))
     assert err.getvalue().count("P-1 is stale and stays out of prompts: shop/prices.py does not exist") == 1
     assert isinstance(runtime.agent.model, ScriptedModel)
     assert "shop/prices.py" not in str(runtime.agent.model.requests[0].messages)
@@ -202,12 +204,12 @@ async def test_a_run_reflects_at_its_end_within_its_budget_and_states_what_waits
         return '{"tags": [], "add": []}' if request.purpose == "reflect" else failing if len(asked) % 2 else "Done."
 
     runtime, err = make_runtime(answer), io.StringIO()
-    await run_prompts(runtime, prompts("run false", "again"), make_writer("text", io.StringIO(), err))
+    await run_prompts(runtime, make_prompts("run false", "again"), make_writer("text", io.StringIO(), err))
     assert asked == ["turn", "turn", "turn", "turn", "reflect", "reflect"], "after the last answer"
     assert "reflected on" not in err.getvalue()
     asked.clear()
     later = make_runtime(answer, reflect_at_end=False)
-    await run_prompts(later, prompts("run false"), make_writer("text", io.StringIO(), err))
+    await run_prompts(later, make_prompts("run false"), make_writer("text", io.StringIO(), err))
     assert asked == ["turn", "turn"]
     assert "1 turn waits to be reflected on: start swecli in a terminal" in err.getvalue()
 
@@ -220,6 +222,6 @@ async def test_a_service_that_stays_away_ends_with_75(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr("swecli.llm.reply.pause", at_once)
     out = io.StringIO()
-    assert await run_prompts(runtime, prompts("a"), Json(out, io.StringIO())) == 75
+    assert await run_prompts(runtime, make_prompts("a"), Json(out, io.StringIO())) == 75
     assert json.loads(out.getvalue())["result"] == "busy"
     runtime.close()

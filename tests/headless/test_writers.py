@@ -1,4 +1,4 @@
-"""stdout carries the answer in its format and nothing else; people read stderr."""
+"""Test the output writers: stdout contains only the answer in its format, everything else goes to stderr."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ BEGUN: list[Event] = [TurnStarted("s-1", 1, "do it", "p/m"), StepStarted(1)]
 FORMATS = ("json", "stream-json", "text")
 
 
-def finished(text: str, reason: Any = "done", steps: int = 1) -> TurnFinished:
+def turn_finished(text: str, reason: Any = "done", steps: int = 1) -> TurnFinished:
     return TurnFinished(reason, text, Usage(), 0.0, steps, 12)
 
 
-def written(style: str, events: list[Event], code: int = 0) -> tuple[str, str]:
+def write_events(style: str, events: list[Event], code: int = 0) -> tuple[str, str]:
     out, err = io.StringIO(), io.StringIO()
     writer = make_writer(style, out, err)
     writer.begin()
@@ -70,9 +70,9 @@ def test_text_is_the_last_answer_and_what_came_on_the_way_is_for_people() -> Non
         StepStarted(2),
         ReasoningDelta("hm"),
         TextDelta("It says x."),
-        finished("It says x."),
+        turn_finished("It says x."),
     ]
-    out, err = written("text", events)
+    out, err = write_events("text", events)
     assert out == "It says x.\n"
     assert err.splitlines() == ["I will look.", "ok: Read a"]
 
@@ -83,9 +83,9 @@ def test_text_of_an_answer_that_began_again_comes_once() -> None:
         TextDelta("It s"),
         StepRetried(1, 2.0, "cut off", True),
         TextDelta("It says."),
-        finished("It says."),
+        turn_finished("It says."),
     ]
-    out, err = written("text", events)
+    out, err = write_events("text", events)
     assert out == "It says.\n"
     assert err == "cut off · retrying in 2 s (attempt 1)\n"
 
@@ -98,18 +98,18 @@ def test_a_format_is_a_file_and_is_listed_without_being_imported() -> None:
 
 
 def test_a_silent_turn_writes_nothing() -> None:
-    assert written("text", [*BEGUN, finished("  ")]) == ("", "")
+    assert write_events("text", [*BEGUN, turn_finished("  ")]) == ("", "")
 
 
 def test_an_answer_does_not_steer_the_terminal() -> None:
-    out, err = written("text", [*BEGUN, Notice("a\x1b[2Jb"), finished("red \x1b[31mink\x07\nline")])
+    out, err = write_events("text", [*BEGUN, Notice("a\x1b[2Jb"), turn_finished("red \x1b[31mink\x07\nline")])
     assert out == "red ink\nline\n"
     assert err == "ab\n"
 
 
 @pytest.mark.parametrize("style", FORMATS)
 def test_a_denied_call_is_reported_to_people_in_every_format(style: str) -> None:
-    _, err = written(style, [*BEGUN, DENIED, finished("no")])
+    _, err = write_events(style, [*BEGUN, DENIED, turn_finished("no")])
     assert err == "denied: Write a: nobody is there\n"
 
 
@@ -121,9 +121,9 @@ def test_json_is_one_object_with_the_agreed_keys() -> None:
         DENIED,
         StepStarted(2),
         UsageReported(Usage(20, output=1), 0.5),
-        finished("Done.", steps=2),
+        turn_finished("Done.", steps=2),
     ]
-    out, _ = written("json", events)
+    out, _ = write_events("json", events)
     assert out.count("\n") == 1
     result = json.loads(out)
     assert list(result) == KEYS
@@ -134,13 +134,13 @@ def test_json_is_one_object_with_the_agreed_keys() -> None:
 
 
 def test_an_unknown_cost_stays_unknown() -> None:
-    events = [*BEGUN, UsageReported(Usage(1), None), UsageReported(Usage(1), 0.5), finished("x")]
-    assert json.loads(written("json", events)[0])["total_cost_usd"] is None
+    events = [*BEGUN, UsageReported(Usage(1), None), UsageReported(Usage(1), 0.5), turn_finished("x")]
+    assert json.loads(write_events("json", events)[0])["total_cost_usd"] is None
 
 
 def test_a_stream_is_all_events_and_then_the_result() -> None:
-    events = [*BEGUN, TextDelta("ä\u2028"), finished("ä\u2028")]
-    out, _ = written("stream-json", events)
+    events = [*BEGUN, TextDelta("ä\u2028"), turn_finished("ä\u2028")]
+    out, _ = write_events("stream-json", events)
     lines = [json.loads(line) for line in out.splitlines()]
     assert [line["type"] for line in lines] == ["turn_started", "step_started", "text_delta", "turn_finished", "result"]
     assert lines[2]["text"] == "ä\u2028"
@@ -156,7 +156,7 @@ def test_a_failed_turn_states_why_and_what_it_took(style: str) -> None:
         TextDelta("half"),
         TurnFailed("It broke.", "Mend it.", 75, True),
     ]
-    out, err = written(style, events, 75)
+    out, err = write_events(style, events, 75)
     assert err.splitlines()[-1] == "swecli: It broke.  Mend it."
     if style == "text":
         assert out == ""
@@ -168,18 +168,18 @@ def test_a_failed_turn_states_why_and_what_it_took(style: str) -> None:
 
 @pytest.mark.parametrize("reason", ["max_turns", "max_budget", "loop", "length"])
 def test_a_turn_that_was_stopped_states_it_beside_its_answer(reason: str) -> None:
-    out, err = written("text", [*BEGUN, finished("So far.", reason)], 53)
+    out, err = write_events("text", [*BEGUN, turn_finished("So far.", reason)], 53)
     assert out == "So far.\n"
     assert err.startswith("swecli: The ")
-    result = json.loads(written("json", [*BEGUN, finished("So far.", reason)], 53)[0])
+    result = json.loads(write_events("json", [*BEGUN, turn_finished("So far.", reason)], 53)[0])
     assert (result["subtype"], result["is_error"], result["result"]) == (reason, True, "So far.")
 
 
 @pytest.mark.parametrize("code", [130, 143])
 def test_an_interrupted_turn_is_reported_to_be_stored(code: int) -> None:
-    out, err = written("text", [*BEGUN, TextDelta("half an ans")], code)
+    out, err = write_events("text", [*BEGUN, TextDelta("half an ans")], code)
     assert (out, err) == ("", "swecli: Interrupted.  Everything so far is stored; continue with -c.\n")
-    result = json.loads(written("json", [*BEGUN, TextDelta("half an ans")], code)[0])
+    result = json.loads(write_events("json", [*BEGUN, TextDelta("half an ans")], code)[0])
     assert (result["subtype"], result["is_error"], result["session_id"]) == ("interrupted", True, "s-1")
 
 
@@ -193,12 +193,12 @@ def test_a_run_that_could_not_begin_has_a_result_too() -> None:
 
 def test_what_was_learned_or_not_is_reported() -> None:
     learned = PlaybookUpdated(1, "d", ("P-1 is new",))
-    _, err = written("text", [*BEGUN, learned, ReflectionFailed(1, "no answer", True), finished("x")])
+    _, err = write_events("text", [*BEGUN, learned, ReflectionFailed(1, "no answer", True), turn_finished("x")])
     assert err.splitlines() == ["learned: P-1 is new", "could not learn from T1: no answer · will retry later"]
 
 
-class Disk(io.StringIO):
-    """Full, or with nobody reading."""
+class FailingStream(io.StringIO):
+    """A stream whose flush fails with the given error: disk full, or no reader."""
 
     def __init__(self, error: OSError) -> None:
         super().__init__()
@@ -210,7 +210,7 @@ class Disk(io.StringIO):
 
 def test_an_answer_that_cannot_be_written_is_reported_once() -> None:
     err = io.StringIO()
-    writer = make_writer("stream-json", Disk(OSError(errno.ENOSPC, "No space left on device")), err)
+    writer = make_writer("stream-json", FailingStream(OSError(errno.ENOSPC, "No space left on device")), err)
     with pytest.raises(SwecliError, match="The answer cannot be written: No space left on device") as caught:
         writer.write(BEGUN[0])
     writer.refuse(caught.value)
@@ -218,22 +218,22 @@ def test_an_answer_that_cannot_be_written_is_reported_once() -> None:
 
 
 def test_a_reader_that_went_away_is_not_talked_to() -> None:
-    writer = make_writer("text", Disk(BrokenPipeError()), io.StringIO())
-    writer.write(finished("x"))
+    writer = make_writer("text", FailingStream(BrokenPipeError()), io.StringIO())
+    writer.write(turn_finished("x"))
     with pytest.raises(BrokenPipeError):
         writer.close(0)
 
 
-# Messages as Claude Code writes them
+# Claude Code's message format
 
 
-def messages(events: list[Event], code: int = 0) -> list[dict[str, Any]]:
-    return [json.loads(row) for row in written("claude-stream-json", events, code)[0].splitlines()]
+def claude_messages(events: list[Event], code: int = 0) -> list[dict[str, Any]]:
+    return [json.loads(row) for row in write_events("claude-stream-json", events, code)[0].splitlines()]
 
 
 def test_readers_of_claude_codes_stream_get_its_messages_in_its_order() -> None:
     read = ToolCall("c2", "read_file", {"path": "a"})
-    rows = messages(
+    rows = claude_messages(
         [
             *BEGUN,
             ReasoningDelta("hm"),
@@ -248,7 +248,7 @@ def test_readers_of_claude_codes_stream_get_its_messages_in_its_order() -> None:
             StepRetried(1, 2.0, "cut off", True),
             TextDelta("It is x."),
             UsageReported(Usage(1, 20), 0.25),
-            finished("It is x.", steps=2),
+            turn_finished("It is x.", steps=2),
         ]
     )
     assert {row["session_id"] for row in rows} == {"s-1"}
@@ -282,22 +282,22 @@ def test_readers_of_claude_codes_stream_get_its_messages_in_its_order() -> None:
     ("event", "code", "subtype"),
     [
         (TurnFailed("gone", "Try again.", 75), 75, "error_during_execution"),
-        (finished("", "max_turns"), 53, "error_max_turns"),
-        (finished("", "max_budget"), 53, "error_max_budget_usd"),
+        (turn_finished("", "max_turns"), 53, "error_max_turns"),
+        (turn_finished("", "max_budget"), 53, "error_max_budget_usd"),
     ],
 )
 def test_a_bad_end_is_a_result_with_its_own_subtype(event: Event, code: int, subtype: str) -> None:
-    rows = messages([*BEGUN, TextDelta("I be"), event], code)
+    rows = claude_messages([*BEGUN, TextDelta("I be"), event], code)
     assert [row["type"] for row in rows] == ["system", "assistant", "result"]
     assert (rows[-1]["subtype"], rows[-1]["is_error"]) == (subtype, True)
 
 
 def test_the_published_reader_reads_it(tmp_path: Path) -> None:
-    """Run where that package is installed; it brings fifteen others, too many to be one of the project's own."""
+    """Run only where that package is installed: it has fifteen dependencies, too many for a development dependency."""
     if importlib.util.find_spec("claude_code_sdk") is None:
         pytest.skip("claude-code-sdk is not installed")
     file = tmp_path / "rows"
-    file.write_text(written("claude-stream-json", [*BEGUN, TextDelta("hello"), DENIED, finished("hello")])[0])
+    file.write_text(write_events("claude-stream-json", [*BEGUN, TextDelta("hello"), DENIED, turn_finished("hello")])[0])
     done = subprocess.run(
         [sys.executable, "-m", "tests.support.claude_reader", str(file)], cwd=ROOT, capture_output=True, text=True
     )

@@ -1,7 +1,7 @@
-"""A whole turn with its learning in a process of its own, which kills itself where it is told to; and what it left.
+"""Run a whole turn with its learning in a process that kills itself at a given stage, or resume after such a run.
 
-Run as `python dying.py DATABASE begin STAGE` or `python dying.py DATABASE resume`; the latter goes on and prints what
-the playbook is and what the next request says.
+Run as `python dying.py DATABASE begin STAGE` or `python dying.py DATABASE resume`. The latter resumes the session and
+prints the playbook and the next request.
 """
 
 from __future__ import annotations
@@ -27,43 +27,43 @@ ANSWER = {
 }
 
 
-def die() -> None:
+def kill_self() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-class Dying(PlaybookStore):
-    """A store in a process that ends between two steps."""
+class KillingStore(PlaybookStore):
+    """A learning store whose process ends between two steps."""
 
     stage = "never"
 
     def record_lessons(self, *args: Any, **more: Any) -> Any:
-        """The rules' part seen, or applied, with no model asked; or the model's applied, and nobody told."""
+        """Kill the process at its stage: before or after the rules' or the model's lessons are applied."""
         by_model = args[1].final
         if self.stage == ("apply" if by_model else "rules"):
-            die()
+            kill_self()
         applied = super().record_lessons(*args, **more)
         if self.stage == ("applied" if by_model else "ruled"):
-            die()
+            kill_self()
         return applied
 
 
-def model(stage: str) -> ScriptedModel:
+def make_model(stage: str) -> ScriptedModel:
     steps = iter([calls(("run_command", {"command": "make"})), "As you wish, see [P-1].", "Hello."])
 
     def answer(request: ModelRequest) -> Any:
         if request.purpose != "reflect":
             return next(steps)
         if stage == "reflect":
-            die()
+            kill_self()
         return Reply(json.dumps(ANSWER), cost=0.01)
 
     return ScriptedModel(answer)
 
 
 async def begin(db: str, stage: str) -> None:
-    runtime = make_runtime(model(stage), User([NO]), db=db)
-    Dying.stage = stage
-    runtime.sessions.playbook = Dying(runtime.sessions.database)
+    runtime = make_runtime(make_model(stage), User([NO]), db=db)
+    KillingStore.stage = stage
+    runtime.sessions.playbook = KillingStore(runtime.sessions.database)
     session = runtime.sessions.current_session
     assert session is not None
     taught = Op("ADD", fields={"content": "run make", "scope": "project", "trust": "user"})
@@ -72,11 +72,11 @@ async def begin(db: str, stage: str) -> None:
     await runtime.learning.learn()
     if stage == "prompt":
         runtime.agent.prepare("hello")
-        die()
+        kill_self()
 
 
 async def resume(db: str) -> None:
-    runtime = make_runtime(model("never"), User([NO]), resume="", db=db)
+    runtime = make_runtime(make_model("never"), User([NO]), resume="", db=db)
     await catch_up(runtime)
     session = runtime.sessions.current_session
     assert session is not None

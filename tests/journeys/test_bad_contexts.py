@@ -1,4 +1,4 @@
-"""What nobody should ask of a context, asked: it is refused in one line, or does no harm."""
+"""Test contexts that cannot be sent and invalid context commands: each is refused in one line and changes nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 
 
-def small(**more: Any) -> ScriptedModel:
+def small_runtime(**more: Any) -> ScriptedModel:
     return ScriptedModel(lambda request: "ok " * 50, context_window=8_192, max_output=1_000, **more)
 
 
@@ -33,12 +33,12 @@ def shell(*args: str) -> subprocess.Popen[str]:
 
 
 async def test_a_turn_that_no_request_has_room_for_is_not_pinned_and_the_next_turn_goes_on() -> None:
-    runtime = make_runtime(small(), window=WindowSpec(2), learn=False)
+    runtime = make_runtime(small_runtime(), window=WindowSpec(2), learn=False)
     large = ScriptedModel(lambda request: "fine", context_window=100_000)
     runtime.agent.use_model(large)
     await run_turn(runtime, "all of this: " + "word " * 8_000, learn=False)
     await run_turn(runtime, "thanks", learn=False)
-    runtime.agent.use_model(small())
+    runtime.agent.use_model(small_runtime())
     with pytest.raises(BadInput, match=r"^T1 has \d+,\d{3} tokens; \d,\d{3} fit besides tools and"):
         runtime.context_control.pin(1)
     session = runtime.sessions.current_session
@@ -46,7 +46,7 @@ async def test_a_turn_that_no_request_has_room_for_is_not_pinned_and_the_next_tu
     assert session.context.pins == ()
     runtime.agent.use_model(large)
     assert runtime.context_control.pin(1) > 8_000, "where it fits it is pinned"
-    runtime.agent.use_model(small())
+    runtime.agent.use_model(small_runtime())
     events = await run_turn(runtime, "go on", learn=False)
     assert "/unpin a turn (all of them: " in events[-1].hint  # type: ignore[union-attr]
     runtime.context_control.unpin(1)
@@ -121,7 +121,7 @@ async def test_an_imported_call_without_its_result_is_gone_on_with_and_no_file_i
         {"type": "assistant", "uuid": "u2", "message": {"role": "assistant", "content": called}},
         {"type": "user", "uuid": "u3", "message": {"role": "user", "content": "and now?"}},
     ]
-    file = tmp_path / "other.json"  # another tool's, by the name of ours
+    file = tmp_path / "other.json"  # Another tool's session, found by our name for it.
     file.write_text("".join(json.dumps(place | row) + "\n" for row in rows))
     first = shell("sessions", "import", str(file))
     out, _ = first.communicate(timeout=60)

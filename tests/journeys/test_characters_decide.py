@@ -1,4 +1,5 @@
-"""A model whose window nobody knows, over HTTP: 500,000 characters decide, and code completes what a summary forgot."""
+"""Test a model with an unknown context window over HTTP: the limit is 500,000 characters, and an incomplete summary is
+completed."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ MODEL = "a-model-nobody-knows"
 FORGOT = "## Done\nSomething was read."
 
 
-def characters(body: dict[str, Any]) -> int:
+def count_characters(body: dict[str, Any]) -> int:
     return sum(len(str(message["content"] or "")) for message in body["messages"])
 
 
@@ -46,7 +47,7 @@ async def test_half_a_million_characters_are_summed_up_and_what_the_summary_lack
             assert events[-1].type == "turn_finished"
             hows += [event.how for event in events if event.type == "context_reduced"]
         assert hows == ["condense"]
-        assert max(characters(body) for body in server.bodies) <= MAX_CHARACTERS + 10_000
+        assert max(count_characters(body) for body in server.bodies) <= MAX_CHARACTERS + 10_000
         system = str(server.bodies[-1]["messages"][0]["content"])
         assert FORGOT in system
         for kept in ("Find the leak; never touch setup.py.", "Files changed: leak.txt", "mend the leak in f1"):

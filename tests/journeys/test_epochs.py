@@ -1,4 +1,4 @@
-"""Two clocks over many turns: sent bytes change only with a reduction row, and a restart sends the same ones."""
+"""Test that sent bytes change only with a reduction row, over many turns, and that a restart sends the same bytes."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from tests.support.scripted import Reply, ScriptedModel
 pytestmark = pytest.mark.slow
 
 
-class Work:
-    """A model that reads files and talks; it sums up when asked to. `summary` is its answer then, `talk` how much it
-    says besides."""
+class WorkingModel:
+    """A model that reads files and answers; `summary` is its answer to a summary request, `talk` the length of its
+    text."""
 
     def __init__(self, steps: int = 3, summary: Any = "## Request\nThe user goes on.", talk: int = 20) -> None:
         self.steps, self.summary, self.talk, self.count = steps, summary, talk, 0
@@ -39,29 +39,29 @@ class Work:
 
 
 @pytest.fixture(autouse=True)
-def files(cwd_of_test: Path | None = None) -> None:
+def write_files(cwd_of_test: Path | None = None) -> None:
     for number in range(7):
         Path(f"f{number}.txt").write_text("".join(f"line {n} of {number} {'x' * 40}\n" for n in range(40)))
 
 
-def work(context_window: int = 16_000, model: Any = None, **settings: Any) -> Runtime:
-    scripted = ScriptedModel(model or Work(), context_window=context_window, max_output=1_000)
+def working_runtime(context_window: int = 16_000, model: Any = None, **settings: Any) -> Runtime:
+    scripted = ScriptedModel(model or WorkingModel(), context_window=context_window, max_output=1_000)
     return make_runtime(scripted, **settings)
 
 
-def session_of(runtime: Runtime) -> Session:
+def current_session_of(runtime: Runtime) -> Session:
     assert runtime.sessions.current_session is not None
     return runtime.sessions.current_session
 
 
-def turns_sent(runtime: Runtime) -> list[str]:
-    """The messages of each request of a turn, as text that shows every byte."""
+def sent_turns(runtime: Runtime) -> list[str]:
+    """Return the messages of each request of a turn, as text that shows every byte."""
     requests = runtime.agent.model.requests  # type: ignore[attr-defined]
     return [json.dumps(r.messages, ensure_ascii=False)[:-1] for r in requests if r.purpose == "turn"]
 
 
-def rows(runtime: Runtime) -> list[Reduction]:
-    return runtime.sessions.context.log(session_of(runtime))[::-1]
+def reduction_rows(runtime: Runtime) -> list[Reduction]:
+    return runtime.sessions.context.log(current_session_of(runtime))[::-1]
 
 
 WINDOWS = {
@@ -82,55 +82,57 @@ QUICK = {("2+2", 9_000), ("auto", 200_000)}
     ],
 )
 async def test_sent_bytes_change_only_with_a_reduction_row(window: WindowSpec, context_window: int) -> None:
-    runtime = work(context_window, window=window)
+    runtime = working_runtime(context_window, window=window)
     before, known = "", 0
     for number in range(12):
         await run_turn(runtime, f"question {number}")
-        seen = turns_sent(runtime)
-        found = [row for row in rows(runtime) if row.how != "begin"]
+        seen = sent_turns(runtime)
+        found = [row for row in reduction_rows(runtime) if row.how != "begin"]
         changed = sum(not later.startswith(earlier) for earlier, later in zip([before, *seen], seen, strict=False))
         assert changed <= len(found) - known
         assert changed or len(found) == known, "a row without a change"
         assert all(complaint(request.messages) == "" for request in runtime.agent.model.requests)  # type: ignore[attr-defined]
         before, known = seen[-1], len(found)
         runtime.agent.model.requests.clear()  # type: ignore[attr-defined]
-        other = make_runtime(runtime.agent.model, resume=session_of(runtime).id, window=window)
+        other = make_runtime(runtime.agent.model, resume=current_session_of(runtime).id, window=window)
         assert other.agent.prepare("and now").messages == runtime.agent.prepare("and now").messages
         other.close()
 
 
 async def test_the_ladder_is_climbed_in_its_order_and_each_rung_makes_it_smaller() -> None:
-    runtime = work(6_000, Work(steps=9, summary=""), window=WindowSpec(mode="full"))
+    runtime = working_runtime(6_000, WorkingModel(steps=9, summary=""), window=WindowSpec(mode="full"))
     for number in range(6):
         await run_turn(runtime, f"question {number}")
-    found = [row for row in rows(runtime) if row.how != "begin"]
+    found = [row for row in reduction_rows(runtime) if row.how != "begin"]
     assert found[0].how == "clear"
     assert "truncate" in {row.how for row in found}
     assert all(row.after < row.before for row in found)
 
 
 async def test_undo_brings_the_older_bytes_back_also_after_a_restart() -> None:
-    runtime = work(200_000, window=WindowSpec(2))
+    runtime = working_runtime(200_000, window=WindowSpec(2))
     await run_turn(runtime, "one")
     await run_turn(runtime, "two")
     await run_turn(runtime, "three")
-    older = turns_sent(runtime)[-1]
+    older = sent_turns(runtime)[-1]
     await run_turn(runtime, "four")
-    assert not turns_sent(runtime)[-1].startswith(older)
+    assert not sent_turns(runtime)[-1].startswith(older)
     taken = runtime.context_control.undo()
     assert taken.how == "window"
-    for again in (runtime, make_runtime(runtime.agent.model, resume=session_of(runtime).id)):
+    for again in (runtime, make_runtime(runtime.agent.model, resume=current_session_of(runtime).id)):
         assert json.dumps(again.agent.prepare("five").messages, ensure_ascii=False).startswith(older)
     await run_turn(runtime, "five")
-    assert turns_sent(runtime)[-1].startswith(older), "it is not taken out again at once"
+    assert sent_turns(runtime)[-1].startswith(older), "it is not taken out again at once"
 
 
 async def test_a_summary_takes_the_place_of_what_came_before_and_is_asked_on_the_live_prefix() -> None:
-    runtime = work(24_000, Work(steps=1, summary="SUMMARY of all", talk=600), window=WindowSpec(mode="full"))
+    runtime = working_runtime(
+        24_000, WorkingModel(steps=1, summary="SUMMARY of all", talk=600), window=WindowSpec(mode="full")
+    )
     for number in range(9):
         await run_turn(runtime, f"question {number}; never touch setup.py, number {number}")
     requests = runtime.agent.model.requests  # type: ignore[attr-defined]
-    [row, *_] = [row for row in rows(runtime) if row.how == "condense"]
+    [row, *_] = [row for row in reduction_rows(runtime) if row.how == "condense"]
     place = next(n for n, request in enumerate(requests) if request.purpose == "condense")
     asked, following = requests[place], requests[place + 1]
     before = requests[place - 1].messages
@@ -145,8 +147,8 @@ async def test_a_summary_takes_the_place_of_what_came_before_and_is_asked_on_the
 
 async def test_what_a_model_is_asked_when_it_sums_up_is_the_users_to_set() -> None:
     asked = "Sum it up as a poem."
-    model = Work(steps=1, talk=600)
-    runtime = work(24_000, model, window=WindowSpec(mode="full"), custom_condensing_prompt=asked)
+    model = WorkingModel(steps=1, talk=600)
+    runtime = working_runtime(24_000, model, window=WindowSpec(mode="full"), custom_condensing_prompt=asked)
     for number in range(9):
         await run_turn(runtime, f"question {number}", learn=False)
     condensing = [r for r in runtime.agent.model.requests if r.purpose == "condense"]  # type: ignore[attr-defined]
@@ -163,15 +165,15 @@ async def test_what_a_model_is_asked_when_it_sums_up_is_the_users_to_set() -> No
     ],
 )
 async def test_a_bad_summary_is_reported_and_truncation_takes_its_place(summary: Any) -> None:
-    runtime = work(6_000, Work(steps=9, summary=summary), window=WindowSpec(mode="full"))
+    runtime = working_runtime(6_000, WorkingModel(steps=9, summary=summary), window=WindowSpec(mode="full"))
     told = []
     for number in range(9):
         told += await run_turn(runtime, f"question {number}", learn=False)
     said = [event.text for event in told if event.type == "notice"]
     assert any("was not condensed" in line for line in said)
     assert len([line for line in said if "condens" in line]) <= 2
-    assert "condense" not in {row.how for row in rows(runtime)}
-    assert "truncate" in {row.how for row in rows(runtime)}
+    assert "condense" not in {row.how for row in reduction_rows(runtime)}
+    assert "truncate" in {row.how for row in reduction_rows(runtime)}
 
 
 async def test_a_cancelled_summary_changes_nothing() -> None:
@@ -185,7 +187,7 @@ async def test_a_cancelled_summary_changes_nothing() -> None:
 
     condensing = asyncio.Event()
     runtime = make_runtime(
-        Slow(Work(steps=1, talk=600), context_window=24_000, max_output=1_000), window=WindowSpec(mode="full")
+        Slow(WorkingModel(steps=1, talk=600), context_window=24_000, max_output=1_000), window=WindowSpec(mode="full")
     )
 
     async def talk() -> None:
@@ -196,8 +198,8 @@ async def test_a_cancelled_summary_changes_nothing() -> None:
     await asyncio.wait_for(condensing.wait(), 20)
     turn.cancel()
     await asyncio.gather(turn, return_exceptions=True)
-    assert {row.how for row in rows(runtime)} <= {"begin", "clear"}
-    again = make_runtime(runtime.agent.model, resume=session_of(runtime).id)
+    assert {row.how for row in reduction_rows(runtime)} <= {"begin", "clear"}
+    again = make_runtime(runtime.agent.model, resume=current_session_of(runtime).id)
     assert again.agent.prepare("go on").messages == runtime.agent.prepare("go on").messages
 
 
@@ -210,12 +212,12 @@ async def test_what_was_counted_when_it_was_sent_is_stored_and_not_counted_again
     runtime = make_runtime(["It is so. " * 50])
     runtime.agent.count_exactly()
     await run_turn(runtime, "how is it?")
-    again = make_runtime(["x"], resume=session_of(runtime).id)
+    again = make_runtime(["x"], resume=current_session_of(runtime).id)
     again.agent.count_exactly()
-    question, answer = session_of(again).messages
+    question, answer = current_session_of(again).messages
     assert (question.encoding, answer.encoding) == ("o200k_base", "o200k_base")
     assert answer.tokens == runtime.agent.counter.count(answer.content)
-    answer.tokens = 12_345  # told apart from what would be counted
+    answer.tokens = 12_345  # Distinct from the text that is counted.
     again.agent.prepare("and now?")
     assert again.agent.counter.count(answer.content) == 12_345
 
@@ -223,16 +225,20 @@ async def test_what_was_counted_when_it_was_sent_is_stored_and_not_counted_again
 @pytest.mark.slow
 @pytest.mark.parametrize(("condense", "steps", "talk"), [(True, 0, 700), (False, 0, 700)])
 async def test_the_plan_foretells_the_next_reduction(condense: bool, steps: int, talk: int) -> None:
-    runtime = work(
-        24_000, Work(steps, talk=talk), window=WindowSpec(mode="full"), auto_condense_context=condense, learn=False
+    runtime = working_runtime(
+        24_000,
+        WorkingModel(steps, talk=talk),
+        window=WindowSpec(mode="full"),
+        auto_condense_context=condense,
+        learn=False,
     )
     await run_turn(runtime, "question 0")
     foretold, seen = [], []
     for number in range(1, 30):
         plan = runtime.context_control.plan()
-        before = len(rows(runtime))
+        before = len(reduction_rows(runtime))
         await run_turn(runtime, f"question {number}")
-        new = [row for row in rows(runtime)[before:] if row.step == 1]
+        new = [row for row in reduction_rows(runtime)[before:] if row.step == 1]
         if plan.when.startswith("with the next"):
             foretold.append((plan.how, plan.after))
             seen.append((new[0].how, new[0].after if plan.after is not None else None))

@@ -1,4 +1,5 @@
-"""A query that refers to a turn that is no longer sent gets it quoted, and says so; any other query stays as it is."""
+"""Test that a query which refers to a turn outside the window gets that turn quoted, and that no other query
+changes."""
 
 from __future__ import annotations
 
@@ -31,8 +32,8 @@ OTHER = (
 )  # fmt: skip
 
 
-class Sent:
-    """The model: keeps what it was sent, answers from `replies`."""
+class RecordingModel:
+    """A model that records its requests and answers from `replies`."""
 
     def __init__(self, replies: Iterable[Any]) -> None:
         self.replies, self.requests = iter(replies), list[ModelRequest]()
@@ -42,14 +43,16 @@ class Sent:
         return next(self.replies)
 
     @property
-    def asked(self) -> str:
-        """The newest query as it was sent."""
+    def sent_query(self) -> str:
+        """Return the newest query as it was sent."""
         return str([m["content"] for m in self.requests[-1].messages if m["role"] == "user"][-1])
 
 
-def after(turns: int, facts: dict[int, tuple[str, str]] | None = None, **given: Any) -> tuple[Runtime, Sent]:
-    """A session of that many finished turns, and the model of those that follow."""
-    sent = Sent(given.pop("replies", ["So it is."] * 30))
+def runtime_after(
+    turns: int, facts: dict[int, tuple[str, str]] | None = None, **given: Any
+) -> tuple[Runtime, RecordingModel]:
+    """Return the runtime of a session of that many finished turns, and the model of the turns that follow."""
+    sent = RecordingModel(given.pop("replies", ["So it is."] * 30))
     model = given.pop("model", None) or ScriptedModel(sent, context_window=given.pop("context_window", 128_000))
     runtime = make_runtime(model, **({"learn": False, "window": WindowSpec(5, 3)} | given))
     for number in range(1, turns + 1):
@@ -60,18 +63,18 @@ def after(turns: int, facts: dict[int, tuple[str, str]] | None = None, **given: 
     return runtime, sent
 
 
-def notices(events: Iterable[Event]) -> list[str]:
+def notice_texts(events: Iterable[Event]) -> list[str]:
     return [event.text for event in events if isinstance(event, Notice)]
 
 
 async def test_turn_60_finds_turn_20_and_states_it() -> None:
-    runtime, sent = after(59)
-    runtime.sessions.store_query(PORT)  # as the prompt and a run in a script do first
+    runtime, sent = runtime_after(59)
+    runtime.sessions.store_query(PORT)  # The REPL and headless runs do this first.
     events = await run_turn(runtime, PORT, learn=False)
-    assert notices(events) == ["found in T20"]
-    assert sent.asked.startswith(PORT)
-    assert 'T20, query: "remember for later: the zebra port is 7411"' in sent.asked
-    assert 'T20, answer: "The zebra port is 7411."' in sent.asked
+    assert notice_texts(events) == ["found in T20"]
+    assert sent.sent_query.startswith(PORT)
+    assert 'T20, query: "remember for later: the zebra port is 7411"' in sent.sent_query
+    assert 'T20, answer: "The zebra port is 7411."' in sent.sent_query
     stored = runtime.sessions.current_session
     assert stored is not None
     assert [message.content for message in stored.messages if message.role is Role.USER][-1] == PORT
@@ -81,10 +84,10 @@ async def test_turn_60_finds_turn_20_and_states_it() -> None:
 
 
 async def test_twenty_queries_that_refer_to_nothing_old_find_nothing() -> None:
-    runtime, sent = after(59)
+    runtime, sent = runtime_after(59)
     for query in OTHER:
-        assert notices(await run_turn(runtime, query, learn=False)) == []
-        assert "Found in earlier turns" not in sent.asked
+        assert notice_texts(await run_turn(runtime, query, learn=False)) == []
+        assert "Found in earlier turns" not in sent.sent_query
     runtime.close()
 
 
@@ -92,20 +95,20 @@ async def test_over_http_turn_60_finds_turn_20_in_other_forms_of_its_words_and_t
     with StrictProvider(lambda request: HttpReply("So it is.")) as server:
         model = make_model(f"openai/{OPENAI_MODEL}", make_start().settings, {**os.environ, **server.environ()})
         for queries, found in ((OTHER, []), (["which port did the zebras get?"], ["found in T20"])):
-            runtime, _ = after(59, model=model)
+            runtime, _ = runtime_after(59, model=model)
             for query in queries:
-                assert notices(await run_turn(runtime, query, learn=False)) == found
-                asked = str(server.bodies[-1]["messages"][-1]["content"])
-                assert asked.startswith(query)
-                assert ("Found in earlier turns" in asked) == bool(found)
+                assert notice_texts(await run_turn(runtime, query, learn=False)) == found
+                sent_query = str(server.bodies[-1]["messages"][-1]["content"])
+                assert sent_query.startswith(query)
+                assert ("Found in earlier turns" in sent_query) == bool(found)
             runtime.close()
-        assert 'T20, answer: "The zebra port is 7411."' in asked
+        assert 'T20, answer: "The zebra port is 7411."' in sent_query
         assert server.refusals == []
 
 
 async def test_among_few_turns_two_everyday_words_are_no_reference() -> None:
     facts = {3: ("read all of the parts", "Read."), 4: ("write a test for the empty list", "Written.")}
-    runtime, _ = after(13, facts)
+    runtime, _ = runtime_after(13, facts)
     assert runtime.agent.prepare("read the other parts").found == ()
     assert runtime.agent.prepare("now print the list").found == ()
     assert runtime.agent.prepare("write the test for the empty list once more").found == (4,)
@@ -116,11 +119,11 @@ async def test_among_few_turns_two_everyday_words_are_no_reference() -> None:
 async def test_the_excerpts_take_a_tenth_of_the_window_at_most(context_window: int | None, all_of_it: bool) -> None:
     dense = " ".join(f"{n * 7919:x}§{n}" for n in range(400))
     facts = {n: (f"the zebra {n} port quagga {dense}", f"zebra port quagga: {dense}") for n in (20, 21, 22)}
-    runtime, _ = after(59, facts, context_window=context_window)
+    runtime, _ = runtime_after(59, facts, context_window=context_window)
     count, query = runtime.agent.counter.count, "the quagga of the zebra port?"
     with_them = runtime.agent.prepare(query)
     runtime.close()
-    runtime, _ = after(59, facts, context_window=context_window, search_earlier=False)
+    runtime, _ = runtime_after(59, facts, context_window=context_window, search_earlier=False)
     added = count(with_them.request.enhanced) - count(runtime.agent.prepare(query).request.enhanced)
     runtime.close()
     assert with_them.found
@@ -135,25 +138,25 @@ async def test_the_excerpts_take_a_tenth_of_the_window_at_most(context_window: i
 async def test_it_is_not_searched_when_it_is_off_or_when_all_is_sent(
     turns: int, given: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runtime, sent = after(turns, **given)
+    runtime, sent = runtime_after(turns, **given)
     monkeypatch.setattr(runtime.sessions, "search_session", None)
-    assert notices(await run_turn(runtime, PORT, learn=False)) == []
-    assert "Found in earlier turns" not in sent.asked
+    assert notice_texts(await run_turn(runtime, PORT, learn=False)) == []
+    assert "Found in earlier turns" not in sent.sent_query
     runtime.close()
 
 
 async def test_a_pinned_turn_is_sent_and_so_not_quoted() -> None:
-    runtime, sent = after(59)
+    runtime, sent = runtime_after(59)
     runtime.context_control.pin(20)
-    assert notices(await run_turn(runtime, PORT, learn=False)) == []
-    assert "Found in earlier turns" not in sent.asked
+    assert notice_texts(await run_turn(runtime, PORT, learn=False)) == []
+    assert "Found in earlier turns" not in sent.sent_query
     assert "the zebra port is 7411" in str(sent.requests[-1].messages)
     runtime.close()
 
 
 async def test_the_model_searches_itself_by_any_word_and_its_own_turn_is_not_found() -> None:
-    asked = [calls(("search_session", {"query": query})) for query in ("zebra", "okapi")]
-    runtime, sent = after(59, replies=[*asked, "7411."])
+    sent_query = [calls(("search_session", {"query": query})) for query in ("zebra", "okapi")]
+    runtime, sent = runtime_after(59, replies=[*sent_query, "7411."])
     await run_turn(runtime, "look for the zebra and the okapi", learn=False)
     first, second = (str(m["content"]) for m in sent.requests[-1].messages if m["role"] == "tool")
     assert first == 'T20, query: "remember for later: the zebra port is 7411"\nT20, answer: "The zebra port is 7411."'
@@ -162,7 +165,7 @@ async def test_the_model_searches_itself_by_any_word_and_its_own_turn_is_not_fou
 
 
 async def test_a_short_session_is_searched_too() -> None:
-    runtime, sent = after(2, {1: ("the zebra port is 7411", "Noted.")}, replies=[
+    runtime, sent = runtime_after(2, {1: ("the zebra port is 7411", "Noted.")}, replies=[
         calls(("search_session", {"query": "zebra"})), "7411."
     ], window=WindowSpec(1))  # fmt: skip
     await run_turn(runtime, "which port?", learn=False)

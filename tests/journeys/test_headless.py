@@ -1,4 +1,4 @@
-"""`swecli -p` as scripts use it: real processes, their streams, their signals and their exit codes."""
+"""Test `swecli -p` as scripts use it: real processes with their streams, signals and exit codes."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ WRITING = {
 }
 
 
-def stored(session: str) -> Any:
-    """A session as it stands in the store."""
+def load_session(session: str) -> Any:
+    """Return a stored session as it is exported."""
     database = open_database(Paths.find(os.environ).database)
     try:
         return SessionManager(database).export(session)
@@ -39,19 +39,19 @@ def stored(session: str) -> Any:
         database.close()
 
 
-def something_is_stored() -> bool:
-    """Whether the process has stored its first message."""
+def has_stored_message() -> bool:
+    """Return True once the process has stored its first message."""
     path = Paths.find(os.environ).database
     if not path.exists():
         return False
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
         try:
             return connection.execute("SELECT 1 FROM message").fetchone() is not None
-        except sqlite3.OperationalError:  # it is just being made
+        except sqlite3.OperationalError:  # The database is still being created.
             return False
 
 
-# --- the three formats
+# --- output formats
 
 
 def test_text_is_the_answer_and_nothing_else() -> None:
@@ -64,7 +64,7 @@ def test_json_is_one_object() -> None:
     done = swecli("-p", "hello", "-m", script("s.json", LISTING, "Done."), "--output-format", "json")
     assert done.code == 0
     assert (done.json["subtype"], done.json["result"], done.json["num_turns"]) == ("success", "Done.", 2)
-    assert [m["role"] for m in stored(done.json["session_id"])["messages"]] == ["user", "assistant", "assistant"]
+    assert [m["role"] for m in load_session(done.json["session_id"])["messages"]] == ["user", "assistant", "assistant"]
 
 
 def test_a_stream_is_events_as_they_happen() -> None:
@@ -75,15 +75,15 @@ def test_a_stream_is_events_as_they_happen() -> None:
     assert kinds.index("tool_started") < kinds.index("tool_finished") < kinds.index("text_delta")
 
 
-# --- what goes in
+# --- input
 
 
 def test_what_is_piped_goes_with_the_prompt_or_is_it() -> None:
     model = script("s.json", "Fine.")
     alone = swecli("-p", "-m", model, "--output-format", "json", stdin="what is 2 + 2?\n").json
-    assert stored(alone["session_id"])["messages"][0]["content"] == "what is 2 + 2?"
+    assert load_session(alone["session_id"])["messages"][0]["content"] == "what is 2 + 2?"
     both = swecli("-p", "explain", "-m", model, "--output-format", "json", stdin=b"log \xff line\n").json
-    message = stored(both["session_id"])["messages"][0]
+    message = load_session(both["session_id"])["messages"][0]
     assert message["content"] == "explain"
     assert "<piped>\nlog \ufffd line\n</piped>" in message["sent"]
 
@@ -135,7 +135,7 @@ def test_waiting_for_the_end_of_a_pipe_is_reported() -> None:
     assert (done.code, done.out) == (0, "Fine.\n")
 
 
-# --- never approving by itself
+# --- approvals
 
 
 def test_nothing_is_approved_and_everybody_is_notified() -> None:
@@ -158,7 +158,7 @@ def test_rules_and_modes_given_beforehand_allow() -> None:
     assert [d["input"]["command"] for d in done.json["permission_denials"]] == ["echo hi > b.txt; echo hi"]
 
 
-# --- how it ends
+# --- exit codes and signals
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_a_service_that_asks_for_a_long_wait_ends_with_75() -> None:
     assert done.code == 75
     assert (done.json["is_error"], done.json["subtype"]) == (True, "error")
     assert "slow down" in done.complaint
-    assert stored(done.json["session_id"])["messages"][0]["content"] == "hello"
+    assert load_session(done.json["session_id"])["messages"][0]["content"] == "hello"
 
 
 def test_a_real_protocol_is_answered_quietly() -> None:
@@ -212,13 +212,13 @@ SLOW = {"text": "a very slow answer " * 400, "piece": 4, "delay": 0.05}
 def test_a_signal_ends_it_soon_and_loses_nothing(number: int, code: int) -> None:
     process = begin("-p", "talk", "-m", script("s.json", SLOW), "--output-format", "stream-json")
     assert process.stdout
-    until(lambda: json.loads(process.stdout.readline())["type"] == "text_delta")
+    wait_until(lambda: json.loads(process.stdout.readline())["type"] == "text_delta")
     process.send_signal(number)
     done = ended(process)
     assert done.code == code
     assert (done.lines[-1]["subtype"], done.lines[-1]["is_error"]) == ("interrupted", True)
     assert done.complaint.startswith("swecli: Interrupted.")
-    messages = stored(done.lines[-1]["session_id"])["messages"]
+    messages = load_session(done.lines[-1]["session_id"])["messages"]
     assert [m["status"] for m in messages] == ["complete", "partial"]
     again = swecli("-p", "go on", "-c", "-m", script("s.json", "Gladly."))
     assert (again.code, again.out) == (0, "Gladly.\n")
@@ -227,7 +227,7 @@ def test_a_signal_ends_it_soon_and_loses_nothing(number: int, code: int) -> None
 @pytest.mark.parametrize("style", ["text", "json"])
 def test_an_interrupted_answer_is_not_taken_for_an_answer(style: str) -> None:
     process = begin("-p", "talk", "-m", script("s.json", SLOW), "--output-format", style)
-    until(something_is_stored)
+    wait_until(has_stored_message)
     process.send_signal(signal.SIGTERM)
     done = ended(process)
     assert done.code == 143
@@ -239,10 +239,10 @@ def test_a_signal_kills_the_command_that_runs() -> None:
     command = "echo $$ > pid; exec sleep 300"
     running = {"calls": [{"name": "run_command", "arguments": {"command": command}}]}
     process = begin("-p", "run", "-m", script("s.json", running, "Done."), "--mode", "auto")
-    pid = int(until(lambda: Path("pid").exists() and Path("pid").read_text().strip()))
+    pid = int(wait_until(lambda: Path("pid").exists() and Path("pid").read_text().strip()))
     process.send_signal(signal.SIGINT)
     assert ended(process).code == 130
-    until(lambda: not alive(pid))
+    wait_until(lambda: not is_alive(pid))
 
 
 def test_a_signal_while_prompts_are_waited_for_ends_it() -> None:
@@ -285,12 +285,12 @@ def test_an_answer_that_cannot_be_written_is_reported_and_kept(style: str) -> No
     assert done.stderr == "swecli: The answer cannot be written: No space left on device.  It is stored: swecli -c\n"
 
 
-# --- places that are barred
+# --- folders without permissions
 
 
 @pytest.fixture
-def barred() -> tuple[str, ...]:
-    """Words before a command that let file modes count, which root otherwise passes over."""
+def drop_privileges() -> tuple[str, ...]:
+    """Return a command prefix under which file permissions apply to root too."""
     if os.geteuid() != 0:
         return ()
     if not shutil.which("setpriv"):
@@ -298,16 +298,16 @@ def barred() -> tuple[str, ...]:
     return ("setpriv", "--inh-caps=-all", "--bounding-set=-all")
 
 
-def test_a_home_that_cannot_be_written_is_reported(barred: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_home_that_cannot_be_written_is_reported(drop_privileges: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "shut").mkdir(mode=0o500)
     for home in ("shut", "shut/deeper"):
         environ = {"SWECLI_HOME": str(tmp_path / home)}
-        done = swecli("-p", "x", "-m", HELLO, environ=environ, before=barred)
+        done = swecli("-p", "x", "-m", HELLO, environ=environ, before=drop_privileges)
         assert done.code == 1
         assert "shut" in done.complaint
 
 
-def test_files_that_may_not_be_read_are_named(barred: tuple[str, ...]) -> None:
+def test_files_that_may_not_be_read_are_named(drop_privileges: tuple[str, ...]) -> None:
     for name in ("c.toml", "x.db", "s.json", "e.json"):
         Path(name).write_text("")
         Path(name).chmod(0)
@@ -319,25 +319,25 @@ def test_files_that_may_not_be_read_are_named(barred: tuple[str, ...]) -> None:
         (["db", "check", "--db", "x.db"], 1),
         (["sessions", "import", "e.json"], 42),
     ):
-        done = swecli(*arguments, before=barred)
+        done = swecli(*arguments, before=drop_privileges)
         assert done.code == code
         assert Path(arguments[-1]).name in done.complaint
 
 
-def test_a_database_on_a_place_that_cannot_be_written_is_reported(barred: tuple[str, ...]) -> None:
+def test_a_database_on_a_place_that_cannot_be_written_is_reported(drop_privileges: tuple[str, ...]) -> None:
     Path("shut").mkdir()
     open_database("shut/x.db").close()
     Path("shut/x.db").chmod(0o400)
     Path("shut").chmod(0o500)
     for arguments in (["-p", "x", "-m", HELLO], ["playbook", "add", "x"]):
-        done = swecli(*arguments, "--db", "shut/x.db", before=barred)
+        done = swecli(*arguments, "--db", "shut/x.db", before=drop_privileges)
         assert done.code == 1
         assert "shut/x.db" in done.complaint
 
 
-def test_a_working_directory_that_may_not_be_entered_is_reported(barred: tuple[str, ...]) -> None:
+def test_a_working_directory_that_may_not_be_entered_is_reported(drop_privileges: tuple[str, ...]) -> None:
     Path("shut").mkdir(mode=0)
-    done = swecli("-p", "x", "-C", "shut", before=barred)
+    done = swecli("-p", "x", "-C", "shut", before=drop_privileges)
     assert (done.code, done.complaint) == (
         42,
         "swecli: Cannot change to 'shut': Permission denied.  Give -C an existing folder.",
@@ -362,11 +362,11 @@ def test_a_folder_with_a_name_that_is_no_text_is_worked_in() -> None:
     assert (done.code, done.json["is_error"]) == (0, False)
 
 
-# --- waiting
+# --- helpers
 
 
-def until(true: Any) -> Any:
-    """Wait until it is so; what it says then."""
+def wait_until(true: Any) -> Any:
+    """Wait until the function returns a true value, and return the value."""
     deadline = time.monotonic() + 60
     while not (value := true()):
         assert time.monotonic() < deadline
@@ -374,7 +374,7 @@ def until(true: Any) -> Any:
     return value
 
 
-def alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
     try:
         return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2]
     except OSError:

@@ -1,4 +1,4 @@
-"""Commands in the background, in whole runs: what the model and the user learn of them, and that none is left."""
+"""Test background commands in whole runs: the notices to model and user, and that no process is left running."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.terminal import Terminal
 from tests.tools.test_processes import gone
 
 
-def background(command: str) -> tuple[str, dict[str, Any]]:
+def background_call(command: str) -> tuple[str, dict[str, Any]]:
     return "run_command", {"command": command, "background": True}
 
 
@@ -29,7 +29,7 @@ STUBBORN = "trap '' TERM; echo $$ > pid; while :; do sleep 0.1; done"
 async def test_the_model_learns_at_its_next_step_that_one_ended_and_only_once() -> None:
     waits = "until [ -e go ]; do sleep 0.02; done; echo built"
     ends = ("run_command", {"command": "touch go; sleep 1"})
-    model = ScriptedModel([calls(background(waits)), calls(ends), calls(("list_files", {})), "Built.", "Yes."])
+    model = ScriptedModel([calls(background_call(waits)), calls(ends), calls(("list_files", {})), "Built.", "Yes."])
     runtime = make_runtime(model, mode="auto")
     await run_turn(runtime, "build it")
     await run_turn(runtime, "is it done?")
@@ -41,7 +41,9 @@ async def test_the_model_learns_at_its_next_step_that_one_ended_and_only_once() 
 
 
 async def test_one_that_ends_between_turns_goes_with_the_next_query() -> None:
-    model = ScriptedModel([calls(background("until [ -e go ]; do sleep 0.02; done; exit 7")), "Started.", "I see."])
+    model = ScriptedModel(
+        [calls(background_call("until [ -e go ]; do sleep 0.02; done; exit 7")), "Started.", "I see."]
+    )
     runtime = make_runtime(model, mode="auto")
     await run_turn(runtime, "start it")
     Path("go").touch()
@@ -54,7 +56,9 @@ async def test_one_that_ends_between_turns_goes_with_the_next_query() -> None:
 
 
 async def test_jobs_lists_shows_and_stops() -> None:
-    runtime = make_runtime([calls(background("seq 1 300; sleep 300"), background("sleep 301")), "Done."], mode="auto")
+    runtime = make_runtime(
+        [calls(background_call("seq 1 300; sleep 300"), background_call("sleep 301")), "Done."], mode="auto"
+    )
     ctx = ScriptedContext(runtime)
     assert "no background jobs" in await ctx.type("/jobs")
     await run_turn(runtime, "go")
@@ -78,7 +82,7 @@ async def test_jobs_lists_shows_and_stops() -> None:
 
 @pytest.mark.slow
 async def test_without_a_screen_they_end_with_the_turn() -> None:
-    name, arguments = background(STUBBORN)
+    name, arguments = background_call(STUBBORN)
     done = swecli(
         "-p", "go", "--mode", "auto", "-m", script("s.json", {"calls": [{"name": name, "arguments": arguments}]}, "ok")
     )
@@ -89,7 +93,7 @@ async def test_without_a_screen_they_end_with_the_turn() -> None:
 
 @pytest.mark.slow
 async def test_leaving_the_prompt_ends_them_and_names_them() -> None:
-    name, arguments = background(STUBBORN)
+    name, arguments = background_call(STUBBORN)
     replies = script("s.json", {"calls": [{"name": name, "arguments": arguments}]}, "It runs.")
     with Terminal("-m", replies, "--mode", "auto", columns=100, rows=30) as terminal:
         terminal.wait("· auto")
@@ -103,13 +107,13 @@ async def test_leaving_the_prompt_ends_them_and_names_them() -> None:
 
 @pytest.mark.slow
 async def test_an_exit_ends_what_runs() -> None:
-    name, arguments = background(STUBBORN)
+    name, arguments = background_call(STUBBORN)
     replies = script("s.json", {"calls": [{"name": name, "arguments": arguments}]}, "It runs.")
     with Terminal("-m", replies, "--mode", "auto", columns=100, rows=30) as terminal:
         terminal.wait("· auto")
         terminal.keys("go\r")
         terminal.wait("It runs.")
-        terminal.wait("in / 10 out")  # the turn is over
+        terminal.wait("in / 10 out")  # after the turn
         terminal.wait("^>$")
         terminal.keys("\x04")
         terminal.wait(r"stopped in the background: job 1 \(trap")
@@ -119,14 +123,14 @@ async def test_an_exit_ends_what_runs() -> None:
 
 @pytest.mark.slow
 async def test_a_terminal_that_goes_away_takes_them_along() -> None:
-    name, arguments = background(STUBBORN)
+    name, arguments = background_call(STUBBORN)
     replies = script("s.json", {"calls": [{"name": name, "arguments": arguments}]}, "It runs.")
     with Terminal("-m", replies, "--mode", "auto", columns=100, rows=30) as terminal:
         terminal.wait("· auto")
         terminal.keys("go\r")
         terminal.wait("It runs.")
         terminal.wait("^>$")
-        with suppress(ExceptionPexpect):  # slower than its patience
+        with suppress(ExceptionPexpect):  # slower than the timeout
             terminal.process.close(force=False)
         assert await gone(int(Path("pid").read_text()))
         assert await gone(terminal.process.pid)

@@ -1,4 +1,4 @@
-"""kill -9 in the middle of a stream or of a tool: what was there is kept, and the next request is legal."""
+"""Test `kill -9` in the middle of a stream or a tool: stored messages are kept, and the next request is valid."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MODELS = [f"openai/{OPENAI_MODEL}", f"anthropic/{ANTHROPIC_MODEL}"]
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("model", MODELS)]
 
 
-def start(server: StrictProvider, model: str, project: Path, prompt: str, *flags: str) -> subprocess.Popen[str]:
+def start_process(server: StrictProvider, model: str, project: Path, prompt: str, *flags: str) -> subprocess.Popen[str]:
     env = {**os.environ, **server.environ(), "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "swecli", "-p", prompt, "-m", model, "--mode", "auto", "--no-reflect", *flags]
     return subprocess.Popen(
@@ -39,12 +39,12 @@ def start(server: StrictProvider, model: str, project: Path, prompt: str, *flags
 
 
 def kill_when(process: subprocess.Popen[str], reached: Callable[[], bool]) -> None:
-    reach(process, reached)
+    wait_for(process, reached)
     process.send_signal(signal.SIGKILL)
     process.communicate()
 
 
-def reach(process: subprocess.Popen[str], reached: Callable[[], bool]) -> None:
+def wait_for(process: subprocess.Popen[str], reached: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 30
     while not reached():
         assert process.poll() is None, process.communicate()
@@ -52,15 +52,15 @@ def reach(process: subprocess.Popen[str], reached: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def stored(question: str) -> bool:
-    """Whether the database of these processes answers a question with something."""
+def has_row(question: str) -> bool:
+    """Return True if the query finds a row in the database."""
     path = Paths.find(os.environ).database
     if not path.exists():
         return False
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
         try:
             return connection.execute(question).fetchone() is not None
-        except sqlite3.OperationalError:  # it is just being made
+        except sqlite3.OperationalError:  # The database is still being created.
             return False
 
 
@@ -69,16 +69,16 @@ def test_in_the_middle_of_a_stream(model: str, tmp_path: Path) -> None:
     script = [Reply("a long answer " * 50, wire=Wire(stall_at=900)), Reply("The second answer.")]
     with StrictProvider(script) as server:
         kill_when(
-            start(server, model, project, "the first question"),
-            lambda: stored("SELECT 1 FROM interaction WHERE partial LIKE 'a long answer a%'"),
+            start_process(server, model, project, "the first question"),
+            lambda: has_row("SELECT 1 FROM interaction WHERE partial LIKE 'a long answer a%'"),
         )
-        out, err = start(server, model, project, "the second question", "-c").communicate(timeout=60)
+        out, err = start_process(server, model, project, "the second question", "-c").communicate(timeout=60)
         assert out.strip() == "The second answer.", err
         assert server.refusals == []
         assert "the first question" in str(server.bodies[-1])
         assert "a long answer a long" in str(server.bodies[-1])
-        assert stored("SELECT 1 FROM message WHERE status = 'partial' AND content LIKE 'a long answer%'")
-        assert not stored("SELECT 1 FROM interaction WHERE partial <> ''")
+        assert has_row("SELECT 1 FROM message WHERE status = 'partial' AND content LIKE 'a long answer%'")
+        assert not has_row("SELECT 1 FROM interaction WHERE partial <> ''")
 
 
 def test_in_the_middle_of_a_tool(model: str, tmp_path: Path) -> None:
@@ -89,10 +89,10 @@ def test_in_the_middle_of_a_tool(model: str, tmp_path: Path) -> None:
     ]
     with StrictProvider(script) as server:
         kill_when(
-            start(server, model, project, "run it"),
-            lambda: stored("SELECT 1 FROM tool_call WHERE result LIKE '%7 of 9 done%'"),
+            start_process(server, model, project, "run it"),
+            lambda: has_row("SELECT 1 FROM tool_call WHERE result LIKE '%7 of 9 done%'"),
         )
-        out, err = start(server, model, project, "and now?", "-c").communicate(timeout=60)
+        out, err = start_process(server, model, project, "and now?", "-c").communicate(timeout=60)
         assert out.strip() == "The second answer.", err
         assert server.refusals == []
         told = str(server.bodies[-1])
@@ -108,14 +108,14 @@ def test_interrupted_a_command_leaves_its_output(model: str, tmp_path: Path) -> 
         Reply("Yes."),
     ]
     with StrictProvider(script) as server:
-        process = start(server, model, project, "run it", "--output-format", "stream-json")
-        reach(process, (project / "begun").exists)
+        process = start_process(server, model, project, "run it", "--output-format", "stream-json")
+        wait_for(process, (project / "begun").exists)
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=30)
         assert process.returncode == 130
         [finished] = [line for line in out.splitlines() if '"tool_finished"' in line]
         assert "7 of 9 done" in finished
-        out, err = start(server, model, project, "and now?", "-c").communicate(timeout=60)
+        out, err = start_process(server, model, project, "and now?", "-c").communicate(timeout=60)
         assert out.strip() == "Yes.", err
         assert "Stopped by the user after" in str(server.bodies[-1])
         assert "7 of 9 done" in str(server.bodies[-1])

@@ -1,4 +1,5 @@
-"""kill -9 between any two of reflect, curate, apply and prompt: after going on, the same final state."""
+"""Test `kill -9` between any two of reflect, curate, apply and prompt: a resumed session reaches the same final
+state."""
 
 from __future__ import annotations
 
@@ -21,23 +22,23 @@ ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.slow
 
 
-def process(folder: Path, *argv: str) -> subprocess.CompletedProcess[str]:
+def run_dying(folder: Path, *argv: str) -> subprocess.CompletedProcess[str]:
     folder.mkdir(exist_ok=True)
     command = [sys.executable, "-m", "tests.journeys.dying", str(folder / "swecli.db"), *argv]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=60, check=False)
 
 
-def final(folder: Path, stage: str) -> Any:
-    began = process(folder, "begin", stage)
+def final_state(folder: Path, stage: str) -> Any:
+    began = run_dying(folder, "begin", stage)
     assert began.returncode == (0 if stage == "never" else -signal.SIGKILL), began.stderr
-    gone_on = process(folder, "resume")
+    gone_on = run_dying(folder, "resume")
     assert gone_on.returncode == 0, gone_on.stderr
     return json.loads(gone_on.stdout)
 
 
 def test_the_end_is_the_same_wherever_it_was_killed(tmp_path: Path) -> None:
-    ends = {stage: final(tmp_path / stage, stage) for stage in STAGES}
+    ends = {stage: final_state(tmp_path / stage, stage) for stage in STAGES}
     whole = ends["never"]
     assert len(whole["bullets"]) == 2
     assert "harmful=2" in whole["bullets"][0], "the refusal, and the model's tag"

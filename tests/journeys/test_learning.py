@@ -1,4 +1,5 @@
-"""The closed loop: a turn changes the playbook in the store, with evidence, and the next request carries it."""
+"""Test the learning loop: a turn changes the stored playbook, with evidence, and the next request contains the
+change."""
 
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ async def test_a_mark_of_the_user_counts_at_once_and_undo_takes_it_back() -> Non
 
 
 async def test_what_the_rules_learned_is_reported_even_when_the_model_could_not_reflect() -> None:
-    """A refused command is friction, so the model is asked too; it fails, and both things are said."""
+    """A refused command triggers a reflection too; it fails, and both the lesson and the failure are reported."""
     answers = iter([calls(("run_command", {"command": "make"})), "As you wish."])
     no = User([NO])
     runtime = make_runtime(lambda r: Unavailable("gone") if r.purpose == "reflect" else next(answers), no)

@@ -1,4 +1,4 @@
-"""A turn of sixty calls ends well in any window, and whatever becomes of its summaries."""
+"""Test that a turn of sixty calls finishes in any window, whether or not its summaries succeed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A whole run with models of the user's own: who answers, who reflects, and who gets which key."""
+"""Test a whole run with models from the user's configuration: which model answers, which reflects, and which key each
+gets."""
 
 from __future__ import annotations
 

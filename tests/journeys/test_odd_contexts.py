@@ -1,4 +1,4 @@
-"""Contexts that are hard to send: too large, not quite text, interrupted, with settings that cannot be used."""
+"""Test contexts that are hard to send: too large, not valid text, interrupted, or with unusable settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole journey in a real terminal, through litellm, against strict services speaking the real protocols."""
+"""Test the whole journey in a real terminal, through litellm, against strict servers of both protocols."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ MODELS = [f"openai/{OPENAI_MODEL}", f"anthropic/{ANTHROPIC_MODEL}"]
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("model", MODELS)]
 
 
-def results(body: dict) -> list[str]:  # type: ignore[type-arg]
-    """The tool results in a request of either protocol, in order."""
+def tool_results(body: dict) -> list[str]:  # type: ignore[type-arg]
+    """Return the tool results in a request of either protocol, in order."""
     found = []
     for message in body["messages"]:
         if message["role"] == "tool":
@@ -31,18 +31,18 @@ def results(body: dict) -> list[str]:  # type: ignore[type-arg]
     return found
 
 
-def answering(script: list[Reply]) -> Callable[[Received], Reply]:
-    """The script for the user's work; a reflector (which brings no tools) is told: nothing learned."""
+def script_answers(script: list[Reply]) -> Callable[[Received], Reply]:
+    """Answer requests with tools from the script, and reflections (which have no tools) with an empty result."""
     steps = iter(script)
     return lambda request: next(steps) if request.body.get("tools") else Reply('{"tags": [], "add": []}')
 
 
-def work(server: StrictProvider) -> list[dict]:  # type: ignore[type-arg]
-    """The requests of the user's work."""
+def turn_requests(server: StrictProvider) -> list[dict]:  # type: ignore[type-arg]
+    """Return the requests of the user's turns, without reflections."""
     return [body for body in server.bodies if body.get("tools")]
 
 
-def talk(server: StrictProvider, model: str, project: Path, *flags: str) -> Conversation:
+def start_conversation(server: StrictProvider, model: str, project: Path, *flags: str) -> Conversation:
     env = {**server.environ(), "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}
     return Conversation((sys.executable, "-m", "swecli", "-m", model, *flags), env=env, cwd=project)
 
@@ -63,8 +63,8 @@ def test_read_edit_refuse_run_leave_and_go_on(model: str, tmp_path: Path) -> Non
         Reply("The tax is **0.21** now; nothing was removed.", usage=Tokens(input=900, cache_read=100)),
         Reply("We changed the tax."),
     ]
-    with StrictProvider(answering(script)) as server:
-        with talk(server, model, project) as terminal:
+    with StrictProvider(script_answers(script)) as server:
+        with start_conversation(server, model, project) as terminal:
             terminal.wait(r"^>")
             terminal.line("raise the tax to 21 %")
             terminal.wait("Answer with a number")
@@ -79,24 +79,24 @@ def test_read_edit_refuse_run_leave_and_go_on(model: str, tmp_path: Path) -> Non
         assert "TAX = 0.21" in (project / "shop/prices.py").read_text()
         assert (project / "shop").is_dir()
         assert server.refusals == []
-        together = results(work(server)[1])
+        together = tool_results(turn_requests(server)[1])
         assert len(together) == 2
         assert "def gross" in together[0]
         assert "TAX" in together[1]
         assert len(server.bodies) == 5, "a refusal is friction: the model was asked to reflect, once"
-        assert "refused" in results(work(server)[3])[-1].lower()
-        with talk(server, model, project, "-c") as terminal:
+        assert "refused" in tool_results(turn_requests(server)[3])[-1].lower()
+        with start_conversation(server, model, project, "-c") as terminal:
             terminal.wait(r"^>")
             terminal.line("what did we do?")
             terminal.wait("We changed the tax")
         assert server.refusals == []
-        assert "raise the tax to 21 %" in str(work(server)[4])
+        assert "raise the tax to 21 %" in str(turn_requests(server)[4])
 
 
 def test_a_stream_cut_in_half_is_retried_and_reported(model: str, tmp_path: Path) -> None:
     project = make_project(tmp_path / "shop")
     script = [Reply("half an answer that is cut", wire=Wire(broken_at=400)), Reply("the whole answer")]
-    with StrictProvider(script) as server, talk(server, model, project) as terminal:
+    with StrictProvider(script) as server, start_conversation(server, model, project) as terminal:
         terminal.wait(r"^>")
         terminal.line("hello")
         terminal.wait("retry|again")
@@ -105,7 +105,7 @@ def test_a_stream_cut_in_half_is_retried_and_reported(model: str, tmp_path: Path
     assert server.refusals == []
 
 
-def headless(server: StrictProvider, model: str, project: Path, *flags: str) -> subprocess.CompletedProcess[str]:
+def run_headless(server: StrictProvider, model: str, project: Path, *flags: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "swecli", "-p", "hello", "-m", model, *flags]
     env = {**os.environ, **server.environ(), "PYTHONPATH": str(ROOT)}
     return subprocess.run(command, cwd=project, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
@@ -125,7 +125,7 @@ def test_a_refusal_is_one_line_and_an_exit_code(
 ) -> None:
     project = make_project(tmp_path / "shop")
     with StrictProvider(lambda request: refusal) as server:
-        done = headless(server, model, project)
+        done = run_headless(server, model, project)
     assert done.returncode == code
     assert done.stdout == ""
     assert said in done.stderr
@@ -136,8 +136,8 @@ def test_a_refusal_is_one_line_and_an_exit_code(
 def test_a_server_that_is_not_there_is_named(model: str, tmp_path: Path) -> None:
     project = make_project(tmp_path / "shop")
     with StrictProvider([]) as server:
-        pass  # nobody listens there any more
-    done = headless(server, model, project, "--output-format", "json")
+        pass  # The server is closed.
+    done = run_headless(server, model, project, "--output-format", "json")
     assert done.returncode == 75
     assert str(server.port) in done.stdout
     assert '"is_error": true' in done.stdout

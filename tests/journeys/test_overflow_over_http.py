@@ -1,4 +1,4 @@
-"""Requests that a service calls too long, in its own words, over HTTP: the turn goes on, and the next one is whole."""
+"""Test requests that a service rejects as too long: the turn continues, and the next request is accepted."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ OVERFLOW = "exceed_context_size_error"
 _LENGTH = "This model's maximum context length is {window} tokens. However, "
 
 
-def refusing(error: dict[str, Any], *, bare: bool = False, **beside: Any) -> Callable[[dict[str, int]], Answer]:
-    """A refusal with that error object, its figures filled in; `bare` is one without an object around it."""
+def make_refusal(error: dict[str, Any], *, bare: bool = False, **beside: Any) -> Callable[[dict[str, int]], Answer]:
+    """Return a refusal with that error object and its figures filled in; with `bare`, without an enclosing object."""
 
     def answer(sizes: dict[str, int]) -> Answer:
         filled = {key: value.format(**sizes) if isinstance(value, str) else value for key, value in error.items()}
@@ -37,42 +37,42 @@ def refusing(error: dict[str, Any], *, bare: bool = False, **beside: Any) -> Cal
     return answer
 
 
-def openai(message: str, **more: Any) -> Callable[[dict[str, int]], Answer]:
+def openai_error(message: str, **more: Any) -> Callable[[dict[str, int]], Answer]:
     error = {
         "message": message,
         "type": "invalid_request_error",
         "param": "messages",
         "code": "context_length_exceeded",
     }
-    return refusing(error | more)
+    return make_refusal(error | more)
 
 
-def anthropic(message: str) -> Callable[[dict[str, int]], Answer]:
-    return refusing({"type": "invalid_request_error", "message": message}, type="error", request_id="req_011CVjx")
+def anthropic_error(message: str) -> Callable[[dict[str, int]], Answer]:
+    return make_refusal({"type": "invalid_request_error", "message": message}, type="error", request_id="req_011CVjx")
 
 
-def llama_cpp(message: str) -> Callable[[dict[str, int]], Answer]:
+def llama_cpp_error(message: str) -> Callable[[dict[str, int]], Answer]:
     error = {"code": 400, "message": message, "type": OVERFLOW, "n_prompt_tokens": "prompt", "n_ctx": "window"}
-    return refusing(error)
+    return make_refusal(error)
 
 
-def llama_cpp_in_the_stream(sizes: dict[str, int]) -> Answer:
-    """Older servers answer 200 and send the error as a field of its own in the stream."""
+def llama_cpp_stream_error(sizes: dict[str, int]) -> Answer:
+    """Older servers answer 200 and send the error as a separate field of the stream."""
     words = "the request exceeds the available context size. try increasing the context size or enable context shift"
     error = {"code": 400, "message": words, "type": OVERFLOW}
     error |= {"n_prompt_tokens": sizes["prompt"], "n_ctx": sizes["window"]}
     return Reply("", wire=Wire(body=f"error: {json.dumps(error)}\n\n".encode()))
 
 
-def in_silence(sizes: dict[str, int]) -> Answer:
-    """The server reads what fits, and answers as if that were all."""
+def truncate_silently(sizes: dict[str, int]) -> Answer:
+    """The server truncates the request without an error."""
     return Reply("I saw a part.", usage=Tokens(input=sizes["window"]))
 
 
 @dataclass(frozen=True)
 class Service:
-    """`window` tokens are read by it; where `sums`, the answer that is asked for must fit as well. `names` is the
-    limit that its refusal names."""
+    """A service that reads `window` tokens. With `sums`, the requested output counts too; `names` is the limit in its
+    error message."""
 
     model: str
     answer: Callable[[dict[str, int]], Answer]
@@ -84,18 +84,18 @@ class Service:
 SERVICES = {
     "OpenAI": Service(
         OPENAI_MODEL,
-        openai(_LENGTH + "your messages resulted in {prompt} tokens. Please reduce the length of the messages."),
+        openai_error(_LENGTH + "your messages resulted in {prompt} tokens. Please reduce the length of the messages."),
     ),
     "OpenAI, with tools": Service(
         OPENAI_MODEL,
-        openai(
+        openai_error(
             _LENGTH + "your messages resulted in {prompt} tokens ({prompt} in the messages, 95 in the functions). "
             "Please reduce the length of the messages or functions."
         ),
     ),
     "OpenAI, with the answer": Service(
         OPENAI_MODEL,
-        openai(
+        openai_error(
             _LENGTH + "you requested {total} tokens ({prompt} in the messages, {output} in the completion). Please "
             "reduce the length of the messages or completion."
         ),
@@ -104,16 +104,16 @@ SERVICES = {
     ),
     "OpenAI, without a figure": Service(
         OPENAI_MODEL,
-        openai(
+        openai_error(
             "Your input exceeds the context window of this model. Please adjust your input and try again.",
             param="input",
         ),
         names=False,
     ),
-    "Anthropic": Service(ANTHROPIC_MODEL, anthropic("prompt is too long: {prompt} tokens > {window} maximum")),
+    "Anthropic": Service(ANTHROPIC_MODEL, anthropic_error("prompt is too long: {prompt} tokens > {window} maximum")),
     "Anthropic, with the answer": Service(
         ANTHROPIC_MODEL,
-        anthropic(
+        anthropic_error(
             "input length and `max_tokens` exceed context limit: {prompt} + {output} > {window}, decrease input "
             "length or `max_tokens` and try again"
         ),
@@ -122,15 +122,17 @@ SERVICES = {
     ),
     "llama.cpp": Service(
         LOCAL,
-        llama_cpp("request ({prompt} tokens) exceeds the available context size ({window} tokens), try increasing it"),
+        llama_cpp_error(
+            "request ({prompt} tokens) exceeds the available context size ({window} tokens), try increasing it"
+        ),
     ),
     "llama.cpp, figures beside the words": Service(
-        LOCAL, llama_cpp("the request exceeds the available context size, try increasing it")
+        LOCAL, llama_cpp_error("the request exceeds the available context size, try increasing it")
     ),
-    "llama.cpp, in the stream": Service(LOCAL, llama_cpp_in_the_stream),
+    "llama.cpp, in the stream": Service(LOCAL, llama_cpp_stream_error),
     "vLLM before 0.11": Service(
         LOCAL,
-        refusing({
+        make_refusal({
             "object": "error",
             "message": _LENGTH + "you requested {total} tokens ({prompt} in the messages, {output} in the completion). "
             "Please reduce the length of the messages or completion.",
@@ -140,7 +142,7 @@ SERVICES = {
     ),
     "vLLM": Service(
         LOCAL,
-        refusing({
+        make_refusal({
             "message": _LENGTH + "you requested {output} output tokens and your prompt contains at least {prompt} "
             "input tokens, for a total of at least {total} tokens. Please reduce the length of the input prompt or "
             "the number of requested output tokens. (parameter=input_tokens, value={prompt})",
@@ -150,7 +152,7 @@ SERVICES = {
     ),
     "vLLM, longer than the model": Service(
         LOCAL,
-        refusing({
+        make_refusal({
             "message": "The decoder prompt (length {prompt}) is longer than the maximum model length of {window}. "
             "Make sure that `max_model_len` is no smaller than the number of text tokens.",
             "type": "BadRequestError", "param": None, "code": 400,
@@ -158,7 +160,7 @@ SERVICES = {
     ),
     "vLLM, the answer too large": Service(
         LOCAL,
-        refusing({
+        make_refusal({
             "message": "'max_tokens' or 'max_completion_tokens' is too large: {output}. This model's maximum context "
             "length is {window} tokens and your request has {prompt} input tokens ({output} > {window} - {prompt}).",
             "type": "BadRequestError", "param": "max_tokens", "code": 400,
@@ -166,13 +168,13 @@ SERVICES = {
         window=12_000,
         sums=True,
     ),
-    "in silence": Service(LOCAL, in_silence, names=False),
+    "in silence": Service(LOCAL, truncate_silently, names=False),
 }  # fmt: skip
 
 
 @dataclass
-class Line:
-    """The service on the loopback: counts the bytes of what came, refuses what is too long."""
+class LimitedServer:
+    """A loopback server that counts the bytes of each request and refuses those that are too long."""
 
     service: Service
     refused: list[int] = field(default_factory=list)
@@ -190,22 +192,22 @@ class Line:
         return Reply(f"That is answer {len(self.sent)}.", usage=Tokens(input=prompt))
 
 
-def served(server: StrictProvider, service: Service) -> Runtime:
+def make_service_runtime(server: StrictProvider, service: Service) -> Runtime:
     provider = "anthropic" if service.model == ANTHROPIC_MODEL else "openai"
     model = make_model(f"{provider}/{service.model}", make_start().settings, {**os.environ, **server.environ()})
     return make_runtime(model, learn=False, window=WindowSpec(mode="full"))
 
 
-def texts(events: list[Event]) -> list[str]:
+def notice_texts(events: list[Event]) -> list[str]:
     return [event.text for event in events if isinstance(event, Notice)]
 
 
-def asked(body: dict[str, Any]) -> str:
-    """The last user message, as text."""
+def last_query(body: dict[str, Any]) -> str:
+    """Return the text of the last user message."""
     return str([message["content"] for message in body["messages"] if message["role"] == "user"][-1])
 
 
-async def talk(runtime: Runtime, number: int) -> list[Event]:
+async def ask_question(runtime: Runtime, number: int) -> list[Event]:
     events = await run_turn(runtime, f"question {number}: " + "word " * 1_400, learn=False)
     assert [event.error for event in events if isinstance(event, TurnFailed)] == []
     return events
@@ -214,15 +216,15 @@ async def talk(runtime: Runtime, number: int) -> list[Event]:
 @pytest.mark.parametrize("name", SERVICES)
 async def test_the_turn_goes_on_and_the_next_is_whole_again(name: str) -> None:
     service = SERVICES[name]
-    line = Line(service)
+    line = LimitedServer(service)
     with StrictProvider(line, models=(OPENAI_MODEL, ANTHROPIC_MODEL, LOCAL)) as server:
-        runtime = served(server, service)
+        runtime = make_service_runtime(server, service)
         number, events = 0, list[Event]()
-        while not any("retrying with a smaller request" in text for text in texts(events)):
+        while not any("retrying with a smaller request" in text for text in notice_texts(events)):
             number += 1
-            events = await talk(runtime, number)
+            events = await ask_question(runtime, number)
         assert number < 10, "it did happen"
-        assert f"question {number}: word" in asked(line.sent[-1]), "the query itself is not cut"
+        assert f"question {number}: word" in last_query(line.sent[-1]), "the query itself is not cut"
         refused, prompt = len(line.refused), len(json.dumps(line.sent[-1]["messages"]))
         if service.names:
             figure = f"{service.window:,}".replace(",", "")
@@ -230,10 +232,12 @@ async def test_the_turn_goes_on_and_the_next_is_whole_again(name: str) -> None:
         assert len(json.dumps(line.sent[line.refused[-1]]["messages"])) > prompt or service.sums
         await run_turn(runtime, "short", learn=False)
         assert len(line.refused) == refused, "what was learned holds"
-        assert "short" in asked(line.sent[-1])
+        assert "short" in last_query(line.sent[-1])
         assert f"question {number}" in json.dumps(line.sent[-1]), "the turn before is there"
         for later in range(number + 1, number + 4):
-            assert not any("retrying with a smaller request" in text for text in texts(await talk(runtime, later)))
+            assert not any(
+                "retrying with a smaller request" in text for text in notice_texts(await ask_question(runtime, later))
+            )
         session = runtime.sessions.current_session
         assert session is not None
         kept = json.dumps([message.content for message in session.messages])
@@ -244,18 +248,18 @@ async def test_the_turn_goes_on_and_the_next_is_whole_again(name: str) -> None:
 
 async def test_a_named_limit_is_forgotten_with_the_session_and_with_the_model() -> None:
     service = SERVICES["llama.cpp"]
-    line = Line(service)
+    line = LimitedServer(service)
     with StrictProvider(line, models=(OPENAI_MODEL, LOCAL)) as server:
-        runtime = served(server, service)
+        runtime = make_service_runtime(server, service)
         while not line.refused:
-            await talk(runtime, 1)
+            await ask_question(runtime, 1)
         other = make_model(f"openai/{OPENAI_MODEL}", make_start().settings, {**os.environ, **server.environ()})
         for forget in (runtime.new_session, lambda: runtime.agent.use_model(other)):
             assert runtime.agent.make_fitter().limits.allowed is not None
             forget()
             refused = len(line.refused)
             while len(line.refused) == refused:
-                await talk(runtime, 2)
+                await ask_question(runtime, 2)
             [sent] = [len(json.dumps(line.sent[n])) for n in line.refused[refused:]]
             assert sent > service.window * 4, "it is sent whole until it is refused anew"
         runtime.close()

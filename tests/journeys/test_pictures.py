@@ -1,4 +1,4 @@
-"""Pictures from the user's hand to the model, the store, and back out again."""
+"""Test pictures from the user's input to the model, the store and the export."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ CTRL_V = "\x16"
 
 
 @pytest.fixture(autouse=True)
-def shot(own_home: Path) -> Path:
+def screenshot(own_home: Path) -> Path:
     path = Path.cwd() / "shot.png"
     path.write_bytes(DATA)
     return path
 
 
-def pasted(text: str) -> str:
+def as_paste(text: str) -> str:
     return f"\x1b[200~{text}\x1b[201~"
 
 
-def program(folder: Path, name: str, prints: Path) -> None:
-    """A program of the system's that prints a file."""
+def write_program(folder: Path, name: str, prints: Path) -> None:
+    """Write an executable that prints the bytes of a file."""
     folder.mkdir()
     (folder / name).write_text(f"#!/bin/sh\ncat {shlex.quote(str(prints))}\n")
     (folder / name).chmod(0o755)
@@ -123,17 +123,17 @@ def test_a_session_with_pictures_goes_on_with_a_model_that_takes_none(tmp_path: 
     assert "image_url" not in json.dumps(server.requests[-1].body)
 
 
-async def test_the_path_of_a_picture_that_is_pasted_stands_in_the_line_as_its_size(shot: Path) -> None:
-    played = await play(pasted(f"'{shot}'") + " what is it?" + ENTER + "/exit" + ENTER, ["a cat"])
+async def test_the_path_of_a_picture_that_is_pasted_stands_in_the_line_as_its_size(screenshot: Path) -> None:
+    played = await play(as_paste(f"'{screenshot}'") + " what is it?" + ENTER + "/exit" + ENTER, ["a cat"])
     assert "> [image 64x48] what is it?" in played.text
     [request] = played.model.requests
-    assert [image["name"] for image in request.messages[-1]["images"]] == [str(shot)]
+    assert [image["name"] for image in request.messages[-1]["images"]] == [str(screenshot)]
 
 
 async def test_what_the_clipboard_holds_is_pasted_with_ctrl_v(
-    shot: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    screenshot: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program(tmp_path / "bin", "wl-paste", shot)
+    write_program(tmp_path / "bin", "wl-paste", screenshot)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
     played = await play(CTRL_V + "what is it?" + ENTER + "/exit" + ENTER, ["a cat"])
     [request] = played.model.requests

@@ -1,4 +1,4 @@
-"""Leaving and coming back: the same session goes on, with its window, and what it sends is legal."""
+"""Test resuming a session: it keeps its window, and its requests are valid."""
 
 from __future__ import annotations
 

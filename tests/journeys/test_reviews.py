@@ -1,4 +1,5 @@
-"""Whole reviews against a strict service: twenty loops, the window moving, a kill in the middle, and nothing lost."""
+"""Test whole reviews against a strict service: twenty loops, a moving window, a kill in the middle, and no finding
+lost."""
 
 from __future__ import annotations
 
@@ -36,8 +37,9 @@ def project(monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-class Script:
-    """Loop n reads a file and reports three findings, one of them for the second time; the 20th only speaks."""
+class ReviewScript:
+    """A model whose n-th loop reads a file and reports three findings, one of them a duplicate; the 20th only
+    answers."""
 
     def __init__(self, gate: int = 0) -> None:
         self.loop, self.gate, self.reached = 0, gate, threading.Event()
@@ -46,7 +48,7 @@ class Script:
         self.loop += 1
         if self.loop == self.gate:
             self.reached.set()
-            time.sleep(3)  # the client is killed meanwhile
+            time.sleep(3)  # The client is killed meanwhile.
         return self.reply(self.loop)
 
     @staticmethod
@@ -72,7 +74,7 @@ def events(out: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("model", [f"openai/{OPENAI_MODEL}", f"anthropic/{ANTHROPIC_MODEL}"])
 def test_twenty_loops_lose_nothing(model: str) -> None:
-    with StrictProvider(Script()) as server:
+    with StrictProvider(ReviewScript()) as server:
         done = swecli("review", ".", "-m", model, "--no-verify", "--format", "stream-json", environ=server.environ())
         assert (done.code, server.refusals) == (3, []), "no part was reported as done"
         assert len(server.bodies) == 20
@@ -98,7 +100,7 @@ def test_twenty_loops_lose_nothing(model: str) -> None:
 
 def test_killed_at_loop_twelve_and_resumed_nothing_is_lost() -> None:
     model = f"openai/{OPENAI_MODEL}"
-    first = Script(gate=12)
+    first = ReviewScript(gate=12)
     with StrictProvider(first) as server:
         process = subprocess.Popen(
             [*COMMAND, "review", ".", "-m", model, "--no-verify"],
@@ -107,7 +109,7 @@ def test_killed_at_loop_twelve_and_resumed_nothing_is_lost() -> None:
         assert first.reached.wait(60)
         process.send_signal(signal.SIGKILL)
         process.wait()
-    second = Script()
+    second = ReviewScript()
     second.loop = 11
     with StrictProvider(second) as server:
         done = swecli("review", "--continue", "-m", model, "--no-verify", "--json", environ=server.environ())
@@ -119,7 +121,7 @@ def test_killed_at_loop_twelve_and_resumed_nothing_is_lost() -> None:
 
 
 def test_ctrl_c_ends_it_with_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    script = Script(gate=4)
+    script = ReviewScript(gate=4)
     with StrictProvider(script) as server:
         for name, value in server.environ().items():
             monkeypatch.setenv(name, value)
@@ -131,8 +133,8 @@ def test_ctrl_c_ends_it_with_what_it_has(monkeypatch: pytest.MonkeyPatch) -> Non
     assert (done.json["end"], done.json["unique"]) == ("interrupted", 6)
 
 
-class Verifying:
-    """One report with one finding; the request that checks it waits while the client is ended."""
+class SlowVerifier:
+    """A model that reports one finding and delays the verification request until the client is ended."""
 
     def __init__(self, *, wait: bool) -> None:
         self.wait, self.reached = wait, threading.Event()
@@ -157,7 +159,7 @@ class Verifying:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_ended_while_it_is_checked_a_review_goes_on_with_the_check_alone(number: signal.Signals) -> None:
-    model, first = f"openai/{OPENAI_MODEL}", Verifying(wait=True)
+    model, first = f"openai/{OPENAI_MODEL}", SlowVerifier(wait=True)
     with StrictProvider(first) as server:
         process = subprocess.Popen(
             [*COMMAND, "review", "shop/prices.py", "-m", model],
@@ -166,7 +168,7 @@ def test_ended_while_it_is_checked_a_review_goes_on_with_the_check_alone(number:
         assert first.reached.wait(60)
         process.send_signal(number)
         process.wait()
-    with StrictProvider(Verifying(wait=False)) as server:
+    with StrictProvider(SlowVerifier(wait=False)) as server:
         done = swecli("review", "--continue", "-m", model, "--json", environ=server.environ())
         assert (done.code, server.refusals, len(server.bodies)) == (0, [], 1)
     assert [(row["id"], row["verdict"]) for row in done.json["findings"]] == [("F-1", "confirmed")]
@@ -180,8 +182,8 @@ def make_tree(project: Path) -> None:
         (folder / f"module_{number:04}.py").write_text(source(number)[:4_000])
 
 
-def resident(process: subprocess.Popen[str]) -> int:
-    """KiB of memory the process holds; 0 where it has ended, or the system does not tell."""
+def resident_memory(process: subprocess.Popen[str]) -> int:
+    """Return the resident memory of the process in KiB, or 0 if it has ended or the system does not report it."""
     try:
         status = Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")
     except OSError:
@@ -212,7 +214,7 @@ def test_a_review_of_two_thousand_files_keeps_its_memory_flat(project: Path) -> 
         for line in process.stdout:
             event = json.loads(line)
             if event["type"] == "review_progressed":
-                held.append(resident(process))
+                held.append(resident_memory(process))
                 found = event["findings"]
             elif event["type"] == "context_measured":
                 tokens.append(event["tokens"])
@@ -246,7 +248,7 @@ def test_two_thousand_files_keep_requests_flat_and_progress_shown(project: Path)
 
 
 def test_ctrl_c_at_the_prompt_ends_it_with_what_it_has_and_it_goes_on(project: Path) -> None:
-    script = Script(gate=3)
+    script = ReviewScript(gate=3)
     with StrictProvider(script) as server:
         env = {**server.environ(), "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}
         command = (*COMMAND, "-m", f"openai/{OPENAI_MODEL}")

@@ -1,4 +1,5 @@
-"""A hundred turns in which strategies are only counted: what was sent before is sent again, byte for byte."""
+"""Test that over a hundred turns in which only strategy counters change, earlier messages are sent byte for byte the
+same."""
 
 from __future__ import annotations
 

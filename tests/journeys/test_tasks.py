@@ -1,4 +1,4 @@
-"""A task done apart: its own window, its tools, its child session, its cost, its questions and its end."""
+"""Test subtasks: their own window, tools, child session, cost, approvals and end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.shell import script, swecli
 READ_ONLY = ["list_files", "read_file", "read_result", "search_files"]
 
 
-def of_task(request: ModelRequest) -> bool:
+def is_task_request(request: ModelRequest) -> bool:
     return "Another assistant" in str(request.messages)
 
 
@@ -29,17 +29,17 @@ def task(title: str = "find the word", **arguments: Any) -> tuple[str, dict[str,
     return "task", {"title": title, "prompt": f"Do it: {title}.", **arguments}
 
 
-def scripted(inside: list[Any], outside: list[Any]) -> ScriptedModel:
-    """A model that plays one list for tasks and one for the conversation."""
+def script_model(inside: list[Any], outside: list[Any]) -> ScriptedModel:
+    """Return a model that answers tasks from one list and the conversation from another."""
     lists = {True: iter(inside), False: iter(outside)}
-    return ScriptedModel(lambda request: next(lists[of_task(request)]))
+    return ScriptedModel(lambda request: next(lists[is_task_request(request)]))
 
 
-def result(events: list[Event], name: str = "task") -> ToolFinished:
+def finished_tool(events: list[Event], name: str = "task") -> ToolFinished:
     return next(event for event in events if isinstance(event, ToolFinished) and event.call.name == name)
 
 
-def children(runtime: Runtime) -> list[str]:
+def child_sessions(runtime: Runtime) -> list[str]:
     with runtime.sessions.database.reading() as db:
         rows = db.connection().exec_driver_sql("SELECT id FROM session WHERE parent_id IS NOT NULL ORDER BY number")
         return [row[0] for row in rows]
@@ -48,28 +48,28 @@ def children(runtime: Runtime) -> list[str]:
 async def test_it_has_a_window_of_its_own_and_only_its_last_message_comes_back() -> None:
     Path("a.txt").write_text("the word is KIWI\n")
     inside = [calls(("read_file", {"path": "a.txt"}), text="I look."), "The word is KIWI (a.txt:1)."]
-    model = scripted(inside, ["Secret talk.", calls(task()), "It is KIWI."])
+    model = script_model(inside, ["Secret talk.", calls(task()), "It is KIWI."])
     runtime = make_runtime(model)
     await run_turn(runtime, "we spoke of PAPAYA")
     events = await run_turn(runtime, "which word?")
-    apart = [request for request in model.requests if of_task(request)]
+    apart = [request for request in model.requests if is_task_request(request)]
     assert len(apart) == 2
     assert "PAPAYA" not in str(apart[0].messages)
     assert [tool.name for tool in apart[0].tools] == READ_ONLY
-    assert result(events).result.for_model == "The word is KIWI (a.txt:1)."
+    assert finished_tool(events).result.for_model == "The word is KIWI (a.txt:1)."
     assert "the word is KIWI" not in str(model.requests[-1].messages), "what it read stays with it"
     assert any(isinstance(event, ToolProgress) and event.text == "Read a.txt\n" for event in events)
     runtime.close()
 
 
 async def test_its_transcript_is_a_child_session_in_no_list_and_resumable_by_its_id() -> None:
-    model = scripted(["Found nothing."], [calls(task()), "Nothing.", "As before."])
+    model = script_model(["Found nothing."], [calls(task()), "Nothing.", "As before."])
     runtime = make_runtime(model)
     events = await run_turn(runtime, "look")
     parent = runtime.sessions.current_session
     assert parent is not None
-    (child,) = children(runtime)
-    assert result(events).result.for_user.title == f"1 step · session {child}"
+    (child,) = child_sessions(runtime)
+    assert finished_tool(events).result.for_user.title == f"1 step · session {child}"
     assert [row.id for row in runtime.sessions.list_sessions()] == [parent.id]
     assert [row.id for row in runtime.sessions.list_sessions(str(runtime.cwd))] == [parent.id]
     assert [message["role"] for message in runtime.sessions.export(child)["messages"]] == ["user", "assistant"]
@@ -85,14 +85,14 @@ async def test_its_transcript_is_a_child_session_in_no_list_and_resumable_by_its
     assert newest.sessions.current_session.id == parent.id, "the last of the folder is never a task's"
     newest.new_session()
     newest.sessions.delete(parent.id)
-    assert children(newest) == [], "it goes with its parent"
+    assert child_sessions(newest) == [], "it goes with its parent"
     newest.close()
 
 
 async def test_what_it_costs_is_the_parents_under_a_cause_of_its_own_and_of_the_turn() -> None:
     inside = [Reply("Found.", usage=Usage(input=100, output=10), cost=0.25)]
     outside = [Reply("", (ScriptedCall(*task()),), cost=0.5), Reply("So.", cost=0.5)]
-    runtime = make_runtime(scripted(inside, outside))
+    runtime = make_runtime(script_model(inside, outside))
     events = await run_turn(runtime, "look")
     totals = runtime.sessions.totals()
     assert totals.cost == 1.25
@@ -100,7 +100,7 @@ async def test_what_it_costs_is_the_parents_under_a_cause_of_its_own_and_of_the_
     assert totals.by_purpose["task"].usage == Usage(input=100, output=10)
     assert totals.by_purpose["turn"].requests == 2
     assert [event.cost for event in events if isinstance(event, TurnFinished)] == [1.25]
-    (child,) = children(runtime)
+    (child,) = child_sessions(runtime)
     assert runtime.sessions.export(child)["totals"]["requests"] == 0, "each request is counted once"
     runtime.close()
 
@@ -108,9 +108,9 @@ async def test_what_it_costs_is_the_parents_under_a_cause_of_its_own_and_of_the_
 async def test_it_keeps_to_what_is_left_of_the_budget() -> None:
     inside = [Reply("", (ScriptedCall("list_files"),), cost=0.4), Reply("", (ScriptedCall("list_files"),), cost=0.4)]
     outside = [Reply("", (ScriptedCall(*task()),), cost=0.5), "never asked"]
-    model = scripted(inside, outside)
+    model = script_model(inside, outside)
     events = await run_turn(make_runtime(model, max_budget_usd=1.0), "look")
-    assert "not finished: max_budget" in result(events).result.for_model
+    assert "not finished: max_budget" in finished_tool(events).result.for_model
     assert [event.reason for event in events if isinstance(event, TurnFinished)] == ["max_budget"]
     assert len(model.requests) == 3
 
@@ -122,7 +122,7 @@ async def test_a_tool_that_is_given_asks_as_usual_and_a_rule_counts_there_too() 
         "Refused.",
     ]
     user = User([NO])
-    model = scripted(inside, [calls(task(tools=["write_file"])), "Well."])
+    model = script_model(inside, [calls(task(tools=["write_file"])), "Well."])
     runtime = make_runtime(model, user)
     events = await run_turn(runtime, "write it")
     (asked,) = user.asked
@@ -131,13 +131,13 @@ async def test_a_tool_that_is_given_asks_as_usual_and_a_rule_counts_there_too() 
     assert not Path("made.txt").exists()
     assert not Path("never").exists()
     assert "There is no tool 'run_command'" in str(model.requests[3].messages), "it was not given that one"
-    assert result(events).summary == "Task find the word, write_file"
+    assert finished_tool(events).summary == "Task find the word, write_file"
     runtime.close()
 
 
 async def test_what_it_changed_is_undone_with_the_turn() -> None:
     inside = [calls(("write_file", {"path": "made.txt", "content": "x"})), "Done."]
-    runtime = make_runtime(scripted(inside, [calls(task(tools=["write_file"])), "Well."]), mode="auto")
+    runtime = make_runtime(script_model(inside, [calls(task(tools=["write_file"])), "Well."]), mode="auto")
     await run_turn(runtime, "write it")
     assert Path("made.txt").exists()
     assert runtime.history is not None
@@ -147,7 +147,7 @@ async def test_what_it_changed_is_undone_with_the_turn() -> None:
 
 
 async def test_there_is_no_task_inside_a_task() -> None:
-    model = scripted([calls(task("deeper")), "No."], [calls(task()), "Well."])
+    model = script_model([calls(task("deeper")), "No."], [calls(task()), "Well."])
     await run_turn(make_runtime(model), "go")
     assert "There is no tool 'task'" in str(model.requests[2].messages)
 
@@ -159,13 +159,13 @@ async def test_two_in_one_reply_are_done_at_the_same_time_and_each_has_its_answe
     class Meeting(ScriptedModel):
         async def stream(self, request: ModelRequest) -> Any:
             models.append(request)
-            if of_task(request):
+            if is_task_request(request):
                 await asyncio.wait_for(both.wait(), 20)
             async for chunk in super().stream(request):
                 yield chunk
 
     def answer(request: ModelRequest) -> Any:
-        if of_task(request):
+        if is_task_request(request):
             return "left" if "Do it: left" in str(request.messages) else "right"
         return (
             "Both."
@@ -177,14 +177,14 @@ async def test_two_in_one_reply_are_done_at_the_same_time_and_each_has_its_answe
     events = await run_turn(runtime, "go")
     results = {event.summary: event.result.for_model for event in events if isinstance(event, ToolFinished)}
     assert results == {"Task left": "left", "Task right": "right"}
-    assert len(children(runtime)) == 2
+    assert len(child_sessions(runtime)) == 2
     runtime.close()
 
 
 async def test_stopping_the_turn_stops_it_and_keeps_what_it_had() -> None:
     slow = Reply("word " * 400, piece=5, delay=0.02)
     inside = [calls(("run_command", {"command": "sleep 300", "background": True})), slow]
-    model = scripted(inside, [calls(task(tools=["run_command"]))])
+    model = script_model(inside, [calls(task(tools=["run_command"]))])
     runtime = make_runtime(model, mode="auto")
     agent = runtime.agent
 
@@ -200,7 +200,7 @@ async def test_stopping_the_turn_stops_it_and_keeps_what_it_had() -> None:
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    whole = runtime.sessions.export(children(runtime)[0])
+    whole = runtime.sessions.export(child_sessions(runtime)[0])
     assert whole["messages"][-1]["content"].startswith("word word")
     assert whole["messages"][-1]["status"] == "partial"
     parent = runtime.sessions.current_session
@@ -214,10 +214,10 @@ async def test_stopping_the_turn_stops_it_and_keeps_what_it_had() -> None:
 
 @pytest.mark.parametrize("fails", [ProviderError("The service is gone."), ""])
 async def test_one_that_fails_or_answers_nothing_is_a_result(fails: Any) -> None:
-    model = scripted([fails], [calls(task()), "I see."])
+    model = script_model([fails], [calls(task()), "I see."])
     runtime = make_runtime(model)
     events = await run_turn(runtime, "go")
-    got = result(events).result
+    got = finished_tool(events).result
     assert got.for_model == ("(no answer)" if fails == "" else "The task failed: The service is gone.")
     assert got.ok == (fails == "")
     assert isinstance(events[-1], TurnFinished)

@@ -1,5 +1,5 @@
-"""Ten steps with thinking on each wire, against a service that takes its thoughts back only as they were: a reduction
-in the middle, a process that is killed, a resumed session, another model. No request is refused."""
+"""Test ten steps with thinking blocks on each protocol, against a service that accepts only unmodified thinking blocks:
+with a reduction, a killed process, a resumed session and a change of model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from swecli.app import Runtime
 from swecli.models.context import Edits, Reduction
 from swecli.models.events import TurnFinished
-from tests.journeys.test_killed import kill_when, start
+from tests.journeys.test_killed import kill_when, start_process
 from tests.support.model_requests import model_at
 from tests.support.runtime import make_runtime
 from tests.support.strict_provider import Call, Received, Refusal, Reply, StrictProvider
@@ -27,15 +27,15 @@ wires = pytest.mark.parametrize("wire", ["openai", "anthropic"])
 MODELS = tuple(name.partition("/")[2] for name in (*NAMES.values(), *OTHERS.values()))
 
 
-class Signer:
-    """Thinks in every answer, and takes its thoughts back only as it made them; on Anthropic's wire with a hash of all
-    that stood before them, and only where that is as it was."""
+class SigningService:
+    """A service that signs its thinking blocks, on Anthropic's protocol with a hash of all messages before them, and
+    refuses a request that changes either."""
 
     def __init__(self) -> None:
         self.answers = 0
         self.made: set[str] = set()
         self.refused: list[str] = []
-        self.taken_back = 0
+        self.accepted = 0
 
     def __call__(self, received: Received) -> Reply | Refusal:
         for at, message in enumerate(received.body["messages"]):
@@ -44,7 +44,7 @@ class Signer:
                 if thought not in self.made or bound and thought != f"thought {_hash(received.body, at)}":
                     self.refused.append(thought)
                     return Refusal(400, "messages: Invalid `signature` in `thinking` block")
-                self.taken_back += 1
+                self.accepted += 1
         self.answers += 1
         thought = f"thought {_hash(received.body, len(received.body['messages']))}"
         self.made.add(thought)
@@ -74,7 +74,7 @@ def _unmarked(value: Any) -> Any:
 
 
 async def turn(runtime: Runtime, query: str) -> Any:
-    """The last event of a turn."""
+    """Run a turn and return its last event."""
     async with aclosing(runtime.agent.run(runtime.agent.prepare(query))) as events:
         return [event async for event in events][-1]
 
@@ -88,11 +88,11 @@ def write_files() -> None:
 @pytest.mark.slow
 async def test_no_request_of_ten_steps_is_refused_with_a_reduction_and_another_model(wire: str) -> None:
     write_files()
-    signer = Signer()
+    signer = SigningService()
     with StrictProvider(signer, models=MODELS) as server:
         runtime = make_runtime(model_at(server, NAMES[wire]), learn=False)
         assert isinstance(await turn(runtime, "read all of it"), TurnFinished)
-        assert signer.taken_back >= sum(range(STEPS)), "each step sends all thoughts before it"
+        assert signer.accepted >= sum(range(STEPS)), "each step sends all thoughts before it"
         bodies = [_unmarked(body["messages"]) for body in server.bodies]
         assert all(after[: len(before)] == before for before, after in pairwise(bodies))
         session = runtime.sessions.current_session
@@ -112,12 +112,12 @@ async def test_no_request_of_ten_steps_is_refused_with_a_reduction_and_another_m
 @wires
 def test_a_process_that_is_killed_in_the_loop_goes_on_with_its_thoughts(wire: str) -> None:
     write_files()
-    signer = Signer()
+    signer = SigningService()
     with StrictProvider(signer, models=MODELS) as server:
-        process = start(server, NAMES[wire], Path.cwd(), "read all of it")
+        process = start_process(server, NAMES[wire], Path.cwd(), "read all of it")
         kill_when(process, lambda: len(server.requests) >= KILLED_AT)
-        taken_back = signer.taken_back
-        _, complaints = start(server, NAMES[wire], Path.cwd(), "go on", "-c").communicate(timeout=120)
+        accepted = signer.accepted
+        _, complaints = start_process(server, NAMES[wire], Path.cwd(), "go on", "-c").communicate(timeout=120)
         assert (signer.refused, server.refusals) == ([], []), complaints
         assert len(server.requests) > KILLED_AT
-        assert signer.taken_back > taken_back, "what was stored before the kill is sent with its thoughts"
+        assert signer.accepted > accepted, "what was stored before the kill is sent with its thoughts"

@@ -1,4 +1,4 @@
-"""Whole turns: a word goes in, events come out, and the store holds all of it."""
+"""Test whole turns: a query goes in, events come out, and the store contains all of it."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ async def test_an_interrupted_command_is_killed_and_answered() -> None:
 
 
 async def test_a_long_file_is_read_page_by_page_and_no_page_is_cut() -> None:
-    """A model with a small window gets smaller pages: what it reads is whole, line after line."""
+    """A model with a small window gets smaller pages, and every line of the file."""
     Path("long.py").write_text("".join(f"value_{n} = {n}\n" for n in range(1500)))
     pages = [calls(("read_file", {"path": "long.py"})), calls(("read_file", {"path": "long.py", "start_line": 400}))]
     runtime = make_runtime(ScriptedModel([*pages, "Read."], context_window=16_000, max_output=1_000))
@@ -211,7 +211,7 @@ async def test_a_long_file_is_read_page_by_page_and_no_page_is_cut() -> None:
 
 
 async def test_a_request_the_provider_calls_too_long_is_made_smaller_and_sent_again() -> None:
-    """Our count was wrong: the model's limit is corrected for the session, and nothing stored is lost."""
+    """The estimate was too low: the model's limit is corrected for the session, and nothing stored is lost."""
 
     def answer(request: ModelRequest) -> str | Exception:
         size = sum(len(str(message["content"])) for message in request.messages)

@@ -1,4 +1,5 @@
-"""Two hundred turns of mixed work over the real protocol: legal, flat, announced, remembered, and taken back."""
+"""Test two hundred turns of mixed work over HTTP: requests stay valid and bounded, reductions are reported, and undo
+works."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ CONSTRAINT = "Never touch vendor/, whatever happens."
 pytestmark = pytest.mark.slow
 
 
-def script() -> Iterator[Reply]:
-    """The work of each turn: reading, searching, editing, running, talking, in turns of one to five steps."""
+def turn_replies() -> Iterator[Reply]:
+    """Return the replies of each turn, one to five steps long: reading, searching, editing, running and answering."""
     yield Reply(f"A finding:\n```json\n{json.dumps([FINDING])}\n```")
     for turn in range(2, TURNS + 10):
         file = f"src/f{turn % 9}.py"
@@ -45,8 +46,8 @@ def script() -> Iterator[Reply]:
         yield Reply(f"Turn {turn} is done. " + "That is how it stands. " * 8)
 
 
-def answering() -> Any:
-    steps = script()
+def script_answers() -> Any:
+    steps = turn_replies()
 
     def answer(request: Received) -> Reply:
         if request.body.get("tools"):
@@ -56,8 +57,8 @@ def answering() -> Any:
     return answer
 
 
-def weight(body: dict[str, Any]) -> int:
-    """Tokens, at four characters each."""
+def estimate_tokens(body: dict[str, Any]) -> int:
+    """Return the tokens of a request body, at four characters each."""
     return len(json.dumps(body["messages"], ensure_ascii=False)) // 4
 
 
@@ -69,8 +70,8 @@ def project() -> None:
         Path(f"src/f{number}.py").write_text("\n".join(lines) + "\n")
 
 
-async def chat(runtime: Runtime, server: StrictProvider) -> list[tuple[int, dict[str, Any], int]]:
-    """Each request of a turn: its turn, its body, and how many reductions were stored until then."""
+async def run_turns(runtime: Runtime, server: StrictProvider) -> list[tuple[int, dict[str, Any], int]]:
+    """Run the turns; return for each request its turn, its body, and the number of reductions stored before it."""
     session = runtime.sessions.current_session
     assert session is not None
     sent: list[tuple[int, dict[str, Any], int]] = []
@@ -86,11 +87,11 @@ async def chat(runtime: Runtime, server: StrictProvider) -> list[tuple[int, dict
 
 
 async def test_two_hundred_turns(project: None) -> None:
-    with StrictProvider(answering()) as server:
-        os.environ.update(server.environ())  # the fixture of every test puts them back
+    with StrictProvider(script_answers()) as server:
+        os.environ.update(server.environ())  # The `own_home` fixture restores them.
         model = make_model(f"openai/{OPENAI_MODEL}", make_start().settings, dict(os.environ))
         runtime = make_runtime(model, User(), max_turns=30)
-        sent = await chat(runtime, server)
+        sent = await run_turns(runtime, server)
         assert server.refusals == [], "no request was illegal"
 
         changed, announced = 0, 0
@@ -102,8 +103,8 @@ async def test_two_hundred_turns(project: None) -> None:
         assert changed == announced, "a row without a change"
         assert 5 <= changed <= TURNS // 3
 
-        early = mean(weight(body) for turn, body, _ in sent if 20 <= turn <= 70)
-        late = mean(weight(body) for turn, body, _ in sent if 150 <= turn <= TURNS)
+        early = mean(estimate_tokens(body) for turn, body, _ in sent if 20 <= turn <= 70)
+        late = mean(estimate_tokens(body) for turn, body, _ in sent if 150 <= turn <= TURNS)
         assert abs(late / early - 1) <= 0.15
 
         last = json.dumps(sent[-1][1]["messages"], ensure_ascii=False)

@@ -1,4 +1,5 @@
-"""What a request carries besides the conversation: strategies for this query, findings in the files at hand."""
+"""Test what a request contains besides the conversation: strategies for the query, and findings in the files at
+hand."""
 
 from __future__ import annotations
 
@@ -14,27 +15,27 @@ from swecli.store.reviews import ReviewStore
 from tests.support.runtime import calls, make_runtime, run_turn
 
 
-def taught(runtime: Runtime, *contents: str) -> None:
+def teach(runtime: Runtime, *contents: str) -> None:
     session = runtime.sessions.current_session
     assert session is not None
     ops = tuple(Op("ADD", fields={"content": content, "kind": "fact", "trust": "user"}) for content in contents)
     runtime.sessions.playbook.apply(Delta("d1", ops, "user", session.id), session)
 
 
-def sent(runtime: Runtime) -> list[str]:
+def sent_texts(runtime: Runtime) -> list[str]:
     return [str(message["content"]) for message in runtime.agent.model.requests[-1].messages]  # type: ignore[attr-defined]
 
 
 async def test_strategies_are_chosen_for_the_query_and_later_ones_travel_as_notes() -> None:
     runtime = make_runtime(["one", "two"], playbook_tokens=150)
-    taught(runtime, *(f"The {thing} service listens on port {n}." for n, thing in enumerate(THINGS, 8000)))
+    teach(runtime, *(f"The {thing} service listens on port {n}." for n, thing in enumerate(THINGS, 8000)))
     await run_turn(runtime, "restart the billing service", learn=False)
-    head = sent(runtime)[0]
+    head = sent_texts(runtime)[0]
     assert "The billing service" in head
     assert "The shipping service" not in head
     await run_turn(runtime, "and now the shipping service", learn=False)
-    assert sent(runtime)[0] == head
-    assert "is new: The shipping service" in sent(runtime)[-1]
+    assert sent_texts(runtime)[0] == head
+    assert "is new: The shipping service" in sent_texts(runtime)[-1]
 
 
 THINGS = ("billing", "login", "search", "shipping", "mail", "cart", "stock", "image", "report", "audit")
@@ -43,7 +44,7 @@ THINGS = ("billing", "login", "search", "shipping", "mail", "cart", "stock", "im
 @pytest.mark.slow
 async def test_a_holdout_withholds_one_strategy_and_records_it() -> None:
     runtime = make_runtime(lambda request: "ok", holdout=50)
-    taught(runtime, "The billing service listens on port 8000.", "Billing logs are in var/log.", "Restart with `svc`.")
+    teach(runtime, "The billing service listens on port 8000.", "Billing logs are in var/log.", "Restart with `svc`.")
     session, left_out = runtime.sessions.current_session, []
     assert session is not None
     for number in range(1, 13):
@@ -72,8 +73,8 @@ async def test_open_findings_of_the_files_at_hand_stand_in_the_head() -> None:
     store.record(review, made)
     for query in ("read it", "go on", "and on"):
         await run_turn(runtime, query, learn=False)
-    assert "[F-1] a.py:1 MAGIC_NUMBERS" in sent(runtime)[0]
-    assert "b.py" not in sent(runtime)[0]
+    assert "[F-1] a.py:1 MAGIC_NUMBERS" in sent_texts(runtime)[0]
+    assert "b.py" not in sent_texts(runtime)[0]
 
 
 async def test_instructions_are_read_again_only_when_an_epoch_begins() -> None:
@@ -83,7 +84,7 @@ async def test_instructions_are_read_again_only_when_an_epoch_begins() -> None:
     heads = []
     for number in range(4):
         await run_turn(runtime, f"question {number}", learn=False)
-        heads.append(sent(runtime)[0])
+        heads.append(sent_texts(runtime)[0])
         Path("AGENTS.md").write_text("Answer in prose.\n")
     assert ["verse" in head for head in heads] == [True, True, True, False]
     assert "prose" in heads[3]

@@ -1,4 +1,4 @@
-"""The window is a promise: no request holds more than size and slack, whatever becomes of learning."""
+"""Test that no request contains more interactions than the window allows, whatever happens to learning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first model: what was set, what keys say, what answers on this machine, or the demo."""
+"""Test the choice of the default model: settings, then keys in the environment, then local servers, then the demo."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from swecli.models.message import ModelChoice
 from tests.support.strict_provider import StrictProvider
 
 SERVERS = ("OLLAMA_HOST", "LM_STUDIO_BASE_URL", "LLAMACPP_BASE_URL", "VLLM_BASE_URL")
-ELSEWHERE = {variable: "http://box.test:9/v1" for variable in SERVERS}  # which is another machine: nobody asks it
+ELSEWHERE = {variable: "http://box.test:9/v1" for variable in SERVERS}  # An address on another machine is not probed.
 
 
 def test_a_setting_wins_and_states_which_layer_it_came_from() -> None:
@@ -120,7 +120,7 @@ def test_other_servers_on_those_ports_are_not_taken_for_models(answer: bytes) ->
         server.settimeout(5)
 
         def serve() -> None:
-            with suppress(OSError):  # the client may have had enough at any moment
+            with suppress(OSError):  # The client may disconnect at any moment.
                 connection, _ = server.accept()
                 with connection:
                     connection.settimeout(5)
@@ -129,18 +129,18 @@ def test_other_servers_on_those_ports_are_not_taken_for_models(answer: bytes) ->
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
-        assert not [*live_models(at_vllm(server))]
+        assert not [*live_models(vllm_environ(server))]
         thread.join(5)
 
 
-def at_vllm(server: socket.socket) -> dict[str, str]:
+def vllm_environ(server: socket.socket) -> dict[str, str]:
     return ELSEWHERE | {"VLLM_BASE_URL": f"http://127.0.0.1:{server.getsockname()[1]}"}
 
 
 @pytest.mark.slow
 def test_a_server_that_never_answers_does_not_hold_the_start() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        assert not [*live_models(at_vllm(server))]
+        assert not [*live_models(vllm_environ(server))]
 
 
 def test_choosing_imports_nothing_heavy_and_looks_up_no_name() -> None:

@@ -1,4 +1,4 @@
-"""Keys and addresses come from the variables people already have."""
+"""Test that keys and base URLs are read from the environment variables that providers document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The environment keeps litellm and tiktoken local before either is imported."""
+"""Test that the environment keeps litellm and tiktoken offline before either is imported."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_the_token_tables_are_where_tiktoken_will_look() -> None:
     prepare_environment(environ)
     assert tables is not None
     assert environ["TIKTOKEN_CACHE_DIR"] == str(tables)
-    # tiktoken names its cached tables by the hash of their address
+    # tiktoken names its cached tables by a hash of their URL.
     assert any(len(path.name) == 40 for path in tables.iterdir())
 
 

@@ -1,4 +1,4 @@
-"""Foreign words and numbers in failures are read, cut and cleaned."""
+"""Test parsing, truncating and cleaning the messages and numbers of provider errors."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from swecli.models.errors import AuthFailed, ContextOverflow, ProviderError, Una
 ENDPOINT = resolve("openai/gpt-4.1", {"OPENAI_API_KEY": "k"})
 
 
-def retry_after(headers: dict[str, str], said: str = "") -> float | None:
-    error = error_for_response(429, headers, said, ENDPOINT)
+def retry_after(headers: dict[str, str], body: str = "") -> float | None:
+    error = error_for_response(429, headers, body, ENDPOINT)
     assert isinstance(error, Unavailable)
     return error.retry_after
 
 
 @pytest.mark.parametrize(
-    ("headers", "said", "seconds"),
+    ("headers", "body", "seconds"),
     [
         ({}, "", None),
         ({"retry-after": "7"}, "", 7.0),
@@ -49,8 +49,8 @@ def retry_after(headers: dict[str, str], said: str = "") -> float | None:
         ({}, "Please retry after 35 seconds.", 35.0),
     ],
 )
-def test_the_wait_is_read_in_every_form(headers: dict[str, str], said: str, seconds: float | None) -> None:
-    assert retry_after(headers, said) == seconds
+def test_the_wait_is_read_in_every_form(headers: dict[str, str], body: str, seconds: float | None) -> None:
+    assert retry_after(headers, body) == seconds
 
 
 def test_a_date_to_wait_for_is_read() -> None:
@@ -63,7 +63,7 @@ def test_a_date_to_wait_for_is_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "limit"),
+    ("body", "limit"),
     [
         ("This model's maximum context length is 128000 tokens. However, you sent 130000", 128_000),
         ("prompt is too long: 210000 tokens > 200000 maximum", 200_000),
@@ -96,28 +96,28 @@ def test_a_date_to_wait_for_is_read() -> None:
         ("Prompt 超长", None),
     ],
 )
-def test_an_overflow_is_known_by_its_words_and_its_limit_is_read(said: str, limit: int | None) -> None:
-    error = error_for_response(400, {}, said, ENDPOINT)
+def test_an_overflow_is_known_by_its_words_and_its_limit_is_read(body: str, limit: int | None) -> None:
+    error = error_for_response(400, {}, body, ENDPOINT)
     assert isinstance(error, ContextOverflow)
     assert error.limit == limit, "of all numbers the window's"
 
 
-@pytest.mark.parametrize("said", ["Invalid 'tools[0]'", "max_tokens: must be at least 1", "unknown parameter"])
-def test_other_refusals_are_no_overflow(said: str) -> None:
-    error = error_for_response(400, {}, said, ENDPOINT)
+@pytest.mark.parametrize("body", ["Invalid 'tools[0]'", "max_tokens: must be at least 1", "unknown parameter"])
+def test_other_refusals_are_no_overflow(body: str) -> None:
+    error = error_for_response(400, {}, body, ENDPOINT)
     assert type(error) is ProviderError
 
 
 def test_a_request_above_the_limit_of_a_minute_is_not_sent_again() -> None:
-    said = "Request too large for gpt-4.1 on tokens per min (TPM): Limit 30000, Requested 45001."
-    error = error_for_response(429, {"retry-after": "1"}, said, ENDPOINT)
+    body = "Request too large for gpt-4.1 on tokens per min (TPM): Limit 30000, Requested 45001."
+    error = error_for_response(429, {"retry-after": "1"}, body, ENDPOINT)
     assert (type(error), error.retryable, error.status) == (ProviderError, False, 429)
     assert "never accepts a request of this size (429): Request too large" in error.message
 
 
-@pytest.mark.parametrize("said", ["API key not valid. Please pass a valid API key.", "Incorrect API key provided: k"])
-def test_a_key_that_is_refused_as_a_bad_request_is_named(said: str) -> None:
-    error = error_for_response(400, {}, said, ENDPOINT)
+@pytest.mark.parametrize("body", ["API key not valid. Please pass a valid API key.", "Incorrect API key provided: k"])
+def test_a_key_that_is_refused_as_a_bad_request_is_named(body: str) -> None:
+    error = error_for_response(400, {}, body, ENDPOINT)
     assert isinstance(error, AuthFailed)
     assert "refused the key in OPENAI_API_KEY (400)" in error.message
 

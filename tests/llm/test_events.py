@@ -1,4 +1,4 @@
-"""Events are what their bytes hold, wherever those were split."""
+"""Test parsing server-sent events, wherever the bytes are split."""
 
 from __future__ import annotations
 

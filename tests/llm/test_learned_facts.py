@@ -1,4 +1,4 @@
-"""What a model taught is known to the next run and to other processes, for a while."""
+"""Test that facts learned about a model are shared with later runs and other processes until they expire."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON as models write it."""
+"""Test parsing the JSON that models write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A reply is what its pieces say, however they were cut; what is malformed is said, not repaired."""
+"""Test merging a stream's chunks into a reply, however they are split; malformed arguments are reported, not
+repaired."""
 
 from __future__ import annotations
 
@@ -20,16 +21,16 @@ values = st.recursive(
 parameters = st.dictionaries(st.text(), values, max_size=4).filter(lambda made: "\\u0000" not in json.dumps(made))
 
 
-def built(*chunks: ModelChunk, taken: tuple[str, ...] = ()) -> ModelReply:
+def build_reply(*chunks: ModelChunk, taken: tuple[str, ...] = ()) -> ModelReply:
     builder = ReplyBuilder(taken)
     for chunk in chunks:
         builder.add(chunk)
     return builder.build()
 
 
-def parsed(text: str) -> tuple[dict[str, Any], str]:
-    """The parameters of a call with these arguments, and what is wrong with them."""
-    reply = built(piece(0, "c", "f", text))
+def parse_arguments(text: str) -> tuple[dict[str, Any], str]:
+    """Return the parameters of a call with these arguments, and the error in them."""
+    reply = build_reply(piece(0, "c", "f", text))
     return reply.calls[0].parameters, reply.malformed.get("c", "")
 
 
@@ -39,7 +40,7 @@ def piece(index: int, id: str = "", name: str = "", arguments: str = "") -> Mode
 
 @given(st.lists(st.text()), st.lists(st.text()))
 def test_text_and_reasoning_are_joined_in_order(texts: list[str], thoughts: list[str]) -> None:
-    reply = built(*(ModelChunk(text=t) for t in texts), *(ModelChunk(reasoning=t) for t in thoughts))
+    reply = build_reply(*(ModelChunk(text=t) for t in texts), *(ModelChunk(reasoning=t) for t in thoughts))
     assert (reply.text, reply.reasoning) == ("".join(texts), "".join(thoughts))
 
 
@@ -57,37 +58,37 @@ def test_calls_come_out_whole_however_they_were_cut_and_interleaved(
     chunks = []
     while any(queues):
         chunks.append(data.draw(st.sampled_from([q for q in queues if q])).pop(0))
-    reply = built(*chunks)
+    reply = build_reply(*chunks)
     assert {call.id: call.parameters for call in reply.calls} == {f"c{i}": given_ for i, given_ in enumerate(made)}
     assert reply.malformed == {}
 
 
 @pytest.mark.parametrize("arguments", [{"command": "rm a\0b"}, {"edits": [{"old": "\0"}]}, {"a\0": 1}])
 def test_a_nul_in_the_arguments_is_not_passed_on_as_something_else(arguments: dict[str, Any]) -> None:
-    reply = built(piece(0, "a", "f", json.dumps(arguments)), piece(1, "b", "f", '{"path": "x"}'))
+    reply = build_reply(piece(0, "a", "f", json.dumps(arguments)), piece(1, "b", "f", '{"path": "x"}'))
     assert list(reply.malformed) == ["a"]
     assert "NUL" in reply.malformed["a"]
 
 
 def test_calls_keep_the_order_in_which_they_began() -> None:
-    reply = built(piece(0, "a", "f"), piece(1, "b", "g"), piece(0, arguments="{}"))
+    reply = build_reply(piece(0, "a", "f"), piece(1, "b", "g"), piece(0, arguments="{}"))
     assert [(c.id, c.name) for c in reply.calls] == [("a", "f"), ("b", "g")]
 
 
 def test_parallel_calls_under_one_index_are_reported_apart_by_their_ids() -> None:
-    reply = built(piece(0, "a", "f", '{"x": 1}'), piece(0, "b", "f", '{"x": 2}'), piece(0, "b", "f"))
+    reply = build_reply(piece(0, "a", "f", '{"x": 1}'), piece(0, "b", "f", '{"x": 2}'), piece(0, "b", "f"))
     assert [(c.id, c.parameters) for c in reply.calls] == [("a", {"x": 1}), ("b", {"x": 2})]
 
 
 def test_missing_doubled_and_used_ids_are_made_unique() -> None:
-    reply = built(piece(0, "", "f"), piece(1, "a", "f"), piece(2, "a", "f"), piece(3, "old", "f"), taken=("old",))
+    reply = build_reply(piece(0, "", "f"), piece(1, "a", "f"), piece(2, "a", "f"), piece(3, "old", "f"), taken=("old",))
     ids = [c.id for c in reply.calls]
     assert ids[1] == "a"
     assert len({*ids, "old"}) == 5
 
 
 def test_usage_cost_and_stop_are_the_last_reported() -> None:
-    reply = built(ModelChunk(text="x"), ModelChunk(usage=Usage(1), cost=0.5, stop="length"), ModelChunk())
+    reply = build_reply(ModelChunk(text="x"), ModelChunk(usage=Usage(1), cost=0.5, stop="length"), ModelChunk())
     assert (reply.usage, reply.cost, reply.stop) == (Usage(1), 0.5, "length")
 
 
@@ -119,7 +120,7 @@ def test_a_new_beginning_forgets_everything() -> None:
     ],
 )
 def test_arguments_that_are_no_json_object_are_reported(text: str) -> None:
-    given_, problem = parsed(text)
+    given_, problem = parse_arguments(text)
     assert given_ == {}
     assert problem
     assert len(problem) < 300
@@ -127,11 +128,11 @@ def test_arguments_that_are_no_json_object_are_reported(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "  ", "{}", "null", '"{}"'])
 def test_no_arguments_are_no_parameters(text: str) -> None:
-    assert parsed(text) == ({}, "")
+    assert parse_arguments(text) == ({}, "")
 
 
 def test_arguments_that_a_server_quoted_once_more_are_read() -> None:
-    assert parsed(r'"{\"path\": \"a.txt\"}"') == ({"path": "a.txt"}, "")
+    assert parse_arguments(r'"{\"path\": \"a.txt\"}"') == ({"path": "a.txt"}, "")
 
 
 @pytest.mark.parametrize(
@@ -139,13 +140,13 @@ def test_arguments_that_a_server_quoted_once_more_are_read() -> None:
     [("", "unnamed"), ("no spaces", "no_spaces"), ("x" * 70, "x" * 64), ("functions.f", "functions_f")],
 )
 def test_a_name_no_provider_takes_back_is_reported_and_made_harmless(name: str, kept: str) -> None:
-    reply = built(piece(0, "a", name, "{}"))
+    reply = build_reply(piece(0, "a", name, "{}"))
     assert reply.calls[0].name == kept
     assert repr(name) in reply.malformed["a"]
 
 
 def test_characters_cut_in_two_are_joined_and_lone_halves_replaced() -> None:
-    reply = built(
+    reply = build_reply(
         ModelChunk(text="\ud83d"), ModelChunk(text="\ude00 \ud83d"), piece(0, "a", "f", '{"x\\ud800": ["\\ud83d"]}')
     )
     assert reply.text == "\U0001f600 \ufffd"

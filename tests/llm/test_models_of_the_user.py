@@ -1,4 +1,5 @@
-"""Models that the user's tables name: two gateways of one protocol, keys by variable and by command."""
+"""Test models from the user's `[models.NAME]` tables: two gateways of one protocol, keys from a variable and from a
+command."""
 
 from __future__ import annotations
 
@@ -21,15 +22,17 @@ from tests.support.strict_provider import Refusal, Reply, StrictProvider
 PRINT = [sys.executable, "-S", "-c"]
 
 
-def made(name: str, table: dict[str, Any], environ: dict[str, str] | None = None, **more: Any) -> ChatModel:
-    return make_model(name, Settings(models=parse_models({"work": table}), **more), environ or {})
+def make_user_model(
+    name: str, model_table: dict[str, Any], environ: dict[str, str] | None = None, **more: Any
+) -> ChatModel:
+    return make_model(name, Settings(models=parse_models({"work": model_table}), **more), environ or {})
 
 
-def table(server: StrictProvider, **more: Any) -> dict[str, Any]:
+def model_table(server: StrictProvider, **more: Any) -> dict[str, Any]:
     return {"api": "openai", "model": "gpt-4.1", "base_url": server.openai_base, **more}
 
 
-async def ask_again(model: ChatModel, what: ModelRequest) -> ModelReply:
+async def ask_with_retry(model: ChatModel, what: ModelRequest) -> ModelReply:
     builder = ReplyBuilder()
     async for chunk in stream_with_retry(model, what):
         if not isinstance(chunk, Retry):
@@ -39,7 +42,7 @@ async def ask_again(model: ChatModel, what: ModelRequest) -> ModelReply:
 
 async def test_two_gateways_of_one_protocol_stand_side_by_side() -> None:
     with StrictProvider([Reply("one")], key="k1") as first, StrictProvider([Reply("two")], key="k2") as second:
-        tables = {"a": table(first, key_env="KEY_A"), "b": table(second, key_env="KEY_B")}
+        tables = {"a": model_table(first, key_env="KEY_A"), "b": model_table(second, key_env="KEY_B")}
         settings = Settings(models=parse_models(tables))
         environ = {"KEY_A": "k1", "KEY_B": "k2"}
         replies = [await ask(make_model(name, settings, environ), request()) for name in ("a", "b")]
@@ -57,7 +60,7 @@ async def test_a_gateway_of_the_other_protocol_gets_its_key_headers_and_fields()
             "headers": {"X-Team": "t-${TEAM}"},
             "extra_body": {"top_k": 3},
         }
-        model = made("work", own, {"KEY": "k1", "TEAM": "blue"})
+        model = make_user_model("work", own, {"KEY": "k1", "TEAM": "blue"})
         assert (await ask(model, request())).text == "hi"
         sent = server.requests[0]
         assert (sent.headers["x-team"], sent.body["top_k"], sent.path) == ("t-blue", 3, "/v1/messages")
@@ -67,7 +70,7 @@ async def test_a_gateway_of_the_other_protocol_gets_its_key_headers_and_fields()
 async def test_a_key_that_a_command_prints_is_asked_for_when_it_is_needed() -> None:
     with StrictProvider([Reply("hi"), Reply("again")], key="k1") as server:
         command = [*PRINT, "open('ran', 'a').write('.'); print('k1')"]
-        model = made("work", table(server, key_command=command))
+        model = make_user_model("work", model_table(server, key_command=command))
         assert not Path("ran").exists()
         assert (await ask(model, request())).text == "hi"
         assert (await ask(model, request())).text == "again"
@@ -80,16 +83,16 @@ async def test_a_key_that_a_command_prints_is_asked_for_when_it_is_needed() -> N
 async def test_a_key_that_ran_out_is_printed_once_more_for_one_more_request(wire: dict[str, str]) -> None:
     with StrictProvider([Reply("hi")], key="new") as server:
         count = "import os; n = os.path.exists('ran'); open('ran', 'a').close(); print('new' if n else 'old')"
-        model = made("work", table(server, key_command=[*PRINT, count], **wire))
-        assert (await ask_again(model, request())).text == "hi"
+        model = make_user_model("work", model_table(server, key_command=[*PRINT, count], **wire))
+        assert (await ask_with_retry(model, request())).text == "hi"
         assert len(server.requests) == 2
 
 
 async def test_a_key_that_is_refused_twice_costs_two_requests() -> None:
     with StrictProvider(key="good") as server:
-        model = made("work", table(server, key_command=[*PRINT, "print('bad-secret')"]))
+        model = make_user_model("work", model_table(server, key_command=[*PRINT, "print('bad-secret')"]))
         with pytest.raises(AuthFailed, match="refused the key in key_command") as caught:
-            await ask_again(model, request())
+            await ask_with_retry(model, request())
         assert len(server.requests) == 2
         assert "bad-secret" not in str(caught.value)
 
@@ -104,7 +107,7 @@ async def test_a_key_that_is_refused_twice_costs_two_requests() -> None:
 )
 async def test_a_command_without_a_key_is_one_line_and_no_request(program: str, says: str) -> None:
     with StrictProvider() as server:
-        model = made("work", table(server, key_command=[*PRINT, program]))
+        model = make_user_model("work", model_table(server, key_command=[*PRINT, program]))
         with pytest.raises(AuthFailed, match=says) as caught:
             await ask(model, request())
         assert "secret" not in str(caught.value)
@@ -112,14 +115,16 @@ async def test_a_command_without_a_key_is_one_line_and_no_request(program: str, 
 
 
 async def test_a_command_that_is_not_there_is_named() -> None:
-    model = made("work", {"api": "openai", "base_url": "http://127.0.0.1:9/v1", "key_command": ["no-such-program"]})
+    model = make_user_model(
+        "work", {"api": "openai", "base_url": "http://127.0.0.1:9/v1", "key_command": ["no-such-program"]}
+    )
     with pytest.raises(AuthFailed, match="key_command no-such-program cannot be started"):
         await ask(model, request())
 
 
 async def test_an_address_of_ones_own_gets_no_key_that_was_not_meant_for_it() -> None:
     with StrictProvider([Reply("hi")], key=None) as server:
-        model = made("work", table(server), {"OPENAI_API_KEY": "sk-openai"})
+        model = make_user_model("work", model_table(server), {"OPENAI_API_KEY": "sk-openai"})
         assert (await ask(model, request())).text == "hi"
         assert "authorization" not in server.requests[0].headers
 
@@ -150,7 +155,7 @@ def test_what_is_missing_is_named_before_anything_is_sent(
     own: dict[str, Any], environ: dict[str, str], error: type[Exception], says: str
 ) -> None:
     with pytest.raises(error, match=says):
-        made("work", own, environ)
+        make_user_model("work", own, environ)
 
 
 def test_a_table_states_more_of_a_model_than_any_other_layer() -> None:
@@ -162,7 +167,7 @@ def test_a_table_states_more_of_a_model_than_any_other_layer() -> None:
         "price": {"input": 2, "output": 8, "cache_read": 0.5},
         "first_byte": 7,
     }
-    model: Any = made("work", own, {"OPENAI_API_KEY": "k"})
+    model: Any = make_user_model("work", own, {"OPENAI_API_KEY": "k"})
     known = model.profile
     assert (known.window, known.max_output, known.tools, known.system_role) == (50_000, 2_000, False, True)
     assert (known.origins["window"], known.origins["price"]) == ("config", "config")
@@ -179,7 +184,9 @@ def test_a_table_with_the_name_of_a_known_model_adds_to_it() -> None:
 
 async def test_thinking_is_the_tables_unless_a_request_states_otherwise() -> None:
     with StrictProvider([Reply("a"), Reply("b")], models=("gpt-5",)) as server:
-        model = made("work", table(server, model="gpt-5", key_env="KEY", thinking="high"), {"KEY": "test-key"})
+        model = make_user_model(
+            "work", model_table(server, model="gpt-5", key_env="KEY", thinking="high"), {"KEY": "test-key"}
+        )
         await ask(model, request())
         await ask(model, request(thinking="low"))
         assert [body["reasoning_effort"] for body in server.bodies] == ["high", "low"]
@@ -187,7 +194,7 @@ async def test_thinking_is_the_tables_unless_a_request_states_otherwise() -> Non
 
 async def test_a_model_that_is_not_there_is_answered_with_near_names() -> None:
     with StrictProvider(models=("qwen3:8b", "gpt-4.1")) as server:
-        model = made("work", table(server, model="qwen3:8", key_env="KEY"), {"KEY": "test-key"})
+        model = make_user_model("work", model_table(server, model="qwen3:8", key_env="KEY"), {"KEY": "test-key"})
         with pytest.raises(ModelNotFound, match=r"Did you mean openai/qwen3:8b"):
             await ask(model, request())
         far = make_model("anthropic/claude-sonet-4-5", Settings(), server.environ())
@@ -199,7 +206,7 @@ async def test_a_redirect_to_another_host_is_not_followed_with_the_key() -> None
     with StrictProvider(key=None) as other:
         there = Refusal(307, headers={"location": f"http://localhost:{other.port}/v1/chat/completions"})
         with StrictProvider([there]) as server:
-            model = made("work", table(server, key_env="KEY"), {"KEY": "test-key"})
+            model = make_user_model("work", model_table(server, key_env="KEY"), {"KEY": "test-key"})
             with pytest.raises(ProviderError, match=rf"redirects to http://localhost:{other.port}/"):
                 await ask(model, request())
         assert not other.requests

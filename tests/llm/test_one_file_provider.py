@@ -1,4 +1,4 @@
-"""A provider is one file: a copy of the tree gets it, and a turn is answered by it over HTTP."""
+"""Test that one file adds a provider: in a copy of the source tree, and as an installed package."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KEY = {"ACME_API_KEY": "k-1"}
 
 
 class Service:
-    """A service that first asks for the files and then says how many messages it was sent."""
+    """A service that first asks for the list of files and then answers with the number of messages it received."""
 
     def __init__(self) -> None:
         self.bodies: list[dict[str, Any]] = []
@@ -66,7 +66,7 @@ def run(tree: Path, service: Service | None, *arguments: str, **environ: str) ->
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A copy of the program with one file more."""
+    """Return a copy of the source tree with the provider's file added."""
     copy = tmp_path / "tree"
     shutil.copytree(ROOT / "swecli", copy / "swecli", ignore=shutil.ignore_patterns("__pycache__"))
     (copy / "swecli" / "llm" / "providers" / "acme.py").write_text(SOURCE, encoding="utf-8")
@@ -95,7 +95,8 @@ def test_its_key_alone_chooses_it_and_without_the_key_the_variable_is_named(tree
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
-    """The same file as an installed package, which brings a broken one and a thing that is none."""
+    """Return a folder with the provider as an installed package, next to a broken one and an entry point that is no
+    provider."""
     site = tmp_path / "site"
     info = site / "swecli_acme-1.0.dist-info"
     info.mkdir(parents=True)

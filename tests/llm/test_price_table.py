@@ -1,4 +1,4 @@
-"""litellm's tables are read from disk, without litellm."""
+"""Test reading litellm's price tables from disk without importing litellm."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TABLE = model_table()
 
 @pytest.fixture(scope="module")
 def litellm() -> Any:
-    """The module, imported the way the product does it: without asking the network for its tables."""
+    """Import litellm as the product does, without downloading its tables."""
     return load_litellm()
 
 

@@ -1,4 +1,4 @@
-"""Costs follow litellm's local table, and agree with litellm's own sums."""
+"""Test that costs are computed from litellm's local table and equal litellm's own."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ MODELS = ("openai/gpt-4.1", "openai/gpt-6.1-sol", "anthropic/claude-haiku-4-5", 
 
 @pytest.fixture(scope="module")
 def litellm() -> Any:
-    """The module, imported the way the product does it: without asking the network for its tables."""
+    """Import litellm as the product does, without downloading its tables."""
     return load_litellm()
 
 
-@pytest.mark.slow  # loads litellm
+@pytest.mark.slow  # imports litellm
 @pytest.mark.parametrize(
     "name", [*MODELS, "gemini/gemini-3.8-flash", "anthropic/claude-sonnet-5-5", "groq/openai/gpt-oss-120b"]
 )

@@ -1,4 +1,4 @@
-"""What local servers say of themselves: their own words for windows, each from a real server on the loopback."""
+"""Test probing local servers for their models' context windows, each against a real server on the loopback."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ LOADED = [{"config": {"context_length": 8_192}}]
 
 
 @contextmanager
-def serving(answers: Mapping[str, Any]) -> Iterator[str]:
-    """A server that answers these paths with JSON; its address."""
+def serve_json(answers: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the address of a server that answers these paths with JSON."""
 
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, format: str, *args: Any) -> None:
@@ -85,6 +85,6 @@ def serving(answers: Mapping[str, Any]) -> Iterator[str]:
     ],
 )
 def test_a_server_names_the_window_it_serves(service: str, answers: dict[str, Any], known: dict[str, Any]) -> None:
-    with serving(answers) as address:
+    with serve_json(answers) as address:
         at = resolve(f"{service}/m", {f"{service.upper()}_BASE_URL": f"{address}/v1", "OPENAI_API_KEY": "k"})
         assert at.probe() == known

@@ -1,4 +1,4 @@
-"""The record of a model: its reserve leaves room, and each field knows its layer."""
+"""Test the profile of a model: its output reserve, and the layer that each field comes from."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CHAT = {name: row for name, row in model_table().items() if row.get("mode") == "
 
 
 def test_no_chat_model_of_the_table_keeps_less_than_half_of_its_window() -> None:
-    """Today's largest possible answer as the reserve refused 155 models and halved 699."""
+    """Reserving a model's largest possible output refused 155 models and halved the window of 699."""
     shares = {}
     for name, row in CHAT.items():
         window, output = (

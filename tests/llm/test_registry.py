@@ -1,4 +1,4 @@
-"""A name becomes a model, or one clear line."""
+"""Test resolving a model name, and the one-line error for an unknown one."""
 
 from __future__ import annotations
 

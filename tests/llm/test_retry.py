@@ -1,4 +1,4 @@
-"""What may pass is tried again, after the right wait, and said; what cannot pass is not."""
+"""Test retries: transient errors are retried after the right delay and reported, permanent errors are not."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from tests.support.strict_provider import Reply as Answer
 
 
 class Recorder:
-    """Runs a model through the retries as the agent does: throws away what came when told to."""
+    """Runs a model with retries as the agent does, and discards partial chunks when a retry begins."""
 
     def __init__(self) -> None:
         self.waits: list[float] = []
-        self.told: list[Retry] = []
+        self.retries: list[Retry] = []
         self.builder = ReplyBuilder()
 
     async def sleep(self, seconds: float) -> None:
@@ -47,7 +47,7 @@ class Recorder:
                 if not isinstance(chunk, Retry):
                     self.builder.add(chunk)
                     continue
-                self.told.append(chunk)
+                self.retries.append(chunk)
                 if chunk.restart:
                     self.builder.reset()
         return self.builder.build()
@@ -56,7 +56,7 @@ class Recorder:
 async def test_a_good_answer_is_passed_on_untouched() -> None:
     recorder = Recorder()
     assert (await recorder.run(ScriptedModel(["hello"]))).text == "hello"
-    assert (recorder.waits, recorder.told) == ([], [])
+    assert (recorder.waits, recorder.retries) == ([], [])
 
 
 async def test_failures_before_the_first_piece_are_tried_again_with_growing_waits() -> None:
@@ -64,7 +64,7 @@ async def test_failures_before_the_first_piece_are_tried_again_with_growing_wait
     model = ScriptedModel([Unavailable("one"), Unavailable("two"), Unavailable("three"), "hello"])
     assert (await recorder.run(model)).text == "hello"
     assert recorder.waits == [1.0, 2.0, 4.0]
-    assert [(r.attempt, r.reason, r.restart) for r in recorder.told] == [
+    assert [(r.attempt, r.reason, r.restart) for r in recorder.retries] == [
         (1, "one", False),
         (2, "two", False),
         (3, "three", False),
@@ -142,15 +142,15 @@ async def test_a_cut_answer_begins_again_and_what_came_is_to_be_thrown_away() ->
     recorder = Recorder()
     model = ScriptedModel([Reply("half of it", piece=4, cut_after=2, failure=Unavailable("gone")), "whole"])
     assert (await recorder.run(model)).text == "whole"
-    assert [r.restart for r in recorder.told] == [True]
+    assert [r.restart for r in recorder.retries] == [True]
 
 
 async def test_a_stream_that_just_ends_is_cut_off() -> None:
     recorder = Recorder()
     model = ScriptedModel([Reply("half of it", piece=4, cut_after=2), "whole"])
     assert (await recorder.run(model)).text == "whole"
-    assert recorder.told[0].restart
-    assert "cut off" in recorder.told[0].reason
+    assert recorder.retries[0].restart
+    assert "cut off" in recorder.retries[0].reason
 
 
 async def test_cancelling_during_the_wait_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,5 +187,5 @@ async def test_real_failures_of_a_service_are_got_over() -> None:
     with StrictProvider(list(answers)) as server:
         assert (await recorder.run(model_at(server, "openai/gpt-4.1"))).text == "hello"
     assert recorder.waits == [3.0, 2.0, 1.0]
-    assert [r.restart for r in recorder.told] == [False, False, True]
+    assert [r.restart for r in recorder.retries] == [False, False, True]
     assert len({received.raw for received in server.requests}) == 1

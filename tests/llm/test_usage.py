@@ -1,4 +1,4 @@
-"""Usage numbers fill disjoint buckets, whatever a provider says."""
+"""Test converting providers' usage figures into disjoint buckets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The window's setting."""
+"""Test parsing the window setting."""
 
 from __future__ import annotations
 

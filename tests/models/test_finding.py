@@ -1,4 +1,4 @@
-"""What a finding is known by."""
+"""Test the fields that identify a finding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ids sort by time and short ones are for people."""
+"""Test ids: they sort by time and have a short form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages and calls as a provider is sent them."""
+"""Test converting messages and calls to the provider's format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The playbook as data and as prompt text."""
+"""Test the playbook as data and as prompt text."""
 
 from __future__ import annotations
 
@@ -15,62 +15,62 @@ from swecli.models.playbook import SessionPlaybook, quote_content, render_bullet
 from tests.support.playbooks import add_bullet
 
 
-def change(playbook: SessionPlaybook, name: str, **fields: Any) -> None:
+def change_bullet(playbook: SessionPlaybook, name: str, **fields: Any) -> None:
     playbook.bullets[name] = replace(playbook.bullets[name], **fields)
 
 
-def playbook_of(count: int) -> SessionPlaybook:
+def make_playbook(count: int) -> SessionPlaybook:
     playbook = SessionPlaybook()
     for n in range(1, count + 1):
         add_bullet(playbook, f"Strategy number {n}.")
     return playbook
 
 
-def shown(text: str) -> list[str]:
+def bullet_ids(text: str) -> list[str]:
     return [line.split("]")[0].removeprefix("- [") for line in text.splitlines() if line.startswith("- [")]
 
 
 def test_an_empty_playbook_is_no_text() -> None:
     assert SessionPlaybook().as_context() == ""
-    assert playbook_of(3).as_context(max_strategies=0) == ""
-    assert playbook_of(3).as_context(max_strategies=-1) == ""
+    assert make_playbook(3).as_context(max_strategies=0) == ""
+    assert make_playbook(3).as_context(max_strategies=-1) == ""
 
 
 def test_bullets_stand_in_order_of_minting_with_their_ids() -> None:
-    text = playbook_of(3).as_context()
-    assert shown(text) == ["P-1", "P-2", "P-3"]
+    text = make_playbook(3).as_context()
+    assert bullet_ids(text) == ["P-1", "P-2", "P-3"]
     assert "- [P-2] Strategy number 2." in text
     assert text.startswith("\n\n## Playbook\n")
     assert text.endswith("</playbook>")
 
 
 def test_thirty_are_shown_unless_asked_otherwise() -> None:
-    assert len(shown(playbook_of(40).as_context())) == 30
-    assert shown(playbook_of(40).as_context(max_strategies=2)) == ["P-39", "P-40"]
+    assert len(bullet_ids(make_playbook(40).as_context())) == 30
+    assert bullet_ids(make_playbook(40).as_context(max_strategies=2)) == ["P-39", "P-40"]
 
 
 def test_pinned_and_helpful_bullets_go_first() -> None:
-    playbook = playbook_of(6)
-    change(playbook, "P-2", helpful=3)
-    change(playbook, "P-6", harmful=1)
-    change(playbook, "P-1", state="pinned", harmful=9)
-    assert shown(playbook.as_context(3)) == ["P-1", "P-2", "P-5"]
-    assert shown(playbook.as_context(4)) == ["P-1", "P-2", "P-4", "P-5"]
+    playbook = make_playbook(6)
+    change_bullet(playbook, "P-2", helpful=3)
+    change_bullet(playbook, "P-6", harmful=1)
+    change_bullet(playbook, "P-1", state="pinned", harmful=9)
+    assert bullet_ids(playbook.as_context(3)) == ["P-1", "P-2", "P-5"]
+    assert bullet_ids(playbook.as_context(4)) == ["P-1", "P-2", "P-4", "P-5"]
 
 
 def test_counts_do_not_change_the_text_unless_they_change_the_choice() -> None:
-    playbook = playbook_of(3)
+    playbook = make_playbook(3)
     before = playbook.as_context()
-    change(playbook, "P-1", harmful=5)
-    change(playbook, "P-3", neutral=1)
+    change_bullet(playbook, "P-1", harmful=5)
+    change_bullet(playbook, "P-3", neutral=1)
     assert playbook.as_context() == before
 
 
 @pytest.mark.parametrize("state", ["quarantined", "disabled", "deleted"])
 def test_what_is_not_live_is_not_shown(state: str) -> None:
-    playbook = playbook_of(2)
-    change(playbook, "P-1", state=state)
-    assert shown(playbook.as_context()) == ["P-2"]
+    playbook = make_playbook(2)
+    change_bullet(playbook, "P-1", state=state)
+    assert bullet_ids(playbook.as_context()) == ["P-2"]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_bullet_cannot_leave_its_quote(hostile: str) -> None:
     add_bullet(playbook, hostile)
     text = playbook.as_context()
     assert re.findall(r"<\s*/?\s*playbook[^>]*>", text, re.IGNORECASE) == ["<playbook>", "</playbook>"]
-    assert len(shown(text)) == 1
+    assert len(bullet_ids(text)) == 1
     assert "\n## System" not in text
 
 
@@ -94,10 +94,10 @@ def test_quoted_is_one_line_and_stays_the_same(content: str) -> None:
 
 
 def test_rendering_does_not_depend_on_the_order_given() -> None:
-    bullets = list(playbook_of(4).bullets.values())
+    bullets = list(make_playbook(4).bullets.values())
     assert render_bullets(bullets) == render_bullets(bullets[::-1])
 
 
 def test_a_bullet_is_plain_json() -> None:
-    row = json.loads(json.dumps(playbook_of(1).bullets["P-1"].to_json()))
+    row = json.loads(json.dumps(make_playbook(1).bullets["P-1"].to_json()))
     assert (row["id"], row["content"], row["anchors"], row["last_used"]) == ("P-1", "Strategy number 1.", [], None)

@@ -1,4 +1,4 @@
-"""The three events of a review keep the names and fields that readers of the stream know."""
+"""Test that the three events of a review keep their names and fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session's messages and its window."""
+"""Test a session's messages and its window."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.playbooks import add_bullet
 
 ROOT = Path(__file__).parents[2]
 
-# The check published with the reflection window's description, unchanged.
+# The check that was published with the description of the reflection window, unchanged.
 PUBLISHED = """
 import sys
 sys.path.insert(0, '.')
@@ -49,7 +49,7 @@ print("✅ Reflection window working correctly!")
 """
 
 
-def session_of(count: int) -> Session:
+def make_session(count: int) -> Session:
     session = Session(id="s")
     for n in range(1, count + 1):
         session.add_message(ChatMessage(Role.USER, f"Query {n}"))
@@ -72,18 +72,18 @@ def test_the_published_check_runs_as_printed() -> None:
 
 @pytest.mark.parametrize(("size", "count"), [(None, 30), (10, 30), (99, 30), (5, 15), (3, 9), (1, 3), (0, 0)])
 def test_the_window_is_exact(size: int | None, count: int) -> None:
-    assert len(session_of(10).to_api_messages(window_size=size)) == count
+    assert len(make_session(10).to_api_messages(window_size=size)) == count
 
 
 def test_a_negative_window_is_refused() -> None:
     with pytest.raises(ValueError, match="negative"):
-        session_of(1).to_api_messages(window_size=-1)
+        make_session(1).to_api_messages(window_size=-1)
 
 
 @given(st.integers(0, 12), st.integers(0, 15))
 @settings(deadline=None)
 def test_a_window_opens_with_a_user_and_splits_no_pair(count: int, size: int) -> None:
-    out = session_of(count).to_api_messages(window_size=size)
+    out = make_session(count).to_api_messages(window_size=size)
     asked = [call["id"] for m in out for call in m.get("tool_calls", [])]
     assert asked == [m["tool_call_id"] for m in out if m["role"] == "tool"]
     assert [m["role"] for m in out[:1]] in ([], ["user"])
@@ -91,7 +91,7 @@ def test_a_window_opens_with_a_user_and_splits_no_pair(count: int, size: int) ->
 
 
 def test_a_user_message_opens_an_interaction() -> None:
-    session = session_of(3)
+    session = make_session(3)
     assert [m.interaction for m in session.messages] == [1, 1, 2, 2, 3, 3]
     assert session.interactions == 3
 
@@ -103,7 +103,7 @@ def test_a_resumed_session_counts_on() -> None:
 
 
 def test_a_front_without_its_question_is_in_no_interaction() -> None:
-    session = Session(id="s", messages=[ChatMessage(Role.ASSISTANT, "lost"), *session_of(2).messages])
+    session = Session(id="s", messages=[ChatMessage(Role.ASSISTANT, "lost"), *make_session(2).messages])
     assert [group[0].content for group in session.group_by_interaction()] == ["Query 1", "Query 2"]
     assert len(session.to_api_messages(window_size=9)) == 6
     assert len(session.to_api_messages()) == 7

@@ -1,4 +1,5 @@
-"""A session as a page, Markdown or JSON: whole, escaped, without anything that a browser would fetch or run."""
+"""Test exporting a session as HTML, Markdown and JSON: complete, escaped, and without anything that a browser would
+load or run."""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ HOSTILE = (
 EDIT = {"path": "calc.py", "edits": [{"old_text": "a - b", "new_text": "a + b"}]}
 
 
-class Seen(HTMLParser):
-    """The tags of a page, and the attributes that a browser follows or runs."""
+class PageTags(HTMLParser):
+    """Collects the tags of a page, and the attributes that a browser follows or runs."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -43,7 +44,7 @@ class Seen(HTMLParser):
         self.texts.append(data)
 
 
-async def worked(*queries: str) -> Runtime:
+async def run_session(*queries: str) -> Runtime:
     Path("calc.py").write_text("def add(a, b):\n    return a - b\n")
     read = Reply("I look.", (ScriptedCall("read_file", {"path": "calc.py"}),))
     replies = [
@@ -58,19 +59,19 @@ async def worked(*queries: str) -> Runtime:
     return runtime
 
 
-def exported(runtime: Runtime) -> dict[str, Any]:
+def export_session(runtime: Runtime) -> dict[str, Any]:
     assert runtime.sessions.current_session is not None
     return runtime.sessions.export(runtime.sessions.current_session.id)
 
 
 @pytest.mark.slow
 async def test_a_page_shows_turns_calls_and_diffs_and_fetches_and_runs_nothing() -> None:
-    whole = exported(await worked(f"mend add {HOSTILE}", "and now?"))
-    seen = Seen(format_session("html", whole))
+    whole = export_session(await run_session(f"mend add {HOSTILE}", "and now?"))
+    seen = PageTags(format_session("html", whole))
     assert "script" not in seen.tags
     assert "img" not in seen.tags
     assert {follow for follow in seen.followed if not (follow[2] or "").startswith("#")} == {
-        ("a", "href", "https://example.com/x.png")  # a picture became a link, which only a reader follows
+        ("a", "href", "https://example.com/x.png")  # A picture becomes a link, which is loaded only on a click.
     }
     assert seen.tags.count("details") == 2
     assert {"T1", "T2", "read_file", "edit_file", "mended"} <= set(seen.texts)
@@ -79,23 +80,23 @@ async def test_a_page_shows_turns_calls_and_diffs_and_fetches_and_runs_nothing()
 
 
 async def test_markdown_has_each_turn_and_its_fences_hold() -> None:
-    text = format_session("md", exported(await worked("mend add", "and now?")))
+    text = format_session("md", export_session(await run_session("mend add", "and now?")))
     assert text.index("## T1: mend add") < text.index("**read_file** calc.py") < text.index("## T2: and now?")
     assert text.count("```\n") == 4, "two calls, each with its fence"
 
 
 @pytest.mark.slow
 async def test_an_empty_or_imported_session_without_figures_is_a_page() -> None:
-    whole = exported(await worked("hello"))
-    assert "svg" in Seen(format_session("html", whole)).tags
-    assert "svg" not in Seen(format_session("html", whole | {"requests": []})).tags
+    whole = export_session(await run_session("hello"))
+    assert "svg" in PageTags(format_session("html", whole)).tags
+    assert "svg" not in PageTags(format_session("html", whole | {"requests": []})).tags
     assert "An empty session" in format_session("html", whole | {"interactions": [], "first_query": "", "messages": []})
 
 
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.slow
 async def test_a_file_is_written_once_and_without_secrets(form: str) -> None:
-    runtime = await worked("the key is ghp_" + "a1B2" * 9)
+    runtime = await run_session("the key is ghp_" + "a1B2" * 9)
     ctx = ScriptedContext(runtime)
     printed = (await ctx.type(f"/export {form} out.{form}")).split()
     assert (printed[:-1], Path(printed[-1]).name) == (["exported", "1", "turn", "to"], f"out.{form}")
@@ -107,7 +108,7 @@ async def test_a_file_is_written_once_and_without_secrets(form: str) -> None:
 
 
 async def test_what_was_exported_as_json_can_be_imported() -> None:
-    runtime = await worked("mend add", "and now?")
+    runtime = await run_session("mend add", "and now?")
     await ScriptedContext(runtime).type("/export json whole.json")
     other = open_database(Path("other.db"))
     assert import_session(other, json.loads(Path("whole.json").read_text())).interactions == 2
@@ -120,7 +121,7 @@ async def test_what_was_exported_as_json_can_be_imported() -> None:
 )
 async def test_what_cannot_be_exported_is_one_line(args: str, complaint: str) -> None:
     with pytest.raises(SwecliError, match=complaint):
-        await ScriptedContext(await worked("hello")).type(f"/export {args}")
+        await ScriptedContext(await run_session("hello")).type(f"/export {args}")
 
 
 async def test_a_session_without_a_turn_has_nothing_to_export() -> None:

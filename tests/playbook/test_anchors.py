@@ -1,4 +1,4 @@
-"""What a text names: paths and commands that can be looked up."""
+"""Test finding anchors in a text: paths and commands that can be checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands in a prompt: all that fits; else what matches, above a floor, within the budget to the token."""
+"""Test selecting strategies for a prompt: all if they fit, else the best matches within the token budget."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ WORDS = [
 ]
 
 
-def count(text: str) -> int:
+def count_words(text: str) -> int:
     return len(text.split())
 
 
-def bullets(number: int, *more: Bullet) -> dict[str, Bullet]:
+def make_bullets(number: int, *more: Bullet) -> dict[str, Bullet]:
     dice = random.Random(number)
     made = [Bullet(f"P-{n}", " ".join(dice.choices(WORDS, k=8)), uses=9) for n in range(1, number + 1)]
     return {bullet.id: bullet for bullet in (*made, *more)}
 
 
-def chosen(found: Selection) -> set[str]:
+def chosen_ids(found: Selection) -> set[str]:
     return {bullet.id for bullet in found.bullets}
 
 
-def request(have: dict[str, Bullet], query: str, budget: int = 120, **more: object) -> SelectionRequest:
-    return SelectionRequest(have, query, count, BulletIndex(), budget, **more)  # type: ignore[arg-type]
+def make_request(have: dict[str, Bullet], query: str, budget: int = 120, **more: object) -> SelectionRequest:
+    return SelectionRequest(have, query, count_words, BulletIndex(), budget, **more)  # type: ignore[arg-type]
 
 
 def test_all_stand_in_the_prompt_where_they_fit_in_order_of_minting_whatever_the_query() -> None:
-    have = bullets(5)
-    one, other = request(have, "billing").select(), request(have, "哪个端口").select()
+    have = make_bullets(5)
+    one, other = make_request(have, "billing").select(), make_request(have, "哪个端口").select()
     assert one.bullets == other.bullets == tuple(have.values())
     assert not one.more
 
@@ -60,17 +60,17 @@ def test_all_stand_in_the_prompt_where_they_fit_in_order_of_minting_whatever_the
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.slow
 def test_the_budget_holds_to_the_token_and_the_same_arguments_give_the_same(seed: int) -> None:
-    dice, have = random.Random(seed), bullets(200)
-    asked = request(have, " ".join(dice.choices(WORDS, k=3)), budget=dice.randint(60, 200))
+    dice, have = random.Random(seed), make_bullets(200)
+    asked = make_request(have, " ".join(dice.choices(WORDS, k=3)), budget=dice.randint(60, 200))
     found = asked.select()
-    assert count(render_bullets(found.bullets)) == found.tokens <= asked.budget
+    assert count_words(render_bullets(found.bullets)) == found.tokens <= asked.budget
     assert found.more
     assert asked.select() == found
 
 
 def test_what_matches_nothing_gets_nothing_but_the_users_own() -> None:
     own = Bullet("P-201", "Answers are short", kind="preference", trust="user")
-    assert chosen(request(bullets(200, own), "zebra xylophone").select()) == {"P-201"}
+    assert chosen_ids(make_request(make_bullets(200, own), "zebra xylophone").select()) == {"P-201"}
 
 
 @pytest.mark.parametrize(
@@ -92,22 +92,24 @@ def test_a_word_is_found_in_each_of_its_forms(asked: str, written: str) -> None:
 
 def test_other_words_find_a_bullet_by_its_when() -> None:
     hidden = Bullet("P-201", "Ask the ledger team first", when="invoices are wrong, customers were charged twice")
-    assert "P-201" in chosen(
-        request(bullets(200, hidden), "a customer was charged two times, fix the invoice").select()
+    assert "P-201" in chosen_ids(
+        make_request(make_bullets(200, hidden), "a customer was charged two times, fix the invoice").select()
     )
-    assert "charged" not in render_bullets(request(bullets(200, hidden), "charged twice customers").select().bullets)
+    assert "charged" not in render_bullets(
+        make_request(make_bullets(200, hidden), "charged twice customers").select().bullets
+    )
 
 
 def test_what_is_stale_switched_off_or_held_to_harm_stays_out_and_states_why() -> None:
-    have = bullets(
+    have = make_bullets(
         1,
         Bullet("P-2", "a", state="disabled"),
         Bullet("P-3", "b", stale="x.py is gone"),
         Bullet("P-4", "c", belief=(0.8, 0.1, 0.1)),
         Bullet("P-5", "d", belief=(0.8, 0.1, 0.1), state="pinned"),
     )
-    found = request(have, "billing").select()
-    assert chosen(found) == {"P-1", "P-5"}
+    found = make_request(have, "billing").select()
+    assert chosen_ids(found) == {"P-1", "P-5"}
     reasons = {c.bullet.id: c.reason for c in found.candidates if not c.chosen}
     assert reasons["P-2"] == "it is disabled"
     assert reasons["P-3"] == "it is stale: x.py is gone"
@@ -118,22 +120,22 @@ def test_new_ones_that_match_have_a_share_of_the_budget() -> None:
     known = [Bullet(f"P-{n}", f"billing billing logs number{n}", uses=9, belief=(0.0, 0.1, 0.9)) for n in range(1, 100)]
     fresh = Bullet("P-100", "billing logs rotate", uses=0)
     have = {bullet.id: bullet for bullet in (*known, fresh)}
-    assert "P-100" in chosen(request(have, "where are the billing logs", budget=150).select())
+    assert "P-100" in chosen_ids(make_request(have, "where are the billing logs", budget=150).select())
 
 
 def test_recall_gives_what_matches_and_nothing_else() -> None:
     hidden = Bullet("P-201", "Print labels on the second printer")
-    assert chosen(request(bullets(200, hidden), "which printer for labels").recall()) == {"P-201"}
-    assert not request(bullets(200, hidden), "zebra").recall().bullets
+    assert chosen_ids(make_request(make_bullets(200, hidden), "which printer for labels").recall()) == {"P-201"}
+    assert not make_request(make_bullets(200, hidden), "zebra").recall().bullets
 
 
 @pytest.mark.slow
 def test_the_cost_of_a_choice_hardly_grows_with_the_playbook() -> None:
     def cost(number: int) -> float:
-        asked = request(bullets(number), "restart the audit queue")
+        asked = make_request(make_bullets(number), "restart the audit queue")
         asked.select()
         taken = []
-        gc.disable()  # what other tests left in memory is not a cost of a choice
+        gc.disable()  # Do not attribute objects left by other tests to the selection.
         for _ in range(5):
             began = time.process_time()
             asked.select()
@@ -143,4 +145,4 @@ def test_the_cost_of_a_choice_hardly_grows_with_the_playbook() -> None:
 
     few, many = cost(2_000), cost(8_000)
     assert many < 8 * few, "far from square; no wall time is asserted"
-    assert len(request(bullets(8_000), "audit").select().to_json()["chosen"]) < 60
+    assert len(make_request(make_bullets(8_000), "audit").select().to_json()["chosen"]) < 60

@@ -1,4 +1,4 @@
-"""Out as Markdown and in again: nothing is lost, and what is broken changes nothing."""
+"""Test exporting a playbook as Markdown and importing it: nothing is lost, and a malformed file changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a session works: looked up when it is needed, and nothing is said of a place that is gone."""
+"""Test a session's workspace: it is looked up on demand, and a missing folder yields no evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether what a bullet names is here: real files, and nothing counts as verified that was only read."""
+"""Test looking up a bullet's anchors in real files, and that reading alone verifies nothing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ REASONS = {
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> WorkspaceLookup:
+def lookup(tmp_path: Path) -> WorkspaceLookup:
     root = tmp_path / "shop"
     for name, text in FILES.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -48,42 +48,42 @@ def here(tmp_path: Path) -> WorkspaceLookup:
     return WorkspaceLookup(root)
 
 
-def missing(here: WorkspaceLookup, content: str) -> str:
-    return here.first_missing(find_anchors(content))
+def missing_anchor(lookup: WorkspaceLookup, content: str) -> str:
+    return lookup.first_missing(find_anchors(content))
 
 
-def test_what_is_missing_is_named(here: WorkspaceLookup) -> None:
-    assert {content: missing(here, content) for content in REASONS} == REASONS
+def test_what_is_missing_is_named(lookup: WorkspaceLookup) -> None:
+    assert {content: missing_anchor(lookup, content) for content in REASONS} == REASONS
 
 
 def test_a_bullet_is_stale_where_nothing_that_it_names_is_here() -> None:
-    here = WorkspaceLookup(Path(__file__).parent)
-    assert here.missing(Bullet("P-1", "Read `test_workspace.py`")) == ""
-    assert here.missing(Bullet("P-2", "Use tabs")) is None, "only what was looked for is verified"
-    assert here.missing(Bullet("P-3", "`nowhere.py` was renamed to `test_workspace.py`")) == ""
-    assert here.missing(Bullet("P-4", "Read `nowhere.py`, then `src/gone.py`")) == "nowhere.py does not exist"
+    lookup = WorkspaceLookup(Path(__file__).parent)
+    assert lookup.missing(Bullet("P-1", "Read `test_workspace.py`")) == ""
+    assert lookup.missing(Bullet("P-2", "Use tabs")) is None, "only what was looked for is verified"
+    assert lookup.missing(Bullet("P-3", "`nowhere.py` was renamed to `test_workspace.py`")) == ""
+    assert lookup.missing(Bullet("P-4", "Read `nowhere.py`, then `src/gone.py`")) == "nowhere.py does not exist"
 
 
-def test_anchors_that_were_stored_are_the_ones_that_are_looked_up(here: WorkspaceLookup) -> None:
-    assert here.missing(Bullet("P-1", "Use tabs", anchors=("path:src/rest", "flag:-q"))) == "src/rest does not exist"
-    assert here.missing(Bullet("P-1", "Use tabs", anchors=("moon:full", "path:", "x"))) is None
+def test_anchors_that_were_stored_are_the_ones_that_are_looked_up(lookup: WorkspaceLookup) -> None:
+    assert lookup.missing(Bullet("P-1", "Use tabs", anchors=("path:src/rest", "flag:-q"))) == "src/rest does not exist"
+    assert lookup.missing(Bullet("P-1", "Use tabs", anchors=("moon:full", "path:", "x"))) is None
 
 
-def test_broken_files_and_links_are_no_reason_to_fail(here: WorkspaceLookup) -> None:
-    (here.root / "package.json").write_text("[1, 2")
-    (here.root / "loop.py").symlink_to("loop.py")
-    assert missing(here, "Run `npm run build`") == "package.json has no script build"
-    assert missing(here, "Read loop.py") in ("", "loop.py does not exist")
+def test_broken_files_and_links_are_no_reason_to_fail(lookup: WorkspaceLookup) -> None:
+    (lookup.root / "package.json").write_text("[1, 2")
+    (lookup.root / "loop.py").symlink_to("loop.py")
+    assert missing_anchor(lookup, "Run `npm run build`") == "package.json has no script build"
+    assert missing_anchor(lookup, "Read loop.py") in ("", "loop.py does not exist")
 
 
 @given(st.text(max_size=120) | st.text(alphabet="`./-a b*_,:&|", max_size=60), st.sampled_from(["path", "command"]))
 def test_no_anchor_makes_it_fail(value: str, kind: str) -> None:
-    here = WorkspaceLookup(Path())
-    here.first_missing([f"{kind}:{value}", *find_anchors(value)])
+    lookup = WorkspaceLookup(Path())
+    lookup.first_missing([f"{kind}:{value}", *find_anchors(value)])
 
 
-def test_what_is_not_below_is_looked_for_in_the_whole_project(here: WorkspaceLookup) -> None:
-    below = WorkspaceLookup(here.root / "web", above=here.root)
+def test_what_is_not_below_is_looked_for_in_the_whole_project(lookup: WorkspaceLookup) -> None:
+    below = WorkspaceLookup(lookup.root / "web", above=lookup.root)
     for content in ("The API is in `src/api`", "Users are in `users.py`", "Run `make check` first"):
         assert below.missing(Bullet("P-1", content)) == "", content
     assert below.first_missing(find_anchors("Run `make deploy`")) == "the Makefile has no target deploy"

@@ -1,4 +1,4 @@
-"""The drawings of a replay: they keep to their width, and show each policy."""
+"""Test the plots of a replay: their width, and that each policy appears."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 values = st.lists(st.integers(0, 10**12), min_size=1, max_size=300)
 
 
-def made(policy: str, inputs: list[int]) -> PolicyUsage:
+def make_usage(policy: str, inputs: list[int]) -> PolicyUsage:
     return PolicyUsage(policy, [TurnUsage(n, cold=False, input=tokens) for n, tokens in enumerate(inputs, 1)])
 
 
@@ -22,7 +22,7 @@ def test_every_policy_has_a_letter_of_its_own() -> None:
 
 
 def test_a_larger_value_is_drawn_higher_by_its_factor() -> None:
-    lines = plot([made("full", [1_000, 1_000_000]), made("ours", [1_000, 1_000])], 80)
+    lines = plot([make_usage("full", [1_000, 1_000_000]), make_usage("ours", [1_000, 1_000])], 80)
     assert lines[0] == "input tokens a turn, by turn:"
     [top] = [n for n, line in enumerate(lines) if line.startswith("1,000,000┤")]
     [middle] = [n for n, line in enumerate(lines) if line.startswith("   20,000┤")]
@@ -33,21 +33,21 @@ def test_a_larger_value_is_drawn_higher_by_its_factor() -> None:
 
 
 def test_more_turns_than_there_is_room_for_share_a_place() -> None:
-    lines = plot([made("full", [1_000, 100_000] * 150)], 80)
+    lines = plot([make_usage("full", [1_000, 100_000] * 150)], 80)
     assert not any(line.startswith("100,000┤") for line in lines), "two turns share one place, and their mean is drawn"
 
 
 @given(values)
 def test_a_plot_is_no_wider_than_it_may_be(inputs: list[int]) -> None:
     for width in (1, 40, 80, 200):
-        lines = plot([made("full", inputs), made("exact", inputs[::-1])], width)
+        lines = plot([make_usage("full", inputs), make_usage("exact", inputs[::-1])], width)
         assert all(len(line) <= max(width, 30) for line in lines)
         assert "\x1b" not in "".join(lines)
 
 
 @given(values)
 def test_a_chart_is_sound_and_shows_each_policy(inputs: list[int]) -> None:
-    root = ET.fromstring(svg([made("full", inputs), made("ours", inputs)], "a <b> & c"))
+    root = ET.fromstring(svg([make_usage("full", inputs), make_usage("ours", inputs)], "a <b> & c"))
     assert root.findtext(f"{SVG}title") == "a <b> & c"
     text = "".join(root.itertext())
     assert "full" in text

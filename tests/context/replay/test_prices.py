@@ -1,4 +1,4 @@
-"""Prices of a replay: the local table's, or units that say so."""
+"""Test the prices that a replay uses: litellm's local table, or relative units if a model has no price."""
 
 from __future__ import annotations
 

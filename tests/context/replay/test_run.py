@@ -1,4 +1,4 @@
-"""A replay: small sessions counted by hand, and what must hold for any session."""
+"""Test replays: small sessions with figures computed by hand, and properties that hold for any session."""
 
 from __future__ import annotations
 
@@ -21,71 +21,71 @@ from swecli.models.playbook import Bullet
 from swecli.models.session import Session
 
 BEGAN = datetime(2025, 1, 1, tzinfo=UTC)
-FIXED = 2_000  # tokens of the system message with its frames
-ANSWER, RESULT = 200, 1_000  # tokens of a reply and of a result, with their frames
-CALL = PER_MESSAGE + _PER_CALL + 2  # an empty reply that calls `f` with {}
+FIXED = 2_000  # tokens of the system message, with its overhead
+ANSWER, RESULT = 200, 1_000  # tokens of a reply and of a result, with their overhead
+CALL = PER_MESSAGE + _PER_CALL + 2  # tokens of an empty reply that calls `f` with {}
 
 
 def text(tokens: int, name: object = "") -> str:
-    """A text of so many tokens at four characters each."""
+    """Return a text of that many tokens, at four characters each."""
     return f"{name} ".ljust(tokens * 4, "x")[: tokens * 4]
 
 
-def at(seconds: float) -> datetime:
+def timestamp(seconds: float) -> datetime:
     return BEGAN + timedelta(seconds=seconds)
 
 
-class Talk:
-    """A session that is put together by hand."""
+class SessionBuilder:
+    """Builder for a session."""
 
     def __init__(self) -> None:
         self.session = Session("s", "/w")
 
-    def ask(self, seconds: float) -> Talk:
-        self.session.add_message(ChatMessage(Role.USER, text(50, seconds), created_at=at(seconds)))
+    def ask(self, seconds: float) -> SessionBuilder:
+        self.session.add_message(ChatMessage(Role.USER, text(50, seconds), created_at=timestamp(seconds)))
         return self
 
-    def reply(self, seconds: float, *results: int, tokens: int = ANSWER, **more: Any) -> Talk:
-        """An answer, or one with a call for each result of so many tokens."""
+    def reply(self, seconds: float, *results: int, tokens: int = ANSWER, **more: Any) -> SessionBuilder:
+        """Append a reply, with one call per size in `results` (in tokens)."""
         count = len(self.session.messages)
         made = [
             ToolCall(f"c{n}-{count}", "f", {}, result=text(size - PER_MESSAGE, f"{count} {n}"))
             for n, size in enumerate(results)
         ]
         content = "" if results else text(tokens - PER_MESSAGE, count)
-        self.session.add_message(ChatMessage(Role.ASSISTANT, content, made, created_at=at(seconds), **more))
+        self.session.add_message(ChatMessage(Role.ASSISTANT, content, made, created_at=timestamp(seconds), **more))
         return self
 
-    def turns(self, *seconds: float, tokens: int = ANSWER) -> Talk:
-        """Questions at these times, each answered at once."""
+    def turns(self, *seconds: float, tokens: int = ANSWER) -> SessionBuilder:
+        """Append a question at each of these times, each answered one second later."""
         for second in seconds:
             self.ask(second).reply(second + 1, tokens=tokens)
         return self
 
-    def knows(self, *seconds: float) -> Talk:
-        made = [Bullet(f"P-{n}", "use " * 40, created_at=at(second)) for n, second in enumerate(seconds, 1)]
+    def add_bullets(self, *seconds: float) -> SessionBuilder:
+        made = [Bullet(f"P-{n}", "use " * 40, created_at=timestamp(second)) for n, second in enumerate(seconds, 1)]
         self.session.playbook.bullets = {bullet.id: bullet for bullet in made}
         return self
 
-    def read(self) -> History:
+    def build_history(self) -> History:
         prompt, condense = text(FIXED - PER_MESSAGE - PER_REQUEST), text(10 - PER_MESSAGE)
         past = History.read(self.session, Settings(), 200_000, ())
         return replace(past, counter=TokenCounter("none"), prompt=prompt, condense=condense)
 
 
-def one(past: History, policy: str, prices: Prices | None = None, **assumed: Any) -> PolicyUsage:
+def compute_usage(past: History, policy: str, prices: Prices | None = None, **assumed: Any) -> PolicyUsage:
     given_so = Assumptions(prices or Prices.of(""), **assumed)
     return PolicyUsage.compute(policy, POLICIES[policy](past, given_so), past, given_so)
 
 
-def query(past: History) -> int:
-    """Tokens of a query with its notes: all have the same number."""
+def query_tokens(past: History) -> int:
+    """Return the tokens of a query with its notes, which is the same for all queries."""
     return past.counter.count_message(past.query(past.turns[0]))
 
 
 def test_every_step_is_a_request_that_grows_by_what_came() -> None:
-    past = Talk().ask(0).reply(10, RESULT).reply(20, RESULT).reply(30).read()
-    figures, asked = one(past, "full").turns[0], query(past)
+    past = SessionBuilder().ask(0).reply(10, RESULT).reply(20, RESULT).reply(30).build_history()
+    figures, asked = compute_usage(past, "full").turns[0], query_tokens(past)
     first, second, third = (FIXED + asked + n * (CALL + RESULT) for n in range(3))
     assert figures.requests == 3
     assert figures.input == first + second + third
@@ -95,29 +95,29 @@ def test_every_step_is_a_request_that_grows_by_what_came() -> None:
 
 
 def test_the_price_is_that_of_writing_reading_and_answering() -> None:
-    past = Talk().turns(0, 10).read()
-    figures, asked = one(past, "full").turns, query(past)
+    past = SessionBuilder().turns(0, 10).build_history()
+    figures, asked = compute_usage(past, "full").turns, query_tokens(past)
     assert figures[0].cost == pytest.approx((FIXED + asked) * 1.25 + ANSWER * 5)
     assert figures[1].cost == pytest.approx((FIXED + asked) * 0.1 + (ANSWER + asked) * 1.25 + ANSWER * 5)
 
 
 def test_where_writing_has_no_price_it_is_input() -> None:
     row = {key: value for key, value in _RELATIVE.items() if "creation" not in key}
-    past = Talk().turns(0).read()
-    figures = one(past, "full", Prices("m", "USD", row)).turns[0]
-    assert figures.cost == pytest.approx(FIXED + query(past) + ANSWER * 5)
+    past = SessionBuilder().turns(0).build_history()
+    figures = compute_usage(past, "full", Prices("m", "USD", row)).turns[0]
+    assert figures.cost == pytest.approx(FIXED + query_tokens(past) + ANSWER * 5)
 
 
 def test_after_a_pause_nothing_is_cached() -> None:
-    past = Talk().turns(0, 299, 700).read()
-    assert [turn.cold for turn in one(past, "full").turns] == [True, False, True]
-    assert [turn.cached > 0 for turn in one(past, "full").turns] == [False, True, False]
-    assert [turn.cached > 0 for turn in one(past, "full", ttl=3_600).turns] == [False, True, True]
+    past = SessionBuilder().turns(0, 299, 700).build_history()
+    assert [turn.cold for turn in compute_usage(past, "full").turns] == [True, False, True]
+    assert [turn.cached > 0 for turn in compute_usage(past, "full").turns] == [False, True, False]
+    assert [turn.cached > 0 for turn in compute_usage(past, "full", ttl=3_600).turns] == [False, True, True]
 
 
 def test_an_exact_window_slides_and_loses_what_is_behind_the_head() -> None:
-    past = Talk().turns(0, 10, 20, 30).read()
-    turns, each = one(past, "exact", window=WindowSpec(2)).turns, query(past)
+    past = SessionBuilder().turns(0, 10, 20, 30).build_history()
+    turns, each = compute_usage(past, "exact", window=WindowSpec(2)).turns, query_tokens(past)
     assert [turn.visible for turn in turns] == [0, 1, 2, 2]
     assert [turn.input - FIXED - each for turn in turns] == [n * (each + ANSWER) for n in (0, 1, 2, 2)]
     assert [turn.cached for turn in turns[:2]] == [0, FIXED + each]
@@ -125,71 +125,71 @@ def test_an_exact_window_slides_and_loses_what_is_behind_the_head() -> None:
 
 
 def test_slack_cuts_back_in_one_go() -> None:
-    past = Talk().turns(*range(0, 60, 10)).read()
-    turns = one(past, "slack", window=WindowSpec(2, 2)).turns
+    past = SessionBuilder().turns(*range(0, 60, 10)).build_history()
+    turns = compute_usage(past, "slack", window=WindowSpec(2, 2)).turns
     assert [turn.visible for turn in turns] == [0, 1, 2, 3, 4, 2]
     assert [turn.cached for turn in turns][3:] == [turns[2].input, turns[3].input, FIXED]
     assert [turn.reductions for turn in turns] == [0, 0, 0, 0, 0, 1]
 
 
 def test_a_new_strategy_costs_a_plain_window_its_cache() -> None:
-    past = Talk().turns(0, 10, 20).knows(15).read()
-    assert [turn.cached for turn in one(past, "slack").turns][2] == FIXED
-    assert [turn.cached for turn in one(past, "full").turns][2] > FIXED
+    past = SessionBuilder().turns(0, 10, 20).add_bullets(15).build_history()
+    assert [turn.cached for turn in compute_usage(past, "slack").turns][2] == FIXED
+    assert [turn.cached for turn in compute_usage(past, "full").turns][2] > FIXED
 
 
 def test_compacting_pays_for_its_summary_on_the_live_prefix() -> None:
-    past = Talk().turns(0, 10, 20, tokens=1_700).read()
-    first, second, third = one(past, "compact90", context_window=6_000, summary_tokens=300).turns
+    past = SessionBuilder().turns(0, 10, 20, tokens=1_700).build_history()
+    first, second, third = compute_usage(past, "compact90", context_window=6_000, summary_tokens=300).turns
     assert (first.requests, second.requests, third.requests) == (1, 1, 2)
-    asked = second.input + 1_700 + query(past) + 10
+    asked = second.input + 1_700 + query_tokens(past) + 10
     assert third.input > asked > second.input
-    assert third.input - asked < FIXED + 300 * 5 // 4 + PER_MESSAGE + query(past) + 1
+    assert third.input - asked < FIXED + 300 * 5 // 4 + PER_MESSAGE + query_tokens(past) + 1
     assert third.cached == second.input + FIXED
     assert (third.visible, third.reductions) == (0, 1)
 
 
 def test_requests_beyond_the_models_window_are_counted() -> None:
-    past = Talk().turns(0, 10, 20).read()
-    assert one(past, "full", context_window=FIXED + query(past) + 100).totals().over == 2
+    past = SessionBuilder().turns(0, 10, 20).build_history()
+    assert compute_usage(past, "full", context_window=FIXED + query_tokens(past) + 100).totals().over == 2
 
 
 def test_a_stored_session_is_cut_into_requests() -> None:
-    talk = Talk().ask(0).reply(5, RESULT, reasoning="r" * 400)
+    talk = SessionBuilder().ask(0).reply(5, RESULT, reasoning="r" * 400)
     talk.session.messages[-1].tool_calls[0].duration_ms = 20_000
-    first, second = talk.reply(40).ask(20).read().turns
+    first, second = talk.reply(40).ask(20).build_history().turns
     assert [(step.at - BEGAN.timestamp()) for step in first.steps] == [0, 25]
     assert [step.reply for step in second.steps] == [None]
-    assert second.steps[0].at == at(40).timestamp(), "time never runs back"
-    past = talk.read()
+    assert second.steps[0].at == timestamp(40).timestamp(), "time never runs back"
+    past = talk.build_history()
     assert past.output(first.steps[0].reply) == CALL + 100
 
 
 def test_an_answer_in_pieces_is_one_and_a_line_put_into_the_turn_is_no_turn() -> None:
-    talk = Talk().ask(0).reply(1, tokens=20).reply(2, tokens=30).ask(3).reply(4, RESULT)
-    talk.session.add_message(ChatMessage(Role.USER, "and quickly", status=STEER, created_at=at(5)))
-    first, second = talk.reply(6).read().turns
+    talk = SessionBuilder().ask(0).reply(1, tokens=20).reply(2, tokens=30).ask(3).reply(4, RESULT)
+    talk.session.add_message(ChatMessage(Role.USER, "and quickly", status=STEER, created_at=timestamp(5)))
+    first, second = talk.reply(6).build_history().turns
     assert [len(step.reply.content) for step in first.steps if step.reply] == [4 * (16 + 26) + 2]
     assert [step.steered for step in second.steps] == [("and quickly",), ()]
 
 
 def test_notes_of_another_day_are_not_sent_again() -> None:
-    talk = Talk().turns(0)
+    talk = SessionBuilder().turns(0)
     talk.session.messages[0].sent = "q\n\nFile a:\n```\n1\n```\n\n<turn_notes>\n- Date: 2020-01-01\n</turn_notes>"
-    turn = talk.read().turns[0]
+    turn = talk.build_history().turns[0]
     assert turn.sent == "q\n\nFile a:\n```\n1\n```"
-    assert "Date: 2025-01-01" in talk.read().query(turn)["content"]
+    assert "Date: 2025-01-01" in talk.build_history().query(turn)["content"]
 
 
 def test_a_session_without_a_turn_is_refused() -> None:
     with pytest.raises(BadInput, match="has no turns to replay"):
-        Talk().read()
+        SessionBuilder().build_history()
 
 
 @st.composite
 def sessions(draw: st.DrawFn) -> History:
-    """Any session, without a playbook (which full histories do not carry)."""
-    talk, now = Talk(), 0.0
+    """Draw any session without a playbook (full histories do not include one)."""
+    talk, now = SessionBuilder(), 0.0
     sizes, gaps = st.integers(10, 3_000), st.sampled_from([1.0, 60.0, 299.0, 300.0, 5_000.0])
     for _ in range(draw(st.integers(1, 12))):
         now += draw(gaps)
@@ -199,7 +199,7 @@ def sessions(draw: st.DrawFn) -> History:
             talk.reply(now, *draw(st.lists(sizes, min_size=1, max_size=3)))
         now += draw(gaps)
         talk.reply(now, tokens=draw(sizes))
-    return talk.read()
+    return talk.build_history()
 
 
 @given(
@@ -210,10 +210,10 @@ def sessions(draw: st.DrawFn) -> History:
 @settings(deadline=None, max_examples=20)
 @pytest.mark.slow
 def test_what_holds_for_every_session_and_policy(past: History, window: WindowSpec, size: int) -> None:
-    runs = [one(past, name, window=window, context_window=size) for name in POLICIES]
+    runs = [compute_usage(past, name, window=window, context_window=size) for name in POLICIES]
     asked = [len(turn.steps) for turn in past.turns]
     for run in runs:
-        assert run == one(past, run.policy, window=window, context_window=size)
+        assert run == compute_usage(past, run.policy, window=window, context_window=size)
         for figures, requests in zip(run.turns, asked, strict=True):
             assert 0 <= figures.cached <= figures.input
             assert figures.peak <= figures.input
@@ -228,6 +228,6 @@ def test_what_holds_for_every_session_and_policy(past: History, window: WindowSp
 @settings(deadline=None, max_examples=20)
 @pytest.mark.slow
 def test_a_cache_kept_longer_never_costs_more(past: History, policy: str) -> None:
-    short, long = (one(past, policy, ttl=ttl) for ttl in (300, 3_600))
+    short, long = (compute_usage(past, policy, ttl=ttl) for ttl in (300, 3_600))
     assert all(a.cached <= b.cached for a, b in zip(short.turns, long.turns, strict=True))
     assert long.totals().cost <= short.totals().cost * (1 + 1e-9)

@@ -1,4 +1,5 @@
-"""Gemini through litellm: its pieces look finished when they are not, and its signatures must go back unchanged."""
+"""Test Gemini through litellm: finish reasons in the middle of a stream, and signatures that must be sent back
+unchanged."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from swecli.models.errors import ProviderError, Unavailable, UnsupportedFeature
 from swecli.models.message import Usage
 from tests.support.model_requests import HELLO, READ, ask, request, wired
 
-pytestmark = pytest.mark.slow  # litellm itself over HTTP, at many offsets
+pytestmark = pytest.mark.slow  # Slow because litellm itself runs over HTTP, at many offsets.
 
 COUNTS = {"promptTokenCount": 20, "candidatesTokenCount": 7, "thoughtsTokenCount": 3, "cachedContentTokenCount": 5}
 SIGNATURE = "c2lnbmF0dXJl+/=="
@@ -43,8 +44,8 @@ def quota_error() -> dict[str, Any]:
 
 
 @contextmanager
-def gemini(*pieces: dict[str, Any], status: int = 200) -> Iterator[tuple[ChatModel, list[dict[str, Any]]]]:
-    """A model at a server that gives these pieces to every request, and the requests it got."""
+def serve_gemini(*pieces: dict[str, Any], status: int = 200) -> Iterator[tuple[ChatModel, list[dict[str, Any]]]]:
+    """Yield a model at a server that answers every request with these parts, and the requests it received."""
     received: list[dict[str, Any]] = []
     stream = "".join(f"data: {json.dumps(piece)}\r\n\r\n" for piece in pieces).encode()
     body = stream if status == 200 else json.dumps(pieces[0]).encode()
@@ -75,7 +76,7 @@ def gemini(*pieces: dict[str, Any], status: int = 200) -> Iterator[tuple[ChatMod
 
 
 async def test_text_calls_and_usage_are_read() -> None:
-    with gemini(part(text="Hel"), part(text="lo"), call("a"), call("b"), end()) as (model, _):
+    with serve_gemini(part(text="Hel"), part(text="lo"), call("a"), call("b"), end()) as (model, _):
         reply = await ask(model, request(tools=[READ]))
     assert reply.text == "Hello"
     assert [c.parameters for c in reply.calls] == [{"path": "a"}, {"path": "b"}]
@@ -86,27 +87,27 @@ async def test_text_calls_and_usage_are_read() -> None:
 
 async def test_a_stream_whose_last_piece_never_came_is_cut_off() -> None:
     with (
-        gemini(part(text="Hel"), part(text="lo")) as (model, _),
+        serve_gemini(part(text="Hel"), part(text="lo")) as (model, _),
         pytest.raises(Unavailable, match="cut its answer off"),
     ):
         await ask(model, request())
 
 
 async def test_an_answer_that_hit_its_length_states_it() -> None:
-    with gemini(part(text="Hel"), end("MAX_TOKENS")) as (model, _):
+    with serve_gemini(part(text="Hel"), end("MAX_TOKENS")) as (model, _):
         assert (await ask(model, request())).stop == "length"
 
 
 async def test_a_prompt_that_is_blocked_is_reported_as_withheld() -> None:
     blocked = {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}, "usageMetadata": COUNTS}
-    with gemini(blocked) as (model, _), pytest.raises(ProviderError, match="withheld the answer"):
+    with serve_gemini(blocked) as (model, _), pytest.raises(ProviderError, match="withheld the answer"):
         await ask(model, request())
 
 
 async def test_what_the_fallback_is_refused_is_left_out_in_the_next_request() -> None:
     words = "Function calling is not enabled for models/gemma-3"
     refusal = {"error": {"code": 400, "message": words, "status": "INVALID_ARGUMENT"}}
-    with gemini(refusal, status=400) as (model, received):
+    with serve_gemini(refusal, status=400) as (model, received):
         with pytest.raises(UnsupportedFeature, match="does not support tools"):
             await ask(model, request(tools=[READ]))
         with pytest.raises(ProviderError, match="not enabled"):
@@ -115,7 +116,7 @@ async def test_what_the_fallback_is_refused_is_left_out_in_the_next_request() ->
 
 
 async def test_a_signature_goes_back_as_it_came() -> None:
-    with gemini(call("a", thoughtSignature=SIGNATURE), call("b"), end()) as (model, received):
+    with serve_gemini(call("a", thoughtSignature=SIGNATURE), call("b"), end()) as (model, received):
         first = await ask(model, request(tools=[READ]))
         for made in first.calls:
             made.result = "text"
@@ -129,6 +130,6 @@ async def test_a_signature_goes_back_as_it_came() -> None:
 
 
 async def test_too_many_requests_say_how_long_to_wait() -> None:
-    with gemini(quota_error(), status=429) as (model, _), pytest.raises(Unavailable) as caught:
+    with serve_gemini(quota_error(), status=429) as (model, _), pytest.raises(Unavailable) as caught:
         await ask(model, request())
     assert caught.value.retry_after == 17.0

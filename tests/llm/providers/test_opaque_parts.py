@@ -1,4 +1,4 @@
-"""What only the provider can read goes back to it unchanged, or not at all."""
+"""Test that parts only the provider can read are sent back unchanged, or not at all."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from tests.support.strict_provider import Call, Received, Refusal, Reply, Strict
 ALWAYS = "claude-sonnet-5-5"
 
 
-def stored(reply: ModelReply) -> list[dict[str, Any]]:
-    """The messages of a reply as it is sent later, its calls answered."""
+def stored_messages(reply: ModelReply) -> list[dict[str, Any]]:
+    """Return the messages of a reply as a later request contains them, with its calls answered."""
     for call in reply.calls:
         call.result = f"text of {call.id}"
     return ChatMessage(Role.ASSISTANT, reply.text, reply.calls, blocks=reply.blocks).to_api()
 
 
 def thinking_blocks(body: dict[str, Any]) -> list[list[dict[str, Any]]]:
-    """The thinking blocks of each assistant message."""
+    """Return the thinking blocks of each assistant message."""
     turns = [m["content"] for m in body["messages"] if m["role"] == "assistant"]
     return [[b for b in content if b["type"] == "thinking"] for content in turns]
 
@@ -39,7 +39,7 @@ async def test_signed_thoughts_go_back_in_a_loop_of_ten_steps_while_the_prefix_s
         model = model_at(at, find_row("anthropic", ALWAYS))
         messages = list(HELLO)
         for _ in range(10):
-            messages += stored(await ask(model, ModelRequest("m", messages, [READ])))
+            messages += stored_messages(await ask(model, ModelRequest("m", messages, [READ])))
         await ask(model, ModelRequest("m", messages, [READ]))
         assert server.refusals == []
         last = server.bodies[10]
@@ -58,7 +58,7 @@ async def test_thoughts_go_to_their_origin_only_and_not_beside_text_that_was_cha
     reply = Reply("Reading.", reasoning="hm", calls=(Call("read_file", {"path": "a"}),))
     with StrictProvider([reply, *[Reply("ok")] * 3], models=("claude-haiku-4-5", ALWAYS)) as server:
         at = resolve("anthropic/claude-haiku-4-5", server.environ())
-        messages = [*HELLO, *stored(await ask(model_at(at, None), ModelRequest("m", list(HELLO), [READ])))]
+        messages = [*HELLO, *stored_messages(await ask(model_at(at, None), ModelRequest("m", list(HELLO), [READ])))]
         edited = [*messages[:2], messages[2] | {"content": "Shorter."}, *messages[3:]]
         other = replace(at, model=ALWAYS)
         for endpoint, sent in ((at, messages), (other, messages), (at, edited)):
@@ -75,7 +75,7 @@ async def test_a_refused_signature_is_left_out_once_and_for_all() -> None:
 
     with StrictProvider(service) as server:
         model = model_at(resolve("anthropic/claude-haiku-4-5", server.environ()), None)
-        messages = [*HELLO, *stored(await ask(model, ModelRequest("m", list(HELLO), [READ])))]
+        messages = [*HELLO, *stored_messages(await ask(model, ModelRequest("m", list(HELLO), [READ])))]
         notices: list[str] = []
         for _ in range(2):
             request = ModelRequest("m", messages, [READ])
@@ -90,10 +90,10 @@ async def test_reasoning_goes_back_with_calls_in_the_field_it_came_in() -> None:
     asked = Reply("", reasoning="let me see", calls=(Call("read_file", {"path": "a"}),))
     with StrictProvider([asked, Reply("ok", reasoning="fine")]) as server:
         model = model_at(resolve("openai/gpt-4.1", server.environ()), None)
-        messages = [*HELLO, *stored(await ask(model, ModelRequest("m", list(HELLO), [READ])))]
+        messages = [*HELLO, *stored_messages(await ask(model, ModelRequest("m", list(HELLO), [READ])))]
         body = model.body(ModelRequest("m", messages, [READ]))  # type: ignore[attr-defined]
         assert body["messages"][2]["reasoning_content"] == "let me see"
-        plain = stored(await ask(model, ModelRequest("m", list(HELLO), [READ])))
+        plain = stored_messages(await ask(model, ModelRequest("m", list(HELLO), [READ])))
         assert "blocks" not in plain[0], "thoughts without calls are not wanted back"
 
 
@@ -108,7 +108,7 @@ async def test_signatures_of_calls_and_pieces_of_thoughts_go_back_as_a_whole() -
     body = b"".join(b"data: %b\n\n" % json.dumps(chunk).encode() for chunk in chunks)
     with StrictProvider([Reply(wire=Wire(body=body))]) as server:
         model = model_at(resolve("openai/gpt-4.1", server.environ()), None)
-        messages = [*HELLO, *stored(await ask(model, ModelRequest("m", list(HELLO), [READ])))]
+        messages = [*HELLO, *stored_messages(await ask(model, ModelRequest("m", list(HELLO), [READ])))]
         back = model.body(ModelRequest("m", messages, [READ]))["messages"][2]  # type: ignore[attr-defined]
     assert back["tool_calls"][0]["extra_content"] == signed
     assert "extra_content" not in back

@@ -1,4 +1,4 @@
-"""Services behind a private certificate authority or an HTTP proxy, as the environment names them."""
+"""Test services behind a private certificate authority or an HTTP proxy, configured by environment variables."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def model_behind(address: str) -> ChatModel:
 
 
 @pytest.fixture
-def private(tmp_path: Path) -> tuple[ssl.SSLContext, Path]:
-    """A server's context, and the certificate of the authority that signed it: its own."""
+def private_authority(tmp_path: Path) -> tuple[ssl.SSLContext, Path]:
+    """Return the SSL context of a server, and the certificate of the authority that signed its certificate."""
     if shutil.which("openssl") is None:
         pytest.skip("openssl makes the certificate")
     certificate, key = tmp_path / "ca.pem", tmp_path / "key.pem"
@@ -47,25 +47,25 @@ def private(tmp_path: Path) -> tuple[ssl.SSLContext, Path]:
 
 
 async def test_a_private_authority_is_trusted_where_ssl_cert_file_names_it(
-    private: tuple[ssl.SSLContext, Path], monkeypatch: pytest.MonkeyPatch
+    private_authority: tuple[ssl.SSLContext, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    context, certificate = private
+    context, certificate = private_authority
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     with StrictProvider([Reply("hi")], tls=context) as server:
         assert (await ask(model_behind(server.openai_base), request())).text == "hi"
 
 
 async def test_without_it_nothing_is_sent_and_the_line_names_the_way_out(
-    private: tuple[ssl.SSLContext, Path],
+    private_authority: tuple[ssl.SSLContext, Path],
 ) -> None:
-    with StrictProvider([Reply("hi")], tls=private[0]) as server:
+    with StrictProvider([Reply("hi")], tls=private_authority[0]) as server:
         with pytest.raises(ProviderError, match="certificate.*is not accepted.*SSL_CERT_FILE"):
             await ask(model_behind(server.openai_base), request())
         assert not server.requests
 
 
 class _Proxy(ThreadingHTTPServer):
-    """Forwards what is asked of `gateway.example` to a server on this machine."""
+    """A proxy that forwards requests for `gateway.example` to a server on this machine."""
 
     daemon_threads = True
     asked: list[str]
@@ -89,7 +89,7 @@ class _Forward(BaseHTTPRequestHandler):
         onward.close()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the base class calls it so
-        """Nothing."""
+        """Do not log."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Whole processes: nothing of litellm's reaches the screen, nothing but the request leaves the machine."""
+"""Test in whole processes that litellm prints nothing, and that only the request leaves the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Each quirk of a service on each wire, without a screen and in the REPL: what is seen, and what is paid."""
+"""Test each quirk of a service on each protocol, headless and in the REPL: the output, and the number of paid
+requests."""
 
 from __future__ import annotations
 
@@ -33,8 +34,8 @@ def server(quirk: Quirk) -> Iterator[StrictProvider]:
 
 
 @pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No wait before a request is sent again, nor for what may come behind an ending."""
+def skip_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Skip the pauses before a retry and after the end of a stream."""
 
     async def pause(_: float) -> None:
         pass
@@ -68,10 +69,10 @@ async def test_a_quirk_in_the_repl(server: StrictProvider, quirk: Quirk, wire: s
         return build_runtime(start, ask, model=model_of(server, wire))
 
     played = await play("hello\rexit\r", build=build)
-    shown = " ".join(re.sub(r"\x1b\[[0-9;]*m", "", played.text).split())  # its colours may stand within a line
+    shown = " ".join(re.sub(r"\x1b\[[0-9;]*m", "", played.text).split())  # Escape sequences may split a line.
     assert len(server.requests) == quirk.requests, shown
     assert quirk.answer in shown
-    assert quirk.seen in shown or quirk.code in (1, 53), shown  # the endings have shorter words on a screen
+    assert quirk.seen in shown or quirk.code in (1, 53), shown  # Turn endings have a shorter text on the screen.
 
 
 def test_the_page_is_written_from_the_table() -> None:

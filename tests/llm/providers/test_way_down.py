@@ -1,4 +1,4 @@
-"""What a service refuses is left out, once, and remembered; the second request is the one that is answered."""
+"""Test that a parameter which a service refuses is left out, once, and remembered for the next request."""
 
 from __future__ import annotations
 
@@ -111,8 +111,8 @@ def test_other_refusals_teach_nothing() -> None:
         assert Profile().fact_from_refusal("m", BODY, "", words) is None
 
 
-class Asked:
-    """A model at a strict service, asked with retries."""
+class RetryingClient:
+    """A model at a strict service, with retries."""
 
     def __init__(self, server: StrictProvider, tmp_path: Path, name: str = "openai/gpt-4.1") -> None:
         self.facts = LearnedFacts(tmp_path / "models.json")
@@ -130,8 +130,8 @@ class Asked:
         return builder.build()
 
 
-def refusing(words: str, seen: Callable[[dict[str, Any]], bool]) -> Callable[[Received], Answer]:
-    """A service that refuses requests of one kind."""
+def refuse_if(words: str, seen: Callable[[dict[str, Any]], bool]) -> Callable[[Received], Answer]:
+    """Return a script that refuses requests for which `seen` is true."""
     return lambda received: Refusal(400, words) if seen(received.body) else Reply("Hello.")
 
 
@@ -148,34 +148,34 @@ def refusing(words: str, seen: Callable[[dict[str, Any]], bool]) -> Callable[[Re
 async def test_one_refusal_then_an_answer_and_never_again(
     tmp_path: Path, words: str, seen: Callable[[dict[str, Any]], bool], notice: str
 ) -> None:
-    with StrictProvider(refusing(words, seen)) as server:
-        asked = Asked(server, tmp_path)
+    with StrictProvider(refuse_if(words, seen)) as server:
+        asked = RetryingClient(server, tmp_path)
         assert (await asked.reply()).text == "Hello."
         assert len(server.requests) == 2
         assert [notice in one.reason for one in asked.notices] == [True]
         assert (await asked.reply()).text == "Hello."
-        assert (await Asked(server, tmp_path).reply()).text == "Hello.", "the next process knows it"
+        assert (await RetryingClient(server, tmp_path).reply()).text == "Hello.", "the next process knows it"
         assert len(server.requests) == 4
 
 
 async def test_a_stream_that_broke_is_not_a_stream_that_is_refused(tmp_path: Path) -> None:
     words = "stream error: stream ID 7; INTERNAL_ERROR; received from peer"
     with StrictProvider([Refusal(500, words, headers={"retry-after": "0"}), Reply("Hello.")]) as server:
-        assert (await Asked(server, tmp_path).reply()).text == "Hello."
+        assert (await RetryingClient(server, tmp_path).reply()).text == "Hello."
     assert server.bodies[1]["stream"] is True
 
 
 async def test_without_tools_the_model_is_notified_so(tmp_path: Path) -> None:
-    with StrictProvider(refusing("does not support tools", lambda body: "tools" in body)) as server:
-        await Asked(server, tmp_path).reply()
+    with StrictProvider(refuse_if("does not support tools", lambda body: "tools" in body)) as server:
+        await RetryingClient(server, tmp_path).reply()
     assert "no tools in this conversation" in server.bodies[1]["messages"][0]["content"]
 
 
 async def test_without_system_role_its_text_heads_the_users_message(tmp_path: Path) -> None:
     with StrictProvider(
-        refusing("System role not supported", lambda b: b["messages"][0]["role"] == "system")
+        refuse_if("System role not supported", lambda b: b["messages"][0]["role"] == "system")
     ) as server:
-        await Asked(server, tmp_path).reply()
+        await RetryingClient(server, tmp_path).reply()
     assert server.bodies[1]["messages"] == [{"role": "user", "content": "Be brief.\n\nhi"}]
 
 
@@ -184,7 +184,7 @@ async def test_without_system_role_its_text_heads_the_users_message(tmp_path: Pa
 )
 async def test_it_ends_where_the_refusal_stays(tmp_path: Path, words: str) -> None:
     with StrictProvider(lambda _: Refusal(400, words)) as server:
-        asked = Asked(server, tmp_path)
+        asked = RetryingClient(server, tmp_path)
         with pytest.raises(ProviderError, match=words):
             await asked.reply()
         assert len(server.requests) == 2
@@ -195,7 +195,7 @@ async def test_a_refusal_that_comes_last_is_not_an_empty_line(tmp_path: Path) ->
     busy = [Refusal(503, "busy", headers={"retry-after": "0"})] * 4
     answers = [*busy, Refusal(400, "System role not supported")]
     with StrictProvider(answers) as server, pytest.raises(ProviderError) as caught:
-        await Asked(server, tmp_path).reply()
+        await RetryingClient(server, tmp_path).reply()
     assert "System role not supported" in caught.value.hint
 
 
@@ -228,5 +228,5 @@ async def test_a_window_that_no_refusal_names_is_reached_with_few_tools_and_shor
 async def test_thoughts_that_took_the_whole_length_get_twice_as_much_once(tmp_path: Path) -> None:
     used_up = Reply("", reasoning="thinking", finish="length")
     with StrictProvider([used_up, Reply("Done.")]) as server:
-        assert (await Asked(server, tmp_path).reply(max_tokens=100)).text == "Done."
+        assert (await RetryingClient(server, tmp_path).reply(max_tokens=100)).text == "Done."
     assert [body["max_tokens"] for body in server.bodies] == [100, 200]

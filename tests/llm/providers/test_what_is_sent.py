@@ -1,4 +1,4 @@
-"""Messages are made acceptable for one wire without touching the originals."""
+"""Test converting messages for one protocol without changing the originals."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ KEYS = dict.fromkeys(
 )
 
 
-def sent(messages: list[dict[str, Any]], name: str) -> dict[str, Any]:
-    """The body of a request with these messages."""
+def request_body(messages: list[dict[str, Any]], name: str) -> dict[str, Any]:
+    """Return the body of a request with these messages."""
     model = wired(resolve(name, KEYS))
     assert isinstance(model, NativeModel)
     return model.body(ModelRequest(name, messages, marks=cache_marks(messages)))
@@ -50,26 +50,26 @@ def test_every_id_becomes_one_that_all_take_and_always_the_same(call_id: str) ->
 
 
 def test_a_call_and_its_result_keep_belonging_together() -> None:
-    ready = sent(history("not plain!"), "openai/gpt-4.1")["messages"]
+    ready = request_body(history("not plain!"), "openai/gpt-4.1")["messages"]
     assert ready[2]["tool_calls"][0]["id"] == ready[3]["tool_call_id"] == safe_call_id("not plain!")
-    ready = sent(history("not plain!"), "anthropic/claude-haiku-4-5")["messages"]
+    ready = request_body(history("not plain!"), "anthropic/claude-haiku-4-5")["messages"]
     assert ready[1]["content"][0]["id"] == ready[2]["content"][0]["tool_use_id"] == safe_call_id("not plain!")
 
 
 def test_mistral_gets_ids_of_nine_letters_and_an_answer_behind_each_result() -> None:
     again = [*history("call_0123456789ab"), {"role": "user", "content": "and?"}]
     for name in ("mistral/mistral-large-4", "openai/devstral-small"):
-        roles = [message["role"] for message in sent(again, name)["messages"]]
+        roles = [message["role"] for message in request_body(again, name)["messages"]]
         assert roles == ["system", "user", "assistant", "tool", "assistant", "user"]
-        asked, result = sent(again, name)["messages"][2:4]
+        asked, result = request_body(again, name)["messages"][2:4]
         assert re.fullmatch("[a-z0-9]{9}", result["tool_call_id"])
         assert asked["tool_calls"][0]["id"] == result["tool_call_id"]
-    assert sent(history("D681PevKs"), "mistral/mistral-large-4")["messages"][3]["tool_call_id"] == "D681PevKs"
+    assert request_body(history("D681PevKs"), "mistral/mistral-large-4")["messages"][3]["tool_call_id"] == "D681PevKs"
 
 
 def test_each_answer_goes_back_with_its_thoughts_where_a_model_wants_them() -> None:
     plain = {"role": "assistant", "content": "It is a."}
-    messages = sent([*history("c"), plain], "deepseek/deepseek-v4-pro")["messages"]
+    messages = request_body([*history("c"), plain], "deepseek/deepseek-v4-pro")["messages"]
     assert [message.get("reasoning_content") for message in messages] == [None, None, "", None, ""]
 
 
@@ -77,37 +77,39 @@ def test_the_originals_are_left_alone() -> None:
     messages = history("not plain!")
     before = copy.deepcopy(messages)
     for name in ("openai/gpt-4.1", "anthropic/claude-haiku-4-5"):
-        sent(messages, name)
+        request_body(messages, name)
     assert messages == before
 
 
 def test_only_anthropic_gets_marks() -> None:
-    assert "cache_control" not in str(sent(history("c"), "openai/gpt-4.1"))
-    marked = sent(history("c"), "anthropic/claude-haiku-4-5")
+    assert "cache_control" not in str(request_body(history("c"), "openai/gpt-4.1"))
+    marked = request_body(history("c"), "anthropic/claude-haiku-4-5")
     assert marked["system"][0]["cache_control"] == {"type": "ephemeral"}
     assert marked["messages"][-1]["content"][-1]["cache_control"] == {"type": "ephemeral"}
     assert "cache_control" not in str(marked["messages"][:-1])
 
 
 def test_models_of_anthropic_behind_openrouter_are_cached_too() -> None:
-    assert sent(history("c"), "openrouter/anthropic/claude-sonnet-4.5")["cache_control"] == {"type": "ephemeral"}
-    assert "cache_control" not in sent(history("c"), "openrouter/deepseek/deepseek-v4-pro")
+    assert request_body(history("c"), "openrouter/anthropic/claude-sonnet-4.5")["cache_control"] == {
+        "type": "ephemeral"
+    }
+    assert "cache_control" not in request_body(history("c"), "openrouter/deepseek/deepseek-v4-pro")
 
 
 def test_the_static_text_the_epochs_head_and_the_last_message_are_marked_for_anthropic() -> None:
     system = f"You help.{HEAD_OPENS}\n\n## Playbook\nUse tabs."
     asked = [{"role": "system", "content": system}, {"role": "user", "content": "hi"}]
-    body = sent(asked, "anthropic/claude-haiku-4-5")
+    body = request_body(asked, "anthropic/claude-haiku-4-5")
     assert [block["text"] for block in body["system"]] == ["You help.", system.removeprefix("You help.")]
     assert all(block["cache_control"] for block in (*body["system"], *body["messages"][-1]["content"]))
-    assert sent(asked, "openai/gpt-4.1")["messages"] == asked
+    assert request_body(asked, "openai/gpt-4.1")["messages"] == asked
 
 
 @pytest.mark.parametrize("name", ["openai/gpt-4.1", "gemini/gemini-2.5-pro", "anthropic/claude-haiku-4-5"])
 def test_each_wire_has_its_own_block_for_a_picture(name: str) -> None:
     image = {"name": "a.png", "label": "[image 1x1]", "media_type": "image/png", "data": "QUJD"}
     asked = [{"role": "user", "content": "what is it?", "images": [image]}]
-    picture, text = sent(asked, name)["messages"][0]["content"]
+    picture, text = request_body(asked, name)["messages"][0]["content"]
     assert text["text"] == "what is it?"
     if name.startswith("anthropic"):
         assert picture["source"] == {"type": "base64", "media_type": "image/png", "data": "QUJD"}

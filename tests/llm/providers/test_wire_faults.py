@@ -1,4 +1,5 @@
-"""Every way a service can fail on a native wire: one line that names it, and the right kind of error."""
+"""Test every way in which a service can fail on a native protocol: one line that describes it, and the right error
+class."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ OVERFLOW = {
 }
 
 
-async def fails(server: StrictProvider, name: str, **more: Any) -> ProviderError:
+async def failure(server: StrictProvider, name: str, **more: Any) -> ProviderError:
     clocks = {clock: more.pop(clock) for clock in ("first_byte", "first_token", "quiet") if clock in more}
     with pytest.raises(ProviderError) as caught:
         await ask(model_at(server, name, **clocks), request(**more))
@@ -50,11 +51,11 @@ async def fails(server: StrictProvider, name: str, **more: Any) -> ProviderError
     return error
 
 
-def kind(error: ProviderError) -> type[ProviderError]:
+def error_type(error: ProviderError) -> type[ProviderError]:
     return type(error)
 
 
-# refusals
+# HTTP errors
 
 
 @both
@@ -71,24 +72,24 @@ async def test_a_refused_key_names_the_variable(name: str) -> None:
 @both
 async def test_a_forbidden_request_is_a_matter_of_the_key(name: str) -> None:
     with StrictProvider([Refusal(403, "your account may not use this model")]) as server:
-        error = await fails(server, name)
-    assert (kind(error), error.status) == (AuthFailed, 403)
+        error = await failure(server, name)
+    assert (error_type(error), error.status) == (AuthFailed, 403)
     assert "your account may not use this model" in error.message
 
 
 @both
 async def test_an_unknown_model_is_named(name: str) -> None:
     with StrictProvider() as server:
-        error = await fails(server, f"{name.partition('/')[0]}/nonesuch")
+        error = await failure(server, f"{name.partition('/')[0]}/nonesuch")
         assert server.url in error.message
-    assert (kind(error), error.exit_code) == (ModelNotFound, 42)
+    assert (error_type(error), error.exit_code) == (ModelNotFound, 42)
     assert "nonesuch" in error.message
 
 
 @both
 async def test_too_many_requests_say_how_long_to_wait(name: str) -> None:
     with StrictProvider([Refusal(429, "slow down", headers={"retry-after": "7"}), Refusal(429, "slow")]) as server:
-        told, untold = await fails(server, name), await fails(server, name)
+        told, untold = await failure(server, name), await failure(server, name)
     assert isinstance(told, Unavailable)
     assert isinstance(untold, Unavailable)
     assert (told.retry_after, untold.retry_after) == (7.0, None)
@@ -98,7 +99,7 @@ async def test_too_many_requests_say_how_long_to_wait(name: str) -> None:
 
 async def test_an_account_without_credit_is_not_tried_again() -> None:
     with StrictProvider([Refusal(429, "You exceeded your current quota.", code="insufficient_quota")]) as server:
-        error = await fails(server, OPENAI)
+        error = await failure(server, OPENAI)
     assert not error.retryable
     assert "credit" in error.message
 
@@ -107,15 +108,15 @@ async def test_an_account_without_credit_is_not_tried_again() -> None:
 @pytest.mark.parametrize("status", [408, 409, 425, 500, 502, 503, 504, 529])
 async def test_what_may_pass_is_unavailable_with_its_real_status(name: str, status: int) -> None:
     with StrictProvider([Refusal(status, "not now")]) as server:
-        error = await fails(server, name)
-    assert (kind(error), error.status, error.retryable) == (Unavailable, status, True)
+        error = await failure(server, name)
+    assert (error_type(error), error.status, error.retryable) == (Unavailable, status, True)
     assert "not now" in error.message
 
 
 @both
 async def test_an_overloaded_service_may_say_when_to_come_back(name: str) -> None:
     with StrictProvider([Refusal(503, "busy", headers={"retry-after": "12"})]) as server:
-        error = await fails(server, name)
+        error = await failure(server, name)
     assert isinstance(error, Unavailable)
     assert (error.retry_after, error.status) == (12.0, 503)
 
@@ -145,7 +146,7 @@ async def test_the_fallback_sends_no_service_the_key_of_another(monkeypatch: pyt
 @both
 async def test_a_request_that_is_too_long_states_the_limit(name: str) -> None:
     with StrictProvider([Refusal(400, OVERFLOW[name], code="context_length_exceeded")]) as server:
-        error = await fails(server, name)
+        error = await failure(server, name)
     assert isinstance(error, ContextOverflow)
     assert error.limit == {OPENAI: 128_000, ANTHROPIC: 200_000}[name]
 
@@ -153,21 +154,21 @@ async def test_a_request_that_is_too_long_states_the_limit(name: str) -> None:
 @both
 async def test_a_body_that_is_too_large_is_an_overflow(name: str) -> None:
     with StrictProvider([Refusal(413, "Request exceeds the maximum size")]) as server:
-        assert kind(await fails(server, name)) is ContextOverflow
+        assert error_type(await failure(server, name)) is ContextOverflow
 
 
 @both
 async def test_an_illegal_request_is_refused_with_the_services_words_and_never_tried_again(name: str) -> None:
     with StrictProvider([Refusal(400, "messages: roles out of order")]) as server:
-        error = await fails(server, name)
-    assert (kind(error), error.retryable, error.status) == (ProviderError, False, 400)
+        error = await failure(server, name)
+    assert (error_type(error), error.retryable, error.status) == (ProviderError, False, 400)
     assert "roles out of order" in error.message
 
 
 @both
 async def test_one_request_is_sent_and_no_more(name: str) -> None:
     with StrictProvider([Refusal(500), Refusal(500), Refusal(500)]) as server:
-        await fails(server, name)
+        await failure(server, name)
     assert len(server.requests) == 1
 
 
@@ -175,8 +176,8 @@ async def test_one_request_is_sent_and_no_more(name: str) -> None:
 async def test_a_refusal_that_is_a_web_page_is_cut_to_a_line(name: str) -> None:
     page = b"<html>\n<h1>Bad\x1b[31m gateway</h1>\n" + b"x" * 5000
     with StrictProvider([Refusal(502, body=page)]) as server:
-        error = await fails(server, name)
-    assert kind(error) is Unavailable
+        error = await failure(server, name)
+    assert error_type(error) is Unavailable
     assert len(error.message) < 450
     assert "\x1b" not in str(error)
 
@@ -198,7 +199,7 @@ async def test_an_unreachable_server_is_named_with_its_address(name: str) -> Non
 @both
 async def test_a_server_that_hangs_up_at_once_is_unavailable(name: str) -> None:
     with StrictProvider([Reply("x", wire=Wire(broken_at=0))]) as server:
-        assert kind(await fails(server, name)) is Unavailable
+        assert error_type(await failure(server, name)) is Unavailable
 
 
 @both
@@ -207,15 +208,15 @@ async def test_a_server_that_hangs_up_at_once_is_unavailable(name: str) -> None:
 async def test_a_stream_that_does_not_say_that_it_ended_is_cut_off(name: str, harm: str, at: str) -> None:
     offset = {"start": 30, "middle": MIDDLE[name], "before the end": MIDDLE[name] + 300}[at]
     with StrictProvider([Reply(LONG, wire=Wire(**{harm: offset}))]) as server:
-        error = await fails(server, name)
-    assert (kind(error), error.retryable) == (Unavailable, True)
+        error = await failure(server, name)
+    assert (error_type(error), error.retryable) == (Unavailable, True)
 
 
 @both
 async def test_a_stream_without_its_finish_reason_is_cut_off_however_well_it_looks(name: str) -> None:
     with StrictProvider([Reply(LONG, finish=None)]) as server:
-        error = await fails(server, name)
-    assert kind(error) is Unavailable
+        error = await failure(server, name)
+    assert error_type(error) is Unavailable
     assert "cut its answer off" in error.message
 
 
@@ -223,7 +224,7 @@ async def test_a_stream_without_its_finish_reason_is_cut_off_however_well_it_loo
 async def test_half_a_call_is_never_a_call(name: str) -> None:
     call = Call("read_file", {"path": "a/very/long/path/that/comes/in/many/pieces.py"})
     with StrictProvider([Reply(calls=(call,), finish=None)]) as server:
-        assert kind(await fails(server, name, tools=[READ])) is Unavailable
+        assert error_type(await failure(server, name, tools=[READ])) is Unavailable
 
 
 @both
@@ -246,23 +247,23 @@ async def test_wherever_a_stream_is_cut_it_is_whole_or_an_error(name: str) -> No
 @both
 async def test_malformed_events_are_unavailable(name: str) -> None:
     with StrictProvider([Reply(LONG, wire=Wire(malformed=4))]) as server:
-        assert kind(await fails(server, name)) is Unavailable
+        assert error_type(await failure(server, name)) is Unavailable
 
 
 @both
 @pytest.mark.parametrize("body", [b"<html>hello</html>", b'{"error": {"message": "nope"}}', b"", b"data: \n\n"])
 async def test_a_good_status_with_something_that_is_no_stream_is_an_error(name: str, body: bytes) -> None:
     with StrictProvider([Reply("x", wire=Wire(body=body, content_type="text/html"))]) as server:
-        error = await fails(server, name)
-    assert kind(error) is Unavailable
+        error = await failure(server, name)
+    assert error_type(error) is Unavailable
 
 
 @both
 async def test_an_answer_with_nothing_in_it_is_an_error(name: str) -> None:
     with StrictProvider([Reply(""), Reply("", reasoning="only thoughts")]) as server:
         for _ in range(2):
-            error = await fails(server, name)
-            assert kind(error) is Unavailable
+            error = await failure(server, name)
+            assert error_type(error) is Unavailable
             assert "empty answer" in error.message
 
 
@@ -270,7 +271,7 @@ async def test_an_answer_with_nothing_in_it_is_an_error(name: str) -> None:
 async def test_an_answer_used_up_by_reasoning_or_withheld_states_it(name: str) -> None:
     replies = [Reply("", reasoning="thoughts", finish="length"), Reply("", finish="content_filter")]
     with StrictProvider(list(replies)) as server:
-        used_up, withheld = await fails(server, name), await fails(server, name)
+        used_up, withheld = await failure(server, name), await failure(server, name)
     assert "before it began to answer" in used_up.message
     assert "withheld" in withheld.message
     assert not used_up.retryable
@@ -284,8 +285,8 @@ async def test_an_error_in_the_middle_of_openais_stream_is_reported() -> None:
         + b'{"content":"Hel"},"finish_reason":null}]}\n\ndata: {"error":{"message":"The server had an error"}}\n\n'
     )
     with StrictProvider([Reply("x", wire=Wire(body=body))]) as server:
-        error = await fails(server, OPENAI)
-    assert kind(error) is Unavailable
+        error = await failure(server, OPENAI)
+    assert error_type(error) is Unavailable
     assert "The server had an error" in error.message
 
 
@@ -299,20 +300,20 @@ async def test_an_error_in_the_middle_of_anthropics_stream_is_reported() -> None
     events[0]["message"]["usage"] = {"input_tokens": 1, "output_tokens": 1}
     body = "".join(f"event: {e['type']}\ndata: {json.dumps(e)}\n\n" for e in events).encode()
     with StrictProvider([Reply("x", wire=Wire(body=body))]) as server:
-        error = await fails(server, ANTHROPIC)
-    assert kind(error) is Unavailable
+        error = await failure(server, ANTHROPIC)
+    assert error_type(error) is Unavailable
     assert "Overloaded" in error.message
 
 
-# silence
+# timeouts
 
 
 @both
 async def test_silence_before_the_first_event_ends_after_the_first_limit(name: str) -> None:
     with StrictProvider([Reply(LONG, wire=Wire(stall_at=0))]) as server:
-        error = await fails(server, name, first_byte=0.15)
+        error = await failure(server, name, first_byte=0.15)
         assert await asyncio.to_thread(server.requests[0].gone.wait, 5)
-    assert kind(error) is Unavailable
+    assert error_type(error) is Unavailable
     assert "sent no data for 0.15 s" in error.message
     assert isinstance(error, Unavailable)
     assert error.tries == 1, "it may have been billed"
@@ -322,7 +323,7 @@ async def test_silence_before_the_first_event_ends_after_the_first_limit(name: s
 @both
 async def test_silence_within_the_answer_ends_after_the_second_limit(name: str) -> None:
     with StrictProvider([Reply(LONG, wire=Wire(stall_at=MIDDLE[name]))]) as server:
-        error = await fails(server, name, quiet=0.15)
+        error = await failure(server, name, quiet=0.15)
         assert await asyncio.to_thread(server.requests[0].gone.wait, 5)
     assert "stopped in its answer" in error.message
 
@@ -330,7 +331,7 @@ async def test_silence_within_the_answer_ends_after_the_second_limit(name: str) 
 @both
 async def test_comment_pings_do_not_count_as_an_answer(name: str) -> None:
     with StrictProvider([Reply(LONG, wire=Wire(pings_at=0))]) as server:
-        error = await fails(server, name, first_token=0.15)
+        error = await failure(server, name, first_token=0.15)
     assert "sent no text of an answer for 0.15 s" in error.message
 
 
@@ -361,8 +362,8 @@ async def test_who_stops_reading_closes_the_connection(name: str) -> None:
         assert await asyncio.to_thread(server.requests[0].gone.wait, 5)
 
 
-class Slow(OpenAIChat):
-    """Sends these events, None for a keep-alive, three seconds apart."""
+class SlowChat(OpenAIChat):
+    """A wire that sends these events (None for a keep-alive) three seconds apart."""
 
     events: Sequence[dict[str, Any] | None] = ()
 
@@ -375,17 +376,20 @@ class Slow(OpenAIChat):
             await asyncio.sleep(3)
 
 
-def slow(*events: dict[str, Any] | None) -> str:
-    """The text of an answer in these events."""
-    model = Slow(resolve("openai/x", {"OPENAI_BASE_URL": "http://box"}), Profile())
+def read_slowly(*events: dict[str, Any] | None) -> str:
+    """Return the text of an answer that consists of these events."""
+    model = SlowChat(resolve("openai/x", {"OPENAI_BASE_URL": "http://box"}), Profile())
     model.events = events
     return "".join(chunk.text for chunk in run_virtually(collect(model.stream(request()))))
 
 
 def test_an_answer_that_names_its_ending_with_every_piece_is_read_to_its_end() -> None:
-    assert slow(*({"choices": [{"delta": {"content": one}, "finish_reason": "stop"}]} for one in "abcdef")) == "abcdef"
+    assert (
+        read_slowly(*({"choices": [{"delta": {"content": one}, "finish_reason": "stop"}]} for one in "abcdef"))
+        == "abcdef"
+    )
 
 
 def test_keep_alives_do_not_hide_for_ever_that_an_answer_stopped() -> None:
     with pytest.raises(Unavailable, match="sent no text of an answer for 900 s"):
-        slow({"choices": [{"delta": {"content": "a"}}]}, *[None] * 1_000)
+        read_slowly({"choices": [{"delta": {"content": "a"}}]}, *[None] * 1_000)

@@ -1,4 +1,4 @@
-"""Both native wires, against a service that refuses whatever is not legal."""
+"""Test both native protocols against a service that refuses every invalid request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The eight actions of the playbook, as both faces perform them."""
+"""Test the eight playbook actions, from the slash command and from the command line."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from swecli.playbook.action import ACTIONS, ActionResult
 from tests.support.runtime import make_runtime, run_turn
 
 
-def do(runtime: Runtime, line: str) -> ActionResult:
+def perform(runtime: Runtime, line: str) -> ActionResult:
     name, *args = line.split()
     return runtime.learning.perform(name, args)
 
 
-def text(result: ActionResult) -> str:
+def result_text(result: ActionResult) -> str:
     return "\n".join([*result.lines, *(" | ".join(row) for row in result.rows), result.note])
 
 
@@ -29,13 +29,13 @@ def text(result: ActionResult) -> str:
 def runtime() -> Runtime:
     made = make_runtime(lambda request: "Done, see [P-1].", reflect_with_model=False)
     for line in ("add run the tests with pytest", "add answers are short"):
-        do(made, line)
+        perform(made, line)
     return made
 
 
 @pytest.fixture
-def statements() -> Iterator[list[str]]:
-    """The SQL statements that are executed."""
+def sql_statements() -> Iterator[list[str]]:
+    """Collect the SQL statements that are executed."""
     found = list[str]()
 
     def note(*args: Any) -> None:
@@ -49,18 +49,18 @@ def statements() -> Iterator[list[str]]:
 def test_there_are_eight_and_no_other(runtime: Runtime) -> None:
     assert len(ACTIONS) == 8
     with pytest.raises(UsageError, match="Unknown playbook action 'dance'"):
-        do(runtime, "dance")
+        perform(runtime, "dance")
 
 
 def test_the_list_is_one_short_line_a_strategy(runtime: Runtime) -> None:
-    result = do(runtime, "list")
+    result = perform(runtime, "list")
     assert result.head == ("id", "state", "worth", "strategy")
     assert result.rows == (
         ("P-1", "active", "new", "run the tests with pytest"),
         ("P-2", "active", "new", "answers are short"),
     )
-    assert "not enough data" in text(do(runtime, "list --verbose"))
-    assert [row[3] for row in do(runtime, "list --log").rows] == [
+    assert "not enough data" in result_text(perform(runtime, "list --verbose"))
+    assert [row[3] for row in perform(runtime, "list --log").rows] == [
         "+ answers are short (P-2)",
         "+ run the tests with pytest (P-1)",
     ]
@@ -70,30 +70,30 @@ def test_a_long_list_prints_a_hundred_and_names_the_rest(runtime: Runtime, tmp_p
     file = tmp_path / "many.md"
     rows = "".join(f"- [P-{n}] module{n} speaks word{n}\n" for n in range(3, 130))
     file.write_text(f"# Playbook\n\n<!-- swecli playbook 1 -->\n\n{rows}")
-    do(runtime, f"add --from {file} --trust")
-    listed = do(runtime, "list")
+    perform(runtime, f"add --from {file} --trust")
+    listed = perform(runtime, "list")
     assert (len(listed.rows), len(listed.value)) == (100, 129)
     assert "29 more: " in listed.note
-    assert len(do(runtime, "list --verbose").rows) == 129
+    assert len(perform(runtime, "list --verbose").rows) == 129
 
 
 async def test_show_and_why_tell_of_evidence_prompts_and_reasons(runtime: Runtime) -> None:
     await run_turn(runtime, "hello")
     await runtime.learning.mark(True, "well done")
-    shown = text(do(runtime, "show 1"))
+    shown = result_text(perform(runtime, "show 1"))
     assert "1 helpful · 0 harmful" in shown
     assert "you marked it good: well done" in shown
     assert "in the prompt of T1" in shown
-    why = do(runtime, "why")
+    why = perform(runtime, "why")
     assert [(row["id"], row["chosen"]) for row in why.value["candidates"]] == [("P-1", True), ("P-2", True)]
     with pytest.raises(BadInput, match="There is no turn T9"):
-        do(runtime, "why T9")
+        perform(runtime, "why T9")
 
 
 def test_edit_changes_words_state_scope_and_when(runtime: Runtime) -> None:
     session = runtime.sessions.current_session
     assert session is not None
-    do(runtime, "edit P-1 run tox --when before a commit, checking --pin --scope user")
+    perform(runtime, "edit P-1 run tox --when before a commit, checking --pin --scope user")
     bullet = session.playbook.bullets["P-1"]
     assert (bullet.content, bullet.when, bullet.state, bullet.scope) == (
         "run tox",
@@ -101,59 +101,59 @@ def test_edit_changes_words_state_scope_and_when(runtime: Runtime) -> None:
         "pinned",
         "user",
     )
-    do(runtime, "edit P-1 --off")
+    perform(runtime, "edit P-1 --off")
     assert session.playbook.bullets["P-1"].state == "disabled"
-    do(runtime, "edit P-1 --on")
+    perform(runtime, "edit P-1 --on")
     assert session.playbook.bullets["P-1"].state == "active"
     for line in ("edit P-1", "edit P-1 --scope moon", "edit P-9 x", "edit P-1 --on", "edit P-1 --pin --off"):
         with pytest.raises(SwecliError):
-            do(runtime, line)
+            perform(runtime, line)
 
 
 def test_removing_undoing_and_its_undoing(runtime: Runtime) -> None:
-    do(runtime, "remove P-1")
-    assert [row[0] for row in do(runtime, "list").rows] == ["P-2"]
-    assert 'P-1 removed "run the tests with pytest"' in text(do(runtime, "undo"))
-    assert [row[0] for row in do(runtime, "list").rows] == ["P-1", "P-2"]
-    do(runtime, "undo --redo")
-    assert [row[0] for row in do(runtime, "list").rows] == ["P-2"]
-    assert "only 3 of 9" in text(do(runtime, "undo 9"))
+    perform(runtime, "remove P-1")
+    assert [row[0] for row in perform(runtime, "list").rows] == ["P-2"]
+    assert 'P-1 removed "run the tests with pytest"' in result_text(perform(runtime, "undo"))
+    assert [row[0] for row in perform(runtime, "list").rows] == ["P-1", "P-2"]
+    perform(runtime, "undo --redo")
+    assert [row[0] for row in perform(runtime, "list").rows] == ["P-2"]
+    assert "only 3 of 9" in result_text(perform(runtime, "undo 9"))
     with pytest.raises(UsageError):
-        do(runtime, "undo x")
+        perform(runtime, "undo x")
 
 
 def test_a_users_word_is_looked_up_and_one_like_another_is_named(runtime: Runtime) -> None:
-    assert "stale and not used in prompts" in text(do(runtime, "add read `docs/gone.md` first"))
-    near = text(do(runtime, "add run all the tests with pytest -x"))
+    assert "stale and not used in prompts" in result_text(perform(runtime, "add read `docs/gone.md` first"))
+    near = result_text(perform(runtime, "add run all the tests with pytest -x"))
     assert "P-1 covers the same" in near
-    assert do(runtime, "add answers are short").value["known"] == "P-2"
-    assert "A secret in it was redacted" in text(do(runtime, "add the key is sk-abcdefghij0123456789xyz"))
-    assert "A secret in it was redacted" in text(do(runtime, "edit P-1 --when sk-abcdefghij0123456789xyz"))
+    assert perform(runtime, "add answers are short").value["known"] == "P-2"
+    assert "A secret in it was redacted" in result_text(perform(runtime, "add the key is sk-abcdefghij0123456789xyz"))
+    assert "A secret in it was redacted" in result_text(perform(runtime, "edit P-1 --when sk-abcdefghij0123456789xyz"))
 
 
 @pytest.mark.parametrize("action", ["review", "list --export -"])
-def test_the_evidence_of_many_is_read_at_once(runtime: Runtime, action: str, statements: list[str]) -> None:
+def test_the_evidence_of_many_is_read_at_once(runtime: Runtime, action: str, sql_statements: list[str]) -> None:
     counts = list[int]()
     for number in range(6):
-        do(runtime, f"add read `docs/gone{number}.md` before module{number} word{number}")
-        statements.clear()
-        do(runtime, action)
-        counts.append(len(statements))
+        perform(runtime, f"add read `docs/gone{number}.md` before module{number} word{number}")
+        sql_statements.clear()
+        perform(runtime, action)
+        counts.append(len(sql_statements))
     assert len(set(counts)) == 1
     assert counts[0] > 0
 
 
 def test_a_change_of_many_is_undone_with_as_many_statements_as_one_of_few(
-    runtime: Runtime, tmp_path: Path, statements: list[str]
+    runtime: Runtime, tmp_path: Path, sql_statements: list[str]
 ) -> None:
     file, counts = tmp_path / "many.md", list[int]()
     for many in (3, 30):
         lines = (f"- [P-{n}] rule{many * n} about module{many * n}\n" for n in range(1, many + 1))
         file.write_text("<!-- swecli playbook 1 -->\n" + "".join(lines))
-        do(runtime, f"add --from {file} --trust")
-        statements.clear()
-        do(runtime, "undo")
-        counts.append(len(statements))
+        perform(runtime, f"add --from {file} --trust")
+        sql_statements.clear()
+        perform(runtime, "undo")
+        counts.append(len(sql_statements))
     assert counts[0] == counts[1]
 
 
@@ -162,32 +162,32 @@ def test_only_a_regular_file_is_read_or_overwritten(runtime: Runtime, tmp_path: 
     os.mkfifo(pipe)
     for line in (f"add --from {pipe}", f"list --export {pipe} --force", f"add --from {tmp_path}"):
         with pytest.raises(BadInput, match="not a regular file"):
-            do(runtime, line)
+            perform(runtime, line)
     for file in ("~nobody-has-this-name/playbook.md", "x" * 300):
         with pytest.raises(BadInput, match="cannot be opened"):
-            do(runtime, f"add --from {file}")
+            perform(runtime, f"add --from {file}")
 
 
 def test_a_playbook_goes_out_and_comes_in_elsewhere_and_waits_there(runtime: Runtime, tmp_path: Path) -> None:
     file = tmp_path / "playbook.md"
-    do(runtime, f"list --export {file}")
+    perform(runtime, f"list --export {file}")
     with pytest.raises(BadInput, match="already exists"):
-        do(runtime, f"list --export {file}")
-    do(runtime, f"list --export {file} --force")
-    assert do(runtime, f"add --from {file}").value["same"] == ["P-1", "P-2"]
+        perform(runtime, f"list --export {file}")
+    perform(runtime, f"list --export {file} --force")
+    assert perform(runtime, f"add --from {file}").value["same"] == ["P-1", "P-2"]
     text_of = file.read_text().replace("P-1]", "P-8]").replace("run the tests with pytest", "use the mirror")
     file.write_text("\n".join(line for line in text_of.splitlines() if "created:" not in line))
-    result = do(runtime, f"add --from {file}")
+    result = perform(runtime, f"add --from {file}")
     assert result.value["waiting"] == ["P-3"]
-    [question] = do(runtime, "review").questions
+    [question] = perform(runtime, "review").questions
     assert question.answers[0][0] == "P-3 use"
-    assert do(runtime, f"add --from {file} --trust").value["changed"] == ["P-3"], (
+    assert perform(runtime, f"add --from {file} --trust").value["changed"] == ["P-3"], (
         "as the line of the first import offers"
     )
-    assert do(runtime, "review").questions == ()
-    do(runtime, "undo")
-    do(runtime, "review P-3 use")
-    assert do(runtime, "review").questions == ()
+    assert perform(runtime, "review").questions == ()
+    perform(runtime, "undo")
+    perform(runtime, "review P-3 use")
+    assert perform(runtime, "review").questions == ()
     for line in ("review P-3 use", "review P-8 dance", f"add --from {tmp_path}/nothing.md"):
         with pytest.raises(SwecliError):
-            do(runtime, line)
+            perform(runtime, line)

@@ -1,4 +1,4 @@
-"""A hundred hostile and broken answers of a reflector, each through the whole loop: none of it becomes active."""
+"""Test a hundred hostile and malformed reflector answers in the whole loop: none becomes an active strategy."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ ROWS = (Path(__file__).parents[1] / "gate" / "injections.tsv").read_text(encodin
 HOSTILE = [row.split("\t")[-1] for row in ROWS if row.count("\t") == 2]
 
 
-def answers(text: str, luck: Random) -> list[str]:
-    """A poisoned answer in three forms: quoted from a result, as the user's words, and as a change; one is broken."""
+def poison_answers(text: str, luck: Random) -> list[str]:
+    """Return a poisoned answer in three forms (quoted from a result, as the user's words, as a change) and a malformed
+    one."""
     add = {"text": text, "kind": "strategy", "quote": text, "when": "always"}
     whole = [
         {"add": [add], "tags": [{"id": "P-1", "tag": "harmful"}]},
@@ -36,15 +37,15 @@ def answers(text: str, luck: Random) -> list[str]:
 @pytest.mark.slow
 async def test_no_hostile_or_broken_answer_becomes_an_active_strategy() -> None:
     luck = Random(7)
-    planned = [(text, answer) for text in HOSTILE for answer in answers(text, luck)]
+    planned = [(text, answer) for text in HOSTILE for answer in poison_answers(text, luck)]
     current = list(planned)
 
-    def said(request: ModelRequest) -> Reply:
+    def answer_turn(request: ModelRequest) -> Reply:
         if request.messages[-1]["role"] == "tool":
             return Reply("Noted [P-1].")
         return calls(("read_file", {"path": "NOTES"}))
 
-    runtime = make_runtime(said, mode="auto")
+    runtime = make_runtime(answer_turn, mode="auto")
     reflector = ScriptedModel(lambda request: Reply(current[0][1]), name="m/r", offline=False)
     runtime.learning.reflector = ReflectorModel("template", reflector, every_turn=True)
     runtime.learning.percent = 1_000_000

@@ -1,4 +1,4 @@
-"""What comes at a bad moment, or is too much: learning goes on, and nothing is lost or counted twice."""
+"""Test learning from answers that are late, concurrent or too large: nothing is lost or counted twice."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from tests.support.virtual_time import run_virtually
 TAGS = json.dumps({"tags": [{"id": "P-1", "tag": "helpful"}]})
 
 
-def learned(runtime: Runtime) -> dict[str, Bullet]:
+def bullets_of(runtime: Runtime) -> dict[str, Bullet]:
     session = runtime.sessions.current_session
     assert session is not None
     return session.playbook.bullets
 
 
-def answering(replies: list[Any], **settings: Any) -> Runtime:
+def tagging_runtime(replies: list[Any], **settings: Any) -> Runtime:
     def answer(request: ModelRequest) -> Any:
         return TAGS if request.purpose == "reflect" else replies.pop(0)
 
@@ -35,7 +35,7 @@ def answering(replies: list[Any], **settings: Any) -> Runtime:
 
 
 async def test_a_strategy_edited_while_its_tag_is_on_the_way_keeps_the_users_words() -> None:
-    runtime = answering(["Noted.", "Yes."])
+    runtime = tagging_runtime(["Noted.", "Yes."])
     await run_turn(runtime, "remember that answers are short")
     await run_turn(runtime, "hello", learn=False)
     part = runtime.learning.after_turn()
@@ -43,13 +43,13 @@ async def test_a_strategy_edited_while_its_tag_is_on_the_way_keeps_the_users_wor
     await asyncio.sleep(0)
     runtime.learning.perform("edit", ["P-1", "Answers", "are", "long"])
     await reflecting
-    bullet = learned(runtime)["P-1"]
+    bullet = bullets_of(runtime)["P-1"]
     assert (bullet.content, bullet.helpful) == ("Answers are long", 1)
 
 
 @pytest.mark.slow
 async def test_a_strategy_removed_while_its_tag_is_on_the_way_stays_removed() -> None:
-    runtime = answering(["Noted.", "Yes."])
+    runtime = tagging_runtime(["Noted.", "Yes."])
     await run_turn(runtime, "remember that answers are short")
     await run_turn(runtime, "hello", learn=False)
     part = runtime.learning.after_turn()
@@ -57,9 +57,9 @@ async def test_a_strategy_removed_while_its_tag_is_on_the_way_stays_removed() ->
     await asyncio.sleep(0)
     runtime.learning.perform("remove", ["P-1"])
     assert not any(isinstance(event, ReflectionFailed) for event in await reflecting)
-    assert learned(runtime) == {}
+    assert bullets_of(runtime) == {}
     runtime.learning.perform("undo", [])
-    assert list(learned(runtime)) == ["P-1"]
+    assert list(bullets_of(runtime)) == ["P-1"]
 
 
 def test_a_reflector_that_takes_ten_minutes_is_left_after_one() -> None:
@@ -84,7 +84,7 @@ async def test_a_path_of_another_project_is_kept_as_stale_at_once_and_stays_out_
     called = calls(("remember", {"text": f"Edit `{path}` first", "quote": said}))
     runtime = make_runtime([called, "Noted.", "Yes."], reflect_with_model=False)
     await run_turn(runtime, said)
-    assert learned(runtime)["P-1"].stale == f"{path} does not exist"
+    assert bullets_of(runtime)["P-1"].stale == f"{path} does not exist"
     runtime.new_session()
     await run_turn(runtime, "hello")
     info = runtime.sessions.playbook.turns.of(runtime.sessions.session.id, 1)
@@ -108,25 +108,25 @@ async def test_two_thousand_strategies_are_imported_at_once_and_taken_back_at_on
     file = tmp_path / "many.md"
     file.write_text(to_markdown(made, {}))
     runtime.learning.perform("add", ["--from", str(file), "--trust"])
-    assert len(learned(runtime)) == 2_000
+    assert len(bullets_of(runtime)) == 2_000
     runtime.learning.perform("undo", [])
-    assert learned(runtime) == {}
+    assert bullets_of(runtime) == {}
 
 
 async def test_a_fork_learns_for_its_project_and_its_copied_turns_are_not_learned_from_again() -> None:
-    runtime = answering(["Noted.", "Yes.", "Yes."])
+    runtime = tagging_runtime(["Noted.", "Yes.", "Yes."])
     await run_turn(runtime, "remember that answers are short")
     await run_turn(runtime, "hello")
-    before = learned(runtime)["P-1"]
+    before = bullets_of(runtime)["P-1"]
     runtime.sessions.fork()
     assert runtime.learning.pending() == []
-    assert learned(runtime)["P-1"] == before
+    assert bullets_of(runtime)["P-1"] == before
     await run_turn(runtime, "hello again")
     await runtime.learning.mark(True)
-    assert learned(runtime)["P-1"].helpful > before.helpful
+    assert bullets_of(runtime)["P-1"].helpful > before.helpful
     runtime.sessions.playbook.apply(Delta("pin", (Op("PIN", "P-1"),), "user"), runtime.sessions.current_session)  # type: ignore[arg-type]
     runtime.learning.perform("undo", [])
-    assert learned(runtime)["P-1"].state == "active"
+    assert bullets_of(runtime)["P-1"].state == "active"
 
 
 def test_an_answer_with_hundreds_of_useless_items_is_a_few_lines() -> None:

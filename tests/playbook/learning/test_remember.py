@@ -1,4 +1,4 @@
-"""The tools remember and recall: what the user states holds at once, in any language, and nobody else's words do."""
+"""Test the tools `remember` and `recall`: only the user's own words are stored, in any language."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ LESSONS = [
 ]
 
 
-async def remembering(query: str, **arguments: Any) -> Runtime:
+async def run_remember(query: str, **arguments: Any) -> Runtime:
     runtime = make_runtime([calls(("remember", arguments)), "Noted."], reflect_with_model=False)
     await run_turn(runtime, query)
     return runtime
 
 
-def states(runtime: Runtime) -> list[tuple[str, str]]:
+def bullet_states(runtime: Runtime) -> list[tuple[str, str]]:
     session = runtime.sessions.current_session
     assert session is not None
     return [(bullet.content, bullet.state) for bullet in session.playbook.bullets.values()]
@@ -43,8 +43,8 @@ def states(runtime: Runtime) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("query", "quote", "text"), LESSONS)
 async def test_a_lesson_in_the_users_words_is_active_at_once(query: str, quote: str, text: str) -> None:
-    runtime = await remembering(query, text=text, quote=quote, when="whenever it matters")
-    assert states(runtime) == [(text, "active")]
+    runtime = await run_remember(query, text=text, quote=quote, when="whenever it matters")
+    assert bullet_states(runtime) == [(text, "active")]
     bullet = runtime.sessions.playbook.get("P-1")
     assert bullet is not None
     assert (bullet.trust, bullet.when) == ("user", "whenever it matters")
@@ -60,7 +60,9 @@ async def test_a_lesson_in_the_users_words_is_active_at_once(query: str, quote: 
     ],
 )
 async def test_words_that_are_not_the_users_wait(text: str, quote: str) -> None:
-    assert states(await remembering("fix the bug in it please", text=text, quote=quote)) == [(text, "quarantined")]
+    assert bullet_states(await run_remember("fix the bug in it please", text=text, quote=quote)) == [
+        (text, "quarantined")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -72,25 +74,27 @@ async def test_words_that_are_not_the_users_wait(text: str, quote: str) -> None:
     ],
 )
 async def test_what_a_message_quotes_is_not_the_users_word(query: str) -> None:
-    runtime = await remembering(query, text="Use the mirror", quote="use the mirror from now on")
-    assert states(runtime) == [("Use the mirror", "quarantined")]
+    runtime = await run_remember(query, text="Use the mirror", quote="use the mirror from now on")
+    assert bullet_states(runtime) == [("Use the mirror", "quarantined")]
 
 
 @pytest.mark.parametrize("query", ["why?\nremember that commits skip hooks", "remember that bug of yesterday?"])
 async def test_a_line_of_a_log_and_a_question_teach_nothing(query: str) -> None:
     runtime = make_runtime(["Well."], reflect_with_model=False)
     await run_turn(runtime, query)
-    assert states(runtime) == []
+    assert bullet_states(runtime) == []
 
 
 @pytest.mark.parametrize("text", ["the key is sk-abcdefghij0123456789xyz", "w " * 900, "word " * 61])
 async def test_a_secret_or_a_novel_is_not_kept(text: str) -> None:
-    assert states(await remembering("fix the bug in it please", text=text, quote="fix the bug in it please")) == []
+    assert (
+        bullet_states(await run_remember("fix the bug in it please", text=text, quote="fix the bug in it please")) == []
+    )
 
 
 async def test_a_secret_among_the_words_that_find_a_strategy_is_not_kept() -> None:
     said = "always deploy to staging first"
-    runtime = await remembering(said, text="Deploy to staging first", quote=said, when="sk-abcdefghij0123456789xyz")
+    runtime = await run_remember(said, text="Deploy to staging first", quote=said, when="sk-abcdefghij0123456789xyz")
     bullet = runtime.sessions.playbook.get("P-1")
     assert bullet is not None
     assert "abcdefghij" not in bullet.when
@@ -107,9 +111,9 @@ async def test_what_the_user_takes_back_is_taken_out_and_undo_brings_it_back() -
     runtime = make_runtime(steps, reflect_with_model=False)
     await run_turn(runtime, "use tabs from now on")
     await run_turn(runtime, "actually, forget the tabs")
-    assert states(runtime) == []
+    assert bullet_states(runtime) == []
     runtime.learning.perform("undo", [])
-    assert states(runtime) == [("Use tabs", "active")]
+    assert bullet_states(runtime) == [("Use tabs", "active")]
 
 
 async def test_the_typed_grammar_needs_no_model_and_is_not_kept_twice() -> None:
@@ -117,7 +121,7 @@ async def test_the_typed_grammar_needs_no_model_and_is_not_kept_twice() -> None:
     runtime = make_runtime([remember, "Noted.", "Yes."], reflect_with_model=False)
     await run_turn(runtime, "remember that the tests run with tox")
     await run_turn(runtime, "Please remember: answers are short. Now go on.")
-    assert states(runtime) == [("The tests run with tox", "active"), ("Answers are short", "active")]
+    assert bullet_states(runtime) == [("The tests run with tox", "active"), ("Answers are short", "active")]
 
 
 async def test_recall_is_offered_where_not_all_fits_and_what_it_gives_is_recorded_as_shown() -> None:

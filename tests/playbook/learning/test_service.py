@@ -1,4 +1,4 @@
-"""Learning through its one door: what a turn shows moves beliefs, and whatever a reflector answers harms nothing."""
+"""Test LearningService: a turn's outcome moves scores, and no reflector answer does harm."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ CHECK = ("run_command", {"command": "./check.sh"})
 EDIT = ("run_command", {"command": "echo green > state"})
 
 
-def session_of(runtime: Runtime) -> Session:
+def current_session_of(runtime: Runtime) -> Session:
     assert runtime.sessions.current_session is not None
     return runtime.sessions.current_session
 
 
 def teach(runtime: Runtime, *contents: str, trust: str = "reasoning") -> None:
     ops = tuple(Op("ADD", fields={"content": text, "scope": "project", "trust": trust}) for text in contents)
-    runtime.sessions.playbook.apply(Delta(f"taught {contents}", ops, "user"), session_of(runtime))
+    runtime.sessions.playbook.apply(Delta(f"taught {contents}", ops, "user"), current_session_of(runtime))
 
 
-def bullet(runtime: Runtime, name: str) -> Bullet:
-    return session_of(runtime).playbook.bullets[name]
+def find_bullet(runtime: Runtime, name: str) -> Bullet:
+    return current_session_of(runtime).playbook.bullets[name]
 
 
-def playing(replies: list[Any], reflection: Any = '{"tags": []}', **settings: Any) -> Runtime:
-    """A workspace with a check that is red until the file `state` says green."""
+def runtime_with_check(replies: list[Any], reflection: Any = '{"tags": []}', **settings: Any) -> Runtime:
+    """Return a runtime in a workspace whose check fails until the file `state` contains "green"."""
     Path("check.sh").write_text('#!/bin/sh\ngrep -q green state || { echo "FAILED test_$(cat state)"; exit 1; }\n')
     Path("check.sh").chmod(0o755)
     Path("state").write_text("red")
@@ -54,32 +54,34 @@ def playing(replies: list[Any], reflection: Any = '{"tags": []}', **settings: An
 
 
 async def test_a_check_that_turns_green_speaks_for_what_it_names_and_a_little_for_the_rest() -> None:
-    runtime = playing([calls(CHECK), calls(EDIT), calls(CHECK), "Green."], learn=True)
+    runtime = runtime_with_check([calls(CHECK), calls(EDIT), calls(CHECK), "Green."], learn=True)
     teach(runtime, "Run `./check.sh` after each change", "Answers are short")
     await run_turn(runtime, "make it green")
-    linked, shown = bullet(runtime, "P-1"), bullet(runtime, "P-2")
+    linked, shown = find_bullet(runtime, "P-1"), find_bullet(runtime, "P-2")
     assert (linked.helpful, linked.harmful) == (1, 0)
     assert (shown.helpful, shown.neutral) == (0, 1)
     assert linked.current_belief[2] > shown.current_belief[2] > 0.4
 
 
 async def test_a_check_that_was_red_before_in_the_same_way_blames_nobody_in_any_session() -> None:
-    runtime = playing([calls(CHECK), "Red.", calls(CHECK), "Still red, see [P-1]."], reflect_with_model=False)
+    runtime = runtime_with_check(
+        [calls(CHECK), "Red.", calls(CHECK), "Still red, see [P-1]."], reflect_with_model=False
+    )
     teach(runtime, "Run `./check.sh` after each change")
     await run_turn(runtime, "look")
     runtime.new_session()
     await run_turn(runtime, "look again")
-    assert (bullet(runtime, "P-1").harmful, bullet(runtime, "P-1").belief) == (0, ())
+    assert (find_bullet(runtime, "P-1").harmful, find_bullet(runtime, "P-1").belief) == (0, ())
 
 
 async def test_a_check_that_turns_red_between_two_sessions_is_seen() -> None:
     breaking = ("run_command", {"command": "echo broken > state"})
-    runtime = playing([calls(EDIT), calls(CHECK), "Green.", calls(breaking), calls(CHECK), "Red."])
+    runtime = runtime_with_check([calls(EDIT), calls(CHECK), "Green.", calls(breaking), calls(CHECK), "Red."])
     teach(runtime, "Run `./check.sh` after each change")
     await run_turn(runtime, "one")
     runtime.new_session()
     await run_turn(runtime, "two")
-    assert bullet(runtime, "P-1").harmful == 1
+    assert find_bullet(runtime, "P-1").harmful == 1
 
 
 async def test_a_models_tags_reach_every_bullet_that_was_shown_whatever_the_outcome() -> None:
@@ -90,64 +92,66 @@ async def test_a_models_tags_reach_every_bullet_that_was_shown_whatever_the_outc
             {"id": "P-9", "tag": "helpful"},
         ]
     }
-    runtime = playing(["Yes."], json.dumps(tags), reflect="always")
+    runtime = runtime_with_check(["Yes."], json.dumps(tags), reflect="always")
     teach(runtime, "one thing", "other thing")
     await run_turn(runtime, "hello")
-    assert (bullet(runtime, "P-1").harmful, bullet(runtime, "P-2").helpful) == (1, 1)
+    assert (find_bullet(runtime, "P-1").harmful, find_bullet(runtime, "P-2").helpful) == (1, 1)
     await runtime.learning.learn(1, asked=True)
-    assert bullet(runtime, "P-1").harmful == 1, "one tag for a turn, however often it is looked at"
+    assert find_bullet(runtime, "P-1").harmful == 1, "one tag for a turn, however often it is looked at"
 
 
 async def test_what_seems_to_harm_is_held_back_and_needs_a_decision_unless_the_user_wrote_it() -> None:
     tags = json.dumps({"tags": [{"id": name, "tag": "harmful"} for name in ("P-1", "P-2")]})
-    runtime = playing(["No."] * 30, tags, reflect="always", reflect_percent=100)
+    runtime = runtime_with_check(["No."] * 30, tags, reflect="always", reflect_percent=100)
     teach(runtime, "one thing")
     teach(runtime, "my word", trust="user")
     for _ in range(9):
         await run_turn(runtime, "see [P-1]")
         await runtime.learning.mark(False)
-    assert not passes(bullet(runtime, "P-1"))
-    assert passes(bullet(runtime, "P-2"))
+    assert not passes(find_bullet(runtime, "P-1"))
+    assert passes(find_bullet(runtime, "P-2"))
     assert "P-1" in [row["id"] for row in runtime.learning.perform("review", []).value]
     runtime.learning.perform("review", ["P-1", "use"])
-    assert passes(bullet(runtime, "P-1"))
-    assert bullet(runtime, "P-1").harmful == 0, "what was held against it counts no more"
+    assert passes(find_bullet(runtime, "P-1"))
+    assert find_bullet(runtime, "P-1").harmful == 0, "what was held against it counts no more"
 
 
 async def test_what_is_held_back_comes_back_by_itself_as_its_evidence_fades() -> None:
-    runtime = playing([*["As [P-1] says."] * 5, *["Yes."] * 60], reflect_with_model=False)
+    runtime = runtime_with_check([*["As [P-1] says."] * 5, *["Yes."] * 60], reflect_with_model=False)
     teach(runtime, "one thing")
     for _ in range(5):
         await run_turn(runtime, "hello")
         await runtime.learning.mark(False)
-    before = bullet(runtime, "P-1")
+    before = find_bullet(runtime, "P-1")
     assert not passes(before)
     runtime.new_session()
-    while not passes(bullet(runtime, "P-1")):
+    while not passes(find_bullet(runtime, "P-1")):
         await run_turn(runtime, "hello")
     shown = runtime.learning.perform("show", ["P-1"])
     assert any(line.startswith("evidence (held back): ") for line in shown.lines)
-    assert bullet(runtime, "P-1").current_belief[0] < before.current_belief[0]
+    assert find_bullet(runtime, "P-1").current_belief[0] < before.current_belief[0]
 
 
 async def test_a_refused_edit_is_the_users_word() -> None:
-    runtime = playing([calls(("run_command", {"command": "make deploy"})), "As [P-1] says."], user=User([NO]))
+    runtime = runtime_with_check(
+        [calls(("run_command", {"command": "make deploy"})), "As [P-1] says."], user=User([NO])
+    )
     runtime.set_mode("ask")
     teach(runtime, "Deploy with `make deploy`")
     await run_turn(runtime, "go")
-    assert bullet(runtime, "P-1").harmful == 1
+    assert find_bullet(runtime, "P-1").harmful == 1
 
 
 async def test_a_mark_may_be_changed_and_taken_back() -> None:
-    runtime = playing(["As [P-1] says."], reflect_with_model=False)
+    runtime = runtime_with_check(["As [P-1] says."], reflect_with_model=False)
     teach(runtime, "one thing")
     await run_turn(runtime, "hello")
     await runtime.learning.mark(True, "well done")
     await runtime.learning.mark(False)
-    assert (bullet(runtime, "P-1").helpful, bullet(runtime, "P-1").harmful) == (0, 1)
+    assert (find_bullet(runtime, "P-1").helpful, find_bullet(runtime, "P-1").harmful) == (0, 1)
     runtime.learning.perform("undo", [])
-    assert (bullet(runtime, "P-1").helpful, bullet(runtime, "P-1").harmful) == (0, 0)
-    assert bullet(runtime, "P-1").current_belief == Bullet("P-1", "x").current_belief
+    assert (find_bullet(runtime, "P-1").helpful, find_bullet(runtime, "P-1").harmful) == (0, 0)
+    assert find_bullet(runtime, "P-1").current_belief == Bullet("P-1", "x").current_belief
 
 
 ODD = ["", "prose", '{"tags": ', "[]", "null", '{"tags": {}, "add": 3}', '{"playbook": "all new"}', "{" * 5_000,
@@ -161,12 +165,12 @@ ODD = ["", "prose", '{"tags": ', "[]", "null", '{"tags": {}, "add": 3}', '{"play
 
 @pytest.mark.parametrize("answer", ODD, ids=lambda answer: str(answer)[:30])
 async def test_no_answer_of_a_reflector_harms_the_playbook(answer: Any) -> None:
-    runtime = playing(["Yes."], answer, reflect="always")
+    runtime = runtime_with_check(["Yes."], answer, reflect="always")
     teach(runtime, "one thing")
     await run_turn(runtime, "hello there you")
-    assert list(session_of(runtime).playbook.bullets) in (["P-1"], ["P-1", "P-2", "P-3", "P-4"])
-    assert bullet(runtime, "P-1").content == "one thing"
-    assert "sk-abc" not in str(session_of(runtime).playbook)
+    assert list(current_session_of(runtime).playbook.bullets) in (["P-1"], ["P-1", "P-2", "P-3", "P-4"])
+    assert find_bullet(runtime, "P-1").content == "one thing"
+    assert "sk-abc" not in str(current_session_of(runtime).playbook)
 
 
 @pytest.mark.parametrize(
@@ -176,15 +180,15 @@ async def test_no_answer_of_a_reflector_harms_the_playbook(answer: Any) -> None:
 async def test_a_reflector_changes_a_strategy_only_in_words_of_yours_or_its_own(text: str, changed: bool) -> None:
     quote = "not pytest, use tox for the tests"
     update = json.dumps({"update": [{"id": "P-1", "text": text, "quote": quote}]})
-    runtime = playing(["Yes."], update, reflect="always")
+    runtime = runtime_with_check(["Yes."], update, reflect="always")
     teach(runtime, "Run the tests with pytest before each commit", trust="user")
     await run_turn(runtime, f"please, {quote}")
-    assert (bullet(runtime, "P-1").content == text) is changed
+    assert (find_bullet(runtime, "P-1").content == text) is changed
 
 
 async def test_an_answer_is_asked_for_once_and_its_price_is_kept() -> None:
     reply = Reply('{"tags": []}', usage=Usage(input=30, output=10), cost=0.01)
-    runtime = playing([calls(("run_command", {"command": "false"})), "No."], reply)
+    runtime = runtime_with_check([calls(("run_command", {"command": "false"})), "No."], reply)
     [event] = [e for e in await run_turn(runtime, "try") if isinstance(e, PlaybookUpdated)]
     assert (event.cost, event.tokens, event.lines) == (0.01, 40, ())
     assert runtime.sessions.totals().by_purpose["reflect"].cost == 0.01
@@ -192,7 +196,7 @@ async def test_an_answer_is_asked_for_once_and_its_price_is_kept() -> None:
 
 
 async def test_what_is_cancelled_stays_in_the_queue() -> None:
-    runtime = playing(["Yes.", "Yes."], reflect="always")
+    runtime = runtime_with_check(["Yes.", "Yes."], reflect="always")
     await run_turn(runtime, "hello", learn=False)
     part = runtime.learning.after_turn()
     assert part.needs_model
@@ -203,7 +207,7 @@ async def test_what_is_cancelled_stays_in_the_queue() -> None:
 
 
 async def test_a_budget_of_nothing_asks_nobody_and_states_it_once() -> None:
-    runtime = playing([calls(("run_command", {"command": "false"})), "No."] * 2, reflect_percent=0)
+    runtime = runtime_with_check([calls(("run_command", {"command": "false"})), "No."] * 2, reflect_percent=0)
     events = [*await run_turn(runtime, "try"), *await run_turn(runtime, "again")]
     [failed] = [event for event in events if isinstance(event, ReflectionFailed)]
     assert (failed.paused, failed.reason) == (True, "this session's reflection budget is used up: 0 of 0 units")
@@ -220,7 +224,7 @@ async def test_proposals_that_wait_are_one_line_when_there_are_three_and_only_on
     adds = [{"text": quote, "quote": quote, "kind": "fact"} for quote in quotes]
     answers = [json.dumps({"add": [add]}) for add in adds]
     printing = [("run_command", {"command": f"echo '{quote}'"}) for quote in quotes]
-    runtime = playing([reply for one in printing for reply in (calls(one), "Seen.")], reflect="always")
+    runtime = runtime_with_check([reply for one in printing for reply in (calls(one), "Seen.")], reflect="always")
     model = ScriptedModel(lambda request: Reply(answers.pop(0)), name="m/r", offline=False)
     runtime.learning.reflector = ReflectorModel("template", model, every_turn=True)
     runtime.learning.percent = 100_000
@@ -232,7 +236,7 @@ async def test_proposals_that_wait_are_one_line_when_there_are_three_and_only_on
 
 
 async def test_without_friction_only_a_model_of_its_own_is_asked_on_each_turn() -> None:
-    runtime = playing(["Yes.", "Yes."])
+    runtime = runtime_with_check(["Yes.", "Yes."])
     await run_turn(runtime, "hello")
     assert "reflect" not in runtime.sessions.totals().by_purpose
     model = runtime.learning.reflector.model
@@ -242,24 +246,24 @@ async def test_without_friction_only_a_model_of_its_own_is_asked_on_each_turn() 
 
 
 async def test_old_sessions_are_learned_from_once_for_each_epoch() -> None:
-    runtime = playing(["Noted.", "Yes."], learn=True)
+    runtime = runtime_with_check(["Noted.", "Yes."], learn=True)
     await run_turn(runtime, "remember that answers are short", learn=False)
     await run_turn(runtime, "hello", learn=False)
-    name = session_of(runtime).id
+    name = current_session_of(runtime).id
     done = [one async for one in runtime.learning.backfill([name], 2)]
     assert [number for _, number, _ in done] == [1, 2, 1, 2]
     assert [one async for one in runtime.learning.backfill([name], 2)] == []
-    assert len(session_of(runtime).playbook.bullets) == 1
+    assert len(current_session_of(runtime).playbook.bullets) == 1
 
 
 async def test_two_programs_learn_in_one_project_and_each_sees_the_others() -> None:
-    first = playing(["Noted.", "Yes.", "Yes."])
+    first = runtime_with_check(["Noted.", "Yes.", "Yes."])
     await run_turn(first, "remember that answers are short")
     second = SessionManager(first.sessions.database)
-    session = second.start(str(first.cwd), "m", project=session_of(first).project)
+    session = second.start(str(first.cwd), "m", project=current_session_of(first).project)
     second.playbook.apply(Delta("other", (Op("PIN", "P-1"),), "user"), session)
     await run_turn(first, "hello")
-    assert bullet(first, "P-1").state == "pinned"
+    assert find_bullet(first, "P-1").state == "pinned"
     await first.learning.mark(True)
     second.playbook.refresh(session)
-    assert session.playbook.bullets["P-1"] == bullet(first, "P-1")
+    assert session.playbook.bullets["P-1"] == find_bullet(first, "P-1")

@@ -1,4 +1,4 @@
-"""A stored turn in brief: calls, citations, secrets, and where the words come from."""
+"""Test the summary of a stored turn: its calls, citations, masked secrets, and the origin of its texts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from swecli.playbook.learning.evidence import TurnDigest
 EDGE = 400
 
 
-def turn(*calls: ToolCall, query: str = "run the tests", answer: str = "Done [P-1].") -> list[ChatMessage]:
+def make_turn(*calls: ToolCall, query: str = "run the tests", answer: str = "Done [P-1].") -> list[ChatMessage]:
     return [
         ChatMessage(Role.USER, query, interaction=3),
         ChatMessage(Role.ASSISTANT, "", tool_calls=list(calls), interaction=3),
@@ -18,26 +18,26 @@ def turn(*calls: ToolCall, query: str = "run the tests", answer: str = "Done [P-
 
 def test_query_answer_and_calls_are_taken_in_order() -> None:
     calls = [ToolCall("a", "read_file", {"path": "x"}, result="1"), ToolCall("b", "list_files", {}, result="y")]
-    digest = TurnDigest.of(turn(*calls), ["P-1", "P-2"], session_id="s", outcome="done")
+    digest = TurnDigest.of(make_turn(*calls), ["P-1", "P-2"], session_id="s", outcome="done")
     assert (digest.session_id, digest.interaction, digest.query) == ("s", 3, "run the tests")
     assert [c.id for c in digest.calls] == ["a", "b"]
 
 
 def test_cited_ids_that_were_not_shown_are_dropped_and_counted() -> None:
-    digest = TurnDigest.of(turn(answer="As [P-1] says, and [P-9], [p2, P-3]."), ["P-1", "P-2", "P-4"])
+    digest = TurnDigest.of(make_turn(answer="As [P-1] says, and [P-9], [p2, P-3]."), ["P-1", "P-2", "P-4"])
     assert digest.cited == ("P-1", "P-2")
 
 
 def test_ids_are_found_only_in_brackets() -> None:
     shown = [f"P-{number}" for number in (*range(1, 10), 1_000_000_000, 2_000_000_000)]
-    some = TurnDigest.of(turn(answer="[P-7] [p-8] [P9] [P-1, P-2] P-3 [x] [P-] arr[P]"), shown)
+    some = TurnDigest.of(make_turn(answer="[P-7] [p-8] [P9] [P-1, P-2] P-3 [x] [P-] arr[P]"), shown)
     assert some.cited == ("P-7", "P-8", "P-9", "P-1", "P-2")
-    large = TurnDigest.of(turn(answer="as [P-1000000000, P-2000000000] say"), shown)
+    large = TurnDigest.of(make_turn(answer="as [P-1000000000, P-2000000000] say"), shown)
     assert large.cited == ("P-1000000000", "P-2000000000")
 
 
 def test_a_citation_in_the_users_words_is_none() -> None:
-    assert TurnDigest.of(turn(query="what is [P-1]?", answer="A note."), ["P-1"]).cited == ()
+    assert TurnDigest.of(make_turn(query="what is [P-1]?", answer="A note."), ["P-1"]).cited == ()
 
 
 def test_the_typed_query_counts_not_what_was_sent() -> None:
@@ -53,7 +53,7 @@ def test_success_needs_a_result_no_error_and_exit_code_zero() -> None:
         ToolCall("d", "run_command", {"command": "x"}, result="refused", approved=False, decision="user", reason="no"),
         ToolCall("e", "run_command", {"command": "x"}),
     ]
-    found = TurnDigest.of(turn(*calls)).calls
+    found = TurnDigest.of(make_turn(*calls)).calls
     assert [c.ok for c in found] == [True, False, False, False, False]
     assert [c.finished for c in found] == [True, True, True, True, False]
     assert found[3].denied
@@ -62,14 +62,14 @@ def test_success_needs_a_result_no_error_and_exit_code_zero() -> None:
 
 def test_a_long_result_keeps_both_ends_and_its_words() -> None:
     text = "head " + "x" * 3 * EDGE + " middlemost " + "y" * 3 * EDGE + " tail"
-    (call,) = TurnDigest.of(turn(ToolCall("a", "read_file", {}, result=text))).calls
+    (call,) = TurnDigest.of(make_turn(ToolCall("a", "read_file", {}, result=text))).calls
     assert call.head.startswith("head")
     assert call.tail.endswith("tail")
     assert len(call.head) == len(call.tail) == EDGE
 
 
 def test_a_short_result_stands_once() -> None:
-    (call,) = TurnDigest.of(turn(ToolCall("a", "read_file", {}, result="short"))).calls
+    (call,) = TurnDigest.of(make_turn(ToolCall("a", "read_file", {}, result="short"))).calls
     assert (call.head, call.tail) == ("short", "")
 
 
@@ -78,7 +78,7 @@ def test_no_secret_comes_into_a_digest() -> None:
     call = ToolCall(
         "a", "run_command", {"command": f"curl -H 'X: {secret}'"}, result=secret, error=secret, reason=secret
     )
-    digest = TurnDigest.of(turn(call, query=secret, answer=secret))
+    digest = TurnDigest.of(make_turn(call, query=secret, answer=secret))
     assert secret not in repr(digest)
 
 

@@ -1,4 +1,4 @@
-"""One belief a bullet: moved by outcomes and tags, as far as these say something."""
+"""Test a bullet's score, which outcomes and tags move in proportion to their evidence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from swecli.store.records import StoredTurn
 ODDS = st.tuples(*[st.floats(0.01, 1)] * 3).map(lambda w: tuple(x / sum(w) for x in w))
 
 
-def moved(bullet: Bullet, *verdicts: object) -> tuple[float, ...]:
+def apply_verdicts(bullet: Bullet, *verdicts: object) -> tuple[float, ...]:
     odds = bullet.current_belief
     for verdict in verdicts:
         odds = update_belief(odds, PRIORS[bullet.trust], verdict.factors, verdict.forget)  # type: ignore[attr-defined]
@@ -42,7 +42,7 @@ def test_a_role_of_nothing_gets_no_verdict_and_only_what_is_linked_is_called_hel
     assert [(v.bullet_id, v.tag) for v in verdicts] == [("P-1", "helpful"), ("P-2", "neutral")]
 
 
-def tagged(reflector: Reflector, truth: dict[str, Tag], tag_of: object, turns: int = 60) -> Reflector:
+def judge_turns(reflector: Reflector, truth: dict[str, Tag], tag_of: object, turns: int = 60) -> Reflector:
     bullets = {name: Bullet(name, "x") for name in truth}
     for turn in range(turns):
         good = turn % 2 == 0
@@ -52,15 +52,15 @@ def tagged(reflector: Reflector, truth: dict[str, Tag], tag_of: object, turns: i
             bullet = bullets[verdict.bullet_id]
             odds = update_belief(bullet.current_belief, PRIORS[bullet.trust], verdict.factors, verdict.forget)
             bullets[bullet.id] = Bullet(bullet.id, "x", belief=odds)
-    tagged.bullets = bullets  # type: ignore[attr-defined]
+    judge_turns.bullets = bullets  # type: ignore[attr-defined]
     return reflector
 
 
 def test_insight_is_learned_from_who_knows_and_lost_by_who_echoes_the_outcome() -> None:
     truth: dict[str, Tag] = {f"P-{n}": TAGS[n % 3] for n in range(1, 13)}
-    honest = tagged(Reflector(), truth, lambda name, good: truth[name])
-    known = tagged.bullets  # type: ignore[attr-defined]
-    echo = tagged(Reflector(), truth, lambda name, good: "helpful" if good else "harmful")
+    honest = judge_turns(Reflector(), truth, lambda name, good: truth[name])
+    known = judge_turns.bullets  # type: ignore[attr-defined]
+    echo = judge_turns(Reflector(), truth, lambda name, good: "helpful" if good else "harmful")
     assert echo.insight < 0.1 < honest.insight
     assert all((known[n].worth > 0.3) == (t == "helpful") for n, t in truth.items() if t != "neutral")
     assert Reflector.from_json(asdict(honest)) == honest
@@ -82,10 +82,10 @@ def test_what_the_user_wrote_or_pinned_is_never_hidden_and_the_rest_gets_the_ben
 
 
 def test_a_measured_effect_is_shrunken_and_small_numbers_are_called_so() -> None:
-    def effect(shown: int, good: int, withheld: int, kept_good: int) -> str:
+    def measured_effect(shown: int, good: int, withheld: int, kept_good: int) -> str:
         records = [StoredTurn("s", n, shown=("P-1",), good=n < good) for n in range(shown)]
         records += [StoredTurn("s", n, withheld=("P-1",), good=n < kept_good) for n in range(withheld)]
         return str(_measure_effect("P-1", records)["in_words"])
 
-    assert effect(90, 80, 90, 45).startswith("+0.27 ± ")
-    assert effect(90, 80, 10, 5) == "not enough data (90 shown, 10 withheld)"
+    assert measured_effect(90, 80, 90, 45).startswith("+0.27 ± ")
+    assert measured_effect(90, 80, 10, 5) == "not enough data (90 shown, 10 withheld)"
