@@ -131,7 +131,7 @@ class RequestBuilder:
         self, session: Session, query: str, counter: TokenCounter, past: list[ApiMessage] | None = None
     ) -> Selection:
         """Select strategies for a query: for a new head, or to extend the request `past`."""
-        tags = self.sessions.playbook.turns.reflectors().values() if session.get_playbook().bullets else ()
+        tags = self.sessions.playbook.reflectors().values() if session.get_playbook().bullets else ()
         while True:
             held = HeldBullets(*held_strategies(session, past, counter)) if past else None
             request = SelectionRequest.of(session, query, counter.count, self.index, self.settings, tags)

@@ -104,8 +104,6 @@ class EarlyStore:
     def playbook(self) -> EarlyStore:
         return self
 
-    turns = playbook
-
     def refresh(self, session: Session) -> None:
         """Do nothing: the playbook has just been loaded."""
 

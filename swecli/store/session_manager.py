@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlmodel
 from sqlalchemy import func
-from sqlmodel import col, select
+from sqlmodel import col
 
 from swecli.models.context import BEGIN, UNDO, Reduction, RetainedFact, WindowSpec
 from swecli.models.errors import BadInput
@@ -152,19 +152,17 @@ class _ContextStore:
         """Undo the newest reduction and return it: the next request is built without it. The undo row delays its
         repetition, see `Reduction`. Raises BadInput if there is none."""
         with self._database.transaction() as db:
-            undoable = select(ReductionRow).filter_by(session_id=session.id, undone=False)
-            undoable = undoable.where(col(ReductionRow.how).not_in((BEGIN, UNDO)))
-            row = db.exec(undoable.order_by(col(ReductionRow.number).desc()).limit(1)).first()
-            if row is None:
+            known = reader(db).reductions(session.id, _ALL)
+            taken = next((one for one in known if not one.undone and one.how not in (BEGIN, UNDO)), None)
+            if taken is None:
                 raise BadInput("Nothing has been removed from this session's requests yet.")
-            row.undone = True
+            db.get_one(ReductionRow, taken.number).undone = True
             undo = ReductionRow(session_id=session.id, how=UNDO, interaction=session.interactions)
-            undo.detail, undo.hold_turns, undo.hold_tokens = f"R-{row.number}", hold_turns, hold_tokens
+            undo.detail, undo.hold_turns, undo.hold_tokens = f"R-{taken.number}", hold_turns, hold_tokens
             db.add(undo)
-            taken = next(one for one in reader(db).reductions(session.id, _ALL) if one.number == row.number)
             present = reader(db).reductions(session.id)
         session.context.reductions = present
-        return taken
+        return replace(taken, undone=True)
 
     def log(self, session: Session, limit: int = 1000) -> list[Reduction]:
         """Return the session's reductions, undone ones too, newest first."""

@@ -101,7 +101,7 @@ async def test_what_is_recorded_as_shown_is_what_stands_in_the_request() -> None
     runtime = runtime_with_many_strategies(playbook_tokens=300)
     for number in range(9):
         await run_turn(runtime, f"why are the {TOPICS[number % 6]} logs empty?", learn=False)
-        info = runtime.sessions.playbook.turns.of(runtime.sessions.session.id, number + 1)
+        info = runtime.sessions.playbook.turn(runtime.sessions.session.id, number + 1)
         assert info is not None
         assert set(info.shown) == strategy_ids(runtime)
         value = runtime.learning.perform("why", [f"T{number + 1}"]).value

@@ -50,8 +50,8 @@ async def test_a_holdout_withholds_one_strategy_and_records_it() -> None:
     for number in range(1, 13):
         await run_turn(runtime, "restart the billing service", learn=False)
         choice, info = (
-            runtime.sessions.playbook.turns.choice(session.id, number),
-            runtime.sessions.playbook.turns.of(runtime.sessions.session.id, number),
+            runtime.sessions.playbook.choice(session.id, number),
+            runtime.sessions.playbook.turn(runtime.sessions.session.id, number),
         )
         assert info is not None
         withheld = set((choice or {}).get("withheld", ()))

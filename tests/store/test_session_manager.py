@@ -175,11 +175,11 @@ def test_a_finished_interaction_has_a_record(manager: SessionManager) -> None:
     session = manager.start("/p", "scripted/test")
     manager.playbook.apply(Delta("d", (Op("ADD", fields={"content": "use uv"}),), "user"), session)
     manager.begin_interaction("q")
-    running = manager.playbook.turns.of(manager.session.id, 1)
+    running = manager.playbook.turn(manager.session.id, 1)
     assert running
     assert (running.status, manager.playbook.pending()) == ("running", [])
     manager.finish_interaction("done", shown=["P-1", "P-2"], cited=["P-1"])
-    info = manager.playbook.turns.of(manager.session.id, 1)
+    info = manager.playbook.turn(manager.session.id, 1)
     assert info
     assert (info.status, info.shown, info.cited, len(manager.playbook.pending())) == (
         "done",
@@ -192,7 +192,7 @@ def test_a_finished_interaction_has_a_record(manager: SessionManager) -> None:
     bullet = manager.playbook.get("P-1")
     assert bullet
     assert bullet.last_used == used
-    assert manager.playbook.turns.of(manager.session.id, 2) is None
+    assert manager.playbook.turn(manager.session.id, 2) is None
 
 
 def test_an_interaction_is_marked_with_the_users_words(manager: SessionManager) -> None:
@@ -200,7 +200,7 @@ def test_an_interaction_is_marked_with_the_users_words(manager: SessionManager) 
     turn(manager, "q")
     for word, why in (("bad", "wrong file"), ("good", "")):
         mark(manager, 1, word, why)
-        info = manager.playbook.turns.of(manager.session.id, 1)
+        info = manager.playbook.turn(manager.session.id, 1)
         assert info
         assert (info.mark, info.why) == (word, why)
     with pytest.raises(BadInput, match="no turn T7"):
@@ -226,7 +226,7 @@ def test_a_turn_of_a_dead_process_is_interrupted_and_reflected_upon(manager: Ses
     dead = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
     own(manager.database, int(dead.stdout))
     manager.resume(None, "/p")
-    info = manager.playbook.turns.of(manager.session.id, 1)
+    info = manager.playbook.turn(manager.session.id, 1)
     assert info
     assert info.status == "interrupted"
     assert [p.interaction for p in manager.playbook.pending(session.id)] == [1]
@@ -237,7 +237,7 @@ def test_a_turn_of_a_living_process_goes_on(manager: SessionManager) -> None:
     manager.begin_interaction("q")
     own(manager.database, os.getppid())
     manager.resume(None, "/p")
-    info = manager.playbook.turns.of(manager.session.id, 1)
+    info = manager.playbook.turn(manager.session.id, 1)
     assert info
     assert info.status == "running"
 
@@ -340,6 +340,6 @@ def test_a_stored_query_whose_turn_never_begins_stays_as_interrupted(manager: Se
     manager.store_query("another")
     assert manager.begin_interaction("a third").interaction == 3
     assert [message.content for message in session.messages] == ["with a file that is gone", "another", "a third"]
-    assert [info.status for n in (1, 2) if (info := manager.playbook.turns.of(manager.session.id, n))] == [
+    assert [info.status for n in (1, 2) if (info := manager.playbook.turn(manager.session.id, n))] == [
         "interrupted"
     ] * 2

@@ -43,14 +43,14 @@ def _list_all(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     bullets = ctx.bullets()
     if not bullets:
         hint = f"No strategies yet. Add one: {ctx.command} add run the tests with make check"
-        notes = _totals(ctx, len(ctx.sessions.playbook.turns.in_project(ctx.session))) if _VERBOSE in flags else ()
+        notes = _totals(ctx, len(ctx.sessions.playbook.in_project(ctx.session))) if _VERBOSE in flags else ()
         return ActionResult([], (hint,), note=" · ".join(notes))
     return _table(ctx, bullets, verbose=_VERBOSE in flags)
 
 
 def _table(ctx: ActionContext, bullets: Sequence[Bullet], *, verbose: bool) -> ActionResult:
     """Format one row per strategy; `verbose` adds its measured effect and the project's totals."""
-    records = ctx.sessions.playbook.turns.in_project(ctx.session) if verbose else []
+    records = ctx.sessions.playbook.in_project(ctx.session) if verbose else []
     value, rows = [], []
     for bullet in bullets:
         row = _bullet_json(bullet)
@@ -97,7 +97,7 @@ def _totals(ctx: ActionContext, turns: int) -> Iterator[str]:
     pending = [*store.pending(ctx.session.id), *store.pending_elsewhere(ctx.session)]
     yield f"turns: {turns}, {len(pending)} of them pending reflection"
     yield f"reflection took {spent.requests} requests, {spent.usage.total:,} tokens, {cost}, in all sessions"
-    for name, known in store.turns.reflectors().items():
+    for name, known in store.reflectors().items():
         reflector = Reflector.from_json(known)
         yield f"insight of {name}: {reflector.insight:.2f} after {reflector.tags} tags"
 
@@ -216,7 +216,7 @@ def _evidence_json(item: Any) -> dict[str, Any]:
 def _why(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     """Show which strategies were selected for the last turn, or turn T7, and why."""
     turn = ctx.session.resolve_turn(" ".join(args))
-    choice = ctx.sessions.playbook.turns.choice(ctx.session.id, turn)
+    choice = ctx.sessions.playbook.choice(ctx.session.id, turn)
     if choice is None or "chosen" not in choice:
         raise BadInput(f"No selection was recorded for T{turn}.", "Only finished turns of this version have one.")
     rows, value = [], []

@@ -48,15 +48,15 @@ class LessonBuilder:
     def digest(self, number: int) -> TurnDigest:
         """Load and digest a stored turn. Raises BadInput if it does not exist."""
         self.sessions.load_back_to(max(1, number))
-        info = self.sessions.playbook.turns.of(self.session.id, number)
+        info = self.sessions.playbook.turn(self.session.id, number)
         if info is None:
             raise BadInput(f"There is no turn T{number} in this session.")
         return TurnDigest.of(self._messages(number), info.shown, session_id=self.session.id, outcome=info.status)
 
     def inspect(self, number: int) -> TurnEvidence:
         """Observe a turn; a processed one keeps its stored outcome. Raises BadInput if it does not exist."""
-        digest, store = self.digest(number), self.sessions.playbook.turns
-        record = store.of(self.session.id, number)
+        digest, store = self.digest(number), self.sessions.playbook
+        record = store.turn(self.session.id, number)
         evidence = digest.observe(store.checks(self.session, digest.checks))
         processed = record is not None and bool(record.topic)
         if record is not None and processed:
@@ -69,7 +69,7 @@ class LessonBuilder:
 
     def from_rules(self, turn: TurnEvidence) -> TurnLessons:
         """Build the lessons that need no model; empty for a processed turn."""
-        digest, observed, turns = turn.digest, turn.observed, self.sessions.playbook.turns
+        digest, observed, turns = turn.digest, turn.observed, self.sessions.playbook
         if turn.is_processed:
             return TurnLessons(digest.interaction)
         verdicts, figures = self._outcome_verdicts(digest, observed)
@@ -87,7 +87,7 @@ class LessonBuilder:
     def from_mark(self, number: int, *, good: bool, why: str) -> TurnLessons:
         """Build the lessons of the user's mark, which replaces an earlier mark of the turn. Raises BadInput if the turn
         does not exist."""
-        digest, info = self.digest(number), self.sessions.playbook.turns.of(self.session.id, number)
+        digest, info = self.digest(number), self.sessions.playbook.turn(self.session.id, number)
         assert info is not None, "its digest was loaded"
         mark, words = "good" if good else "bad", redact(why)
         if (info.mark, info.why) == (mark, words):
@@ -125,7 +125,7 @@ class LessonBuilder:
         if observed is None:
             return (), {}
         name = f"kind:{self.session.project or self.session.working_directory}:{observed.kind}"
-        base = float(self.sessions.playbook.turns.figures([name]).get(name, 0.0))
+        base = float(self.sessions.playbook.figures([name]).get(name, 0.0))
         shown, why = digest.find_roles(observed, self.session.playbook.bullets), (observed.source, observed.why)
         verdicts, moved = outcome_verdicts(shown, observed.good, observed.weight, base, why)
         return verdicts, {name: moved}
@@ -134,7 +134,7 @@ class LessonBuilder:
         self, turn: TurnEvidence, author: str, tags: Mapping[str, tuple[Tag, str]]
     ) -> tuple[tuple[Verdict, ...], dict[str, Any]]:
         """Return the verdicts of a model's tags, one per bullet and turn, and the model's updated figures."""
-        store, bullets, name = self.sessions.playbook.turns, self.session.playbook.bullets, f"reflector:{author}"
+        store, bullets, name = self.sessions.playbook, self.session.playbook.bullets, f"reflector:{author}"
         known = store.verdicts_on(self.session.id, turn.digest.interaction)
         reflector = Reflector.from_json(store.figures([name]).get(name))
         fresh = [

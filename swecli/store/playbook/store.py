@@ -18,20 +18,16 @@ from swecli.models.playbook import AppliedDelta, Bullet, Delta, Evidence, Sessio
 from swecli.models.session import Session
 from swecli.store.playbook.bullets import Bullets, applies, evidence_query, number_of, project_of
 from swecli.store.playbook.deltas import EVIDENCE, Deltas
-from swecli.store.playbook.turns import ReflectionQueue, TurnRecords
+from swecli.store.playbook.turns import TurnRecords
 from swecli.store.records import TurnLessons
-from swecli.store.sqlite.database import Database, reader
+from swecli.store.sqlite.database import reader
 from swecli.store.tables.columns import values
 from swecli.store.tables.learned import BulletRow, CheckRow, DeltaRow, EvidenceRow, LearnedRow, TurnRow
 from swecli.store.tables.sessions import InteractionRow
 
 
-class PlaybookStore(ReflectionQueue):
+class PlaybookStore(TurnRecords):
     """Stores strategies, their evidence and deltas, records of turns, and the queue of reflections."""
-
-    def __init__(self, database: Database) -> None:
-        super().__init__(database)
-        self.turns = TurnRecords(database)
 
     def load(self, session: Session) -> SessionPlaybook:
         """Load the bullets of the session, its project and the user, without deleted ones."""

@@ -24,12 +24,12 @@ _TRIES = 3  # failed reflections of one interaction before it is given up
 
 
 class TurnRecords:
-    """Stores one record per turn."""
+    """The records of turns, and the persistent queue of interactions that are pending reflection."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def of(self, session_id: str, interaction: int) -> StoredTurn | None:
+    def turn(self, session_id: str, interaction: int) -> StoredTurn | None:
         """Return the record of a turn, or None if it is not stored."""
         theirs = col(InteractionRow.session_id) == session_id, col(InteractionRow.number) == interaction
         return next(iter(self._records(*theirs)), None)
@@ -81,21 +81,6 @@ class TurnRecords:
         with self._database.reading() as db:
             return reader(db).reflectors()
 
-
-def _to_record(turn: InteractionRow, row: TurnRow | None) -> StoredTurn:
-    result: dict[str, Any] = values(row, ("topic", "good", "weight", "signal")) if row else {}
-    names = {"shown": turn.shown, "cited": turn.cited, "withheld": row and row.withheld}
-    result |= {name: tuple(value or ()) for name, value in names.items()}
-    result |= values(turn, ("status", "mark", "why", "started_at"))
-    return StoredTurn(turn.session_id, turn.number, **result)
-
-
-class ReflectionQueue:
-    """The persistent queue of interactions that are pending reflection."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
     def skip(self, session_id: str, interaction: int) -> None:
         """Remove an interaction from the queue without a reflection. Raises BadInput if it does not exist."""
         with self._database.transaction() as db:
@@ -137,6 +122,14 @@ class ReflectionQueue:
         final = status != "failed" or _count_attempts(db, session_id, interaction, "failed") + 1 >= _TRIES
         db.add(ReflectionRow(session_id=session_id, interaction=interaction, status=status, final=final))
         turn.pending = turn.pending and not final
+
+
+def _to_record(turn: InteractionRow, row: TurnRow | None) -> StoredTurn:
+    result: dict[str, Any] = values(row, ("topic", "good", "weight", "signal")) if row else {}
+    names = {"shown": turn.shown, "cited": turn.cited, "withheld": row and row.withheld}
+    result |= {name: tuple(value or ()) for name, value in names.items()}
+    result |= values(turn, ("status", "mark", "why", "started_at"))
+    return StoredTurn(turn.session_id, turn.number, **result)
 
 
 def _count_attempts(db: sqlmodel.Session, session_id: str, interaction: int, status: str) -> int:

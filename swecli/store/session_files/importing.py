@@ -4,7 +4,7 @@ content is validated as a whole and then written in one transaction."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 import sqlmodel
 from pydantic import AfterValidator, AwareDatetime, BaseModel, Field, ValidationError, create_model
-from sqlmodel import col, select
+from sqlmodel import select
 
 from swecli.models.context import Edits, Epoch, WindowSpec
 from swecli.models.errors import BadInput
@@ -141,8 +141,7 @@ def import_session(database: Database, value: Any, lines: Sequence[tuple[int, st
         row.interactions, row.messages = len(whole["interactions"]), len(whole["messages"])
         db.add(row)
         db.flush()
-        names = _write_bullets(db, row, own) | _match_bullets(db, row.project, bullets)
-        rename_strategies(whole, names)
+        rename_strategies(whole, _write_bullets(db, row, own))
         write_turns(db, row.id, whole)
         if lines:
             kept = [{"session_id": row.id, "line": number, "text": text} for number, text in lines]
@@ -184,19 +183,6 @@ def _write_bullets(db: sqlmodel.Session, session: SessionRow, own: Sequence[Arch
         newest = max(newest, row.number or 0)
         names[bullet["id"]] = f"P-{row.number}"
     return names
-
-
-def _match_bullets(db: sqlmodel.Session, project: str, bullets: Iterable[Archive]) -> dict[str, str]:
-    """Match an export's project and user strategies with stored ones of equal content. Returns their ids here by their
-    ids in the export."""
-    found: dict[str, str] = {}
-    for bullet in (one for one in bullets if one["scope"] != "session"):
-        where = {"project": project} if bullet["scope"] == "project" else {}
-        same = select(BulletRow.number).filter_by(content=bullet["content"], scope=bullet["scope"], **where)
-        alive = same.where(col(BulletRow.state) != "deleted").order_by(col(BulletRow.number))
-        if number := db.exec(alive).first():
-            found[bullet["id"]] = f"P-{number}"
-    return found
 
 
 def import_file(database: Database, path: Path) -> _ImportResult:

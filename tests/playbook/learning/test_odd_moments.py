@@ -87,7 +87,7 @@ async def test_a_path_of_another_project_is_kept_as_stale_at_once_and_stays_out_
     assert bullets_of(runtime)["P-1"].stale == f"{path} does not exist"
     runtime.new_session()
     await run_turn(runtime, "hello")
-    info = runtime.sessions.playbook.turns.of(runtime.sessions.session.id, 1)
+    info = runtime.sessions.playbook.turn(runtime.sessions.session.id, 1)
     assert info is not None
     assert info.shown == ()
 

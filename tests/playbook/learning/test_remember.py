@@ -136,7 +136,7 @@ async def test_recall_is_offered_where_not_all_fits_and_what_it_gives_is_recorde
     await run_turn(runtime, "restart the billing service")
     requests = runtime.agent.model.requests  # type: ignore[attr-defined]
     assert "recall" in [spec.name for spec in requests[0].tools]
-    info = runtime.sessions.playbook.turns.of(runtime.sessions.session.id, 1)
+    info = runtime.sessions.playbook.turn(runtime.sessions.session.id, 1)
     assert info is not None
     assert "P-12" in info.shown
     assert "second printer" in str(requests[1].messages[-1])

@@ -76,7 +76,7 @@ def test_undo_of_a_mark_leaves_what_other_turns_showed(manager: SessionManager, 
     bullet = session.playbook.bullets["P-1"]
     assert bullet.current_belief == pytest.approx(alone)
     assert (bullet.helpful, bullet.harmful) == (2, 0)
-    info = manager.playbook.turns.of(manager.session.id, 2)
+    info = manager.playbook.turn(manager.session.id, 2)
     assert info is not None
     assert info.mark == ""
     manager.playbook.undo(session, redo=True)
@@ -126,11 +126,11 @@ def test_a_look_keeps_checks_figures_and_the_turns_record_in_one(manager: Sessio
         checks={"make test": CheckResult(False, ("x",))},
     )
     manager.playbook.record_lessons(session, lessons)
-    turns = manager.playbook.turns
+    turns = manager.playbook
     assert turns.checks(manager.start("/p", "m"), ["make test", "other"]) == {"make test": CheckResult(False, ("x",))}
     assert turns.checks(manager.start("/q", "m"), ["make test"]) == {}
     assert turns.figures(["kind:/p:turn"]) == {"kind:/p:turn": 0.5}
-    record = turns.of(session.id, 1)
+    record = turns.turn(session.id, 1)
     assert record is not None
     assert (record.good, record.topic, record.shown) == (False, "make test", ("P-1", "P-2"))
 

@@ -47,7 +47,7 @@ def test_a_fork_may_end_earlier(manager: SessionManager) -> None:
     fork = manager.fork(upto=2)
     assert [m.content for m in fork.messages] == ["question 1", "answer 1", "question 2", "answer 2"]
     assert [info.messages for info in manager.list_sessions()] == [4, 6]
-    assert manager.playbook.turns.of(manager.session.id, 3) is None
+    assert manager.playbook.turn(manager.session.id, 3) is None
     assert manager.resume("main (fork)", "/p").id == fork.id
 
 

@@ -69,7 +69,7 @@ def test_a_killed_process_loses_nothing_that_was_acknowledged(path: Path) -> Non
             else:
                 assert (Role.USER if kind == "query" else Role.ASSISTANT, int(turn)) in said
         assert session.interactions == len(session.group_by_interaction())
-        last = manager.playbook.turns.of(manager.session.id, session.interactions)
+        last = manager.playbook.turn(manager.session.id, session.interactions)
         assert last
         assert last.status in ("interrupted", "done")
         assert manager.begin_interaction("on we go").interaction == session.interactions

@@ -160,7 +160,7 @@ async def test_a_word_on_the_last_turn_counts(runtime: Runtime, ctx: ScriptedCon
     await run_turn(runtime, "run the tests [P-1]")
     assert "T1 is marked bad" in await ctx.type("/bad it was slow")
     assert "T1 is marked good" in await ctx.type("/good")
-    info = runtime.sessions.playbook.turns.of(runtime.sessions.session.id, 1)
+    info = runtime.sessions.playbook.turn(runtime.sessions.session.id, 1)
     assert info is not None
     assert info.mark == "good"
 
