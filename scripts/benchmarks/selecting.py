@@ -20,8 +20,8 @@ from swecli.models.message import ChatMessage, Role
 from swecli.models.playbook import Bullet
 from swecli.playbook.learning.reflector_model import ReflectorModel
 from swecli.playbook.learning.service import LearningService
+from swecli.playbook.ranking import BulletIndex
 from swecli.playbook.selection import SelectionRequest
-from swecli.playbook.similarity import BulletIndex
 from swecli.playbook.workspace import StaleStrategies
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database

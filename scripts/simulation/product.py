@@ -24,9 +24,8 @@ from swecli.models.session import Session
 from swecli.playbook.learning.lessons import PlaybookMemory
 from swecli.playbook.learning.reflector_model import ReflectorModel
 from swecli.playbook.learning.service import LearningEvent, LearningService
-from swecli.playbook.scoring.score import Reflector, passes
+from swecli.playbook.ranking import Reflector, clean, passes
 from swecli.playbook.selection import SelectionRequest
-from swecli.playbook.similarity import clean
 from swecli.playbook.transfer import ImportedBullet, plan_import
 from swecli.playbook.workspace import StaleStrategies
 from swecli.store.session_manager import SessionManager

@@ -23,8 +23,8 @@ from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.models.message import ApiMessage, Image
 from swecli.models.session import Session
+from swecli.playbook.ranking import BulletIndex
 from swecli.playbook.selection import HeldBullets, Selection, SelectionRequest
-from swecli.playbook.similarity import BulletIndex
 
 if TYPE_CHECKING:  # a first request is made before the store is loaded
     from swecli.models.finding import Finding

@@ -16,7 +16,6 @@ from swecli.headless.plain import dumps
 from swecli.models.errors import BadInput
 from swecli.models.events import Event, StepStarted, TextDelta, ToolFinished, TurnFailed, TurnStarted, WindowApplied
 from swecli.models.ids import parse_turn
-from swecli.models.session import title_by_rule
 from swecli.playbook.action import ActionResult
 from swecli.redact import redact_value
 
@@ -61,7 +60,7 @@ def _list(args: argparse.Namespace) -> ActionResult:
         found = sessions.list_sessions(str(Path.cwd()) if args.here else None, args.limit)
     rows = []
     for one in found:
-        when, title = f"{one.updated_at.astimezone():%Y-%m-%d %H:%M}", one.title or title_by_rule(one.first_query)
+        when, title = f"{one.updated_at.astimezone():%Y-%m-%d %H:%M}", one.shown_title
         rows.append((one.id, when, str(one.interactions), one.directory, title))
     lines, head = () if rows else ("No sessions yet.",), ("id", "when", "turns", "directory", "title")
     return ActionResult([one.to_json() for one in found], lines, head, tuple(rows))

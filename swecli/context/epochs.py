@@ -11,12 +11,12 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swecli.context.system_message import HeadParts, render_contents
+from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
 from swecli.context.validate import SYSTEM_KEY, normalize_keyed
 from swecli.models.context import DEFAULT_SLACK, KEY, Edits, Epoch, WindowSpec, interaction_of, key_of
 from swecli.models.message import ApiMessage
-from swecli.models.playbook import Bullet, quote_content
+from swecli.models.playbook import Bullet, quote_content, render_bullets
 from swecli.models.session import Session
 
 if TYPE_CHECKING:  # counting tokens must not load the store
@@ -112,7 +112,8 @@ def held_strategies(
     contents = {bullet.id: bullet.content for bullet in session.get_playbook().live_bullets(known)}
     notes = [f"{line}\n" for line in _lines_in(sent)]
     changes = [f"- {line}\n" for line in strategy_notes(known, contents, contents)]
-    texts = (render_contents(head), "".join(notes), "".join(changes))
+    whole = render_bullets(Bullet(name, content) for name, content in head.items())
+    texts = (whole, "".join(notes), "".join(changes))
     return tuple(known), sum(map(counter.count, texts)), _new_strategy_line
 
 

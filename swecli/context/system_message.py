@@ -77,14 +77,14 @@ class HeadParts:
         """Split an epoch's system message into its named parts, in the order of `compose`, without empty ones."""
         static, opens, head = epoch.system.partition(HEAD_OPENS)
         rest = static.removeprefix(self.system_prompt)
-        playbook, summary = render_contents(epoch.strategies), _render_summary(epoch.summary)
+        playbook, summary = _render_contents(epoch.strategies), _render_summary(epoch.summary)
         facts = opens + head.replace(playbook, "", 1).replace(summary, "", 1)
         parts = [("system", static[: len(static) - len(rest)]), ("instructions", rest), ("playbook", playbook)]
         parts += [("summary", summary), ("kept from earlier", facts if facts != HEAD_OPENS else "")]
         return [(name, text) for name, text in parts if text]
 
 
-def render_contents(contents: Mapping[str, str]) -> str:
+def _render_contents(contents: Mapping[str, str]) -> str:
     """Render strategies, id to content, as the head contains them."""
     return render_bullets(Bullet(name, content) for name, content in contents.items())
 

@@ -211,7 +211,7 @@ def update_belief(belief: Belief, prior: Belief, factors: Belief, forget: float)
 
 def factors_of_counts(helpful: int, harmful: int) -> Belief:
     """Convert counts, at most 20 each, to factors: each count is an outcome of a bullet that was shown, at even odds
-    and with the step of `scoring.score`."""
+    and with the step of `playbook.ranking`."""
     good, bad = min(20, helpful) * 0.3, min(20, harmful) * 0.3
     chances = [1 / (1 + math.exp(-0.6 * effect)) for effect in (-1, 0, 1)]
     first, second, third = (chance**good * (1 - chance) ** bad for chance in chances)

@@ -108,14 +108,6 @@ class Session:
         return out
 
 
-def title_by_rule(query: str) -> str:
-    """Return a default title: the first sentence of the first query, at most 60 characters."""
-    first = next((line for line in query.splitlines() if line.strip()), "")
-    sentence = re.split(r"(?<=[.!?])\s", " ".join(first.split()), maxsplit=1)[0].rstrip(".:,; ")
-    cut = sentence[:59]
-    return sentence if len(sentence) <= 60 else f"{cut.rpartition(' ')[0] or cut}…"
-
-
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
     """One row of a session list."""
@@ -130,6 +122,15 @@ class SessionInfo:
     messages: int
     cost: float | None
     first_query: str = ""
+
+    @property
+    def shown_title(self) -> str:
+        """The title, by default the first sentence of the first query, at most 60 characters."""
+        first = next((line for line in self.first_query.splitlines() if line.strip()), "")
+        sentence = re.split(r"(?<=[.!?])\s", " ".join(first.split()), maxsplit=1)[0].rstrip(".:,; ")
+        cut = sentence[:59]
+        default = sentence if len(sentence) <= 60 else f"{cut.rpartition(' ')[0] or cut}…"
+        return self.title or default
 
     def to_json(self) -> dict[str, Any]:
         row = {name: getattr(self, name) for name in self.__slots__}

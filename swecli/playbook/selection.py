@@ -13,8 +13,7 @@ from typing import Any
 from swecli.config.settings import Settings
 from swecli.models.playbook import Bullet, quote_content, render_bullets
 from swecli.models.session import Session
-from swecli.playbook.scoring.score import Reflector, passes
-from swecli.playbook.similarity import BulletIndex
+from swecli.playbook.ranking import BulletIndex, Reflector, passes
 
 RECALLED = 400  # token budget of the `recall` tool
 _LEAST_MASS = 0.15  # of the query's idf mass that the matched words must carry

@@ -19,7 +19,7 @@ from swecli.models.ids import parse_short_id
 from swecli.models.playbook import OUTSIDE, Bullet, Delta, Evidence, Kind, Op, Scope, State, Trust, length_problem
 from swecli.models.session import uuid7
 from swecli.playbook.action import DOUBT, ActionContext, ActionResult, read_text_file, resolve_file
-from swecli.playbook.similarity import clean
+from swecli.playbook.ranking import clean
 from swecli.playbook.workspace import find_anchors
 from swecli.redact import has_secret
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -85,17 +85,13 @@ class StaleStrategies:
         self.found |= stale
         return stale
 
-    def notices(self) -> list[str]:
-        return list(format_stale(self.found, "out of prompts"))
-
-
-def format_stale(stale: Mapping[str, str], where: str) -> Iterator[str]:
-    """Format one line per missing anchor."""
-    for why in dict.fromkeys(stale.values()):
-        names = [name for name, reason in stale.items() if reason == why]
-        more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
-        verb = "is stale and stays" if len(names) == 1 else "are stale and stay"
-        yield f"{', '.join(names[:_MAX_NAMES])}{more} {verb} {where}: {why}"
+    def notices(self, where: str = "out of prompts") -> Iterator[str]:
+        """Format one line per missing anchor; `where` says whether its strategies are in prompts."""
+        for why in dict.fromkeys(self.found.values()):
+            names = [name for name, reason in self.found.items() if reason == why]
+            more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+            verb = "is stale and stays" if len(names) == 1 else "are stale and stay"
+            yield f"{', '.join(names[:_MAX_NAMES])}{more} {verb} {where}: {why}"
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from swecli.headless.runner import HEADLESS_REASON, Prompt, refuse, run_prompts
+from swecli.headless.writers import json as json_format
 from swecli.headless.writers.base import make_writer
-from swecli.headless.writers.json import Json
 from swecli.models.errors import AuthFailed, BadInput, ModelNotFound, Unavailable
 from swecli.models.events import Event
 from swecli.models.message import ModelRequest
@@ -35,7 +35,7 @@ async def run_headless(replies: Any, *texts: str | Exception, **settings: Any) -
     """Run the prompts; return the exit code, the result objects and stderr."""
     runtime = make_runtime(replies, refuse, **settings)  # type: ignore[arg-type]
     out, err = io.StringIO(), io.StringIO()
-    code = await run_prompts(runtime, make_prompts(*texts), Json(out, err))
+    code = await run_prompts(runtime, make_prompts(*texts), make_writer("json", out, err))
     runtime.close()
     return code, [json.loads(line) for line in out.getvalue().splitlines()], err.getvalue()
 
@@ -56,7 +56,7 @@ async def test_a_prompt_is_stored_before_anything_is_waited_for() -> None:
         return []
 
     runtime.learning.check_anchors = check_anchors  # type: ignore[method-assign]  # what comes first, and may take long
-    code = await run_prompts(runtime, make_prompts("2 + 2?"), Json(io.StringIO(), io.StringIO()))
+    code = await run_prompts(runtime, make_prompts("2 + 2?"), make_writer("json", io.StringIO(), io.StringIO()))
     session = runtime.sessions.resume(None, str(Path.cwd()))
     runtime.close()
     assert (code, seen) == (0, [["2 + 2?"]])
@@ -144,7 +144,7 @@ async def test_a_signal_ends_the_turn_and_keeps_what_was_received(
     runtime = make_runtime([Reply("a long answer that is cut", piece=2, delay=0.01)], refuse)  # type: ignore[arg-type]
     out, err = io.StringIO(), io.StringIO()
 
-    class Impatient(Json):
+    class Impatient(json_format.FORMAT):  # type: ignore[name-defined]
         def write(self, event: Any) -> None:
             super().write(event)
             if event.type == "text_delta":
@@ -222,6 +222,6 @@ async def test_a_service_that_stays_away_ends_with_75(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr("swecli.llm.reply.pause", at_once)
     out = io.StringIO()
-    assert await run_prompts(runtime, make_prompts("a"), Json(out, io.StringIO())) == 75
+    assert await run_prompts(runtime, make_prompts("a"), make_writer("json", out, io.StringIO())) == 75
     assert json.loads(out.getvalue())["result"] == "busy"
     runtime.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swecli.models.message import ChatMessage, Role, ToolCall
-from swecli.models.session import Session, title_by_rule
+from swecli.models.session import Session, SessionInfo
 from tests.support.playbooks import add_bullet
 
 ROOT = Path(__file__).parents[2]
@@ -21,7 +22,7 @@ PUBLISHED = """
 import sys
 sys.path.insert(0, '.')
 
-from swecli.models.session import Session, title_by_rule
+from swecli.models.session import Session
 from swecli.models.message import ChatMessage, Role, ToolCall
 from datetime import datetime
 
@@ -135,5 +136,6 @@ def test_two_sessions_share_nothing() -> None:
     ],
 )
 def test_a_session_nobody_named_is_called_by_its_first_sentence(query: str, title: str) -> None:
-    assert title_by_rule(query) == title
+    now = datetime.now(UTC)
+    assert SessionInfo("s", "", "/w", "m", now, now, 1, 2, 0.0, query).shown_title == title
     assert len(title) <= 60

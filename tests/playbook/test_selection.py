@@ -9,8 +9,8 @@ import time
 import pytest
 
 from swecli.models.playbook import Bullet, render_bullets
+from swecli.playbook.ranking import BulletIndex
 from swecli.playbook.selection import Selection, SelectionRequest
-from swecli.playbook.similarity import BulletIndex
 
 WORDS = [
     "billing",

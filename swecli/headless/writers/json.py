@@ -6,7 +6,7 @@ from swecli.headless.plain import dumps
 from swecli.headless.writers.base import Writer
 
 
-class Json(Writer):
+class _Json(Writer):
     """Writes the result object, also of a turn that failed."""
 
     def close(self, exit_code: int) -> None:
@@ -15,4 +15,4 @@ class Json(Writer):
         super().close(exit_code)
 
 
-FORMAT = Json
+FORMAT = _Json

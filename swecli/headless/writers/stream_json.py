@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from swecli.headless.plain import dumps
-from swecli.headless.writers.json import Json
+from swecli.headless.writers import json
 from swecli.models.events import Event, to_json
 
 
-class _StreamJson(Json):
+class _StreamJson(json.FORMAT):
     """Writes every event at once."""
 
     def write(self, event: Event) -> None:

@@ -19,7 +19,7 @@ from swecli.playbook.action import (
     summarize,
 )
 from swecli.playbook.actions.show import VIEWS, parse_count
-from swecli.playbook.similarity import most_similar
+from swecli.playbook.ranking import most_similar
 from swecli.playbook.transfer import import_file
 from swecli.playbook.workspace import check_new_anchors, find_anchors
 from swecli.redact import has_secret, redact

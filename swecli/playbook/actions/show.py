@@ -11,7 +11,7 @@ from typing import Any
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.playbook import AppliedDelta, Bullet, shorten
 from swecli.playbook.action import ActionContext, ActionResult, pop_option, resolve_file, split_flags, summarize
-from swecli.playbook.scoring.score import Reflector, passes
+from swecli.playbook.ranking import Reflector, passes
 from swecli.playbook.transfer import to_markdown
 from swecli.store.records import StoredTurn
 

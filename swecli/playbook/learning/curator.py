@@ -25,7 +25,7 @@ from swecli.models.playbook import (
 from swecli.models.session import Session
 from swecli.playbook.action import DOUBT
 from swecli.playbook.learning.evidence import CallDigest, TurnDigest
-from swecli.playbook.similarity import clean, most_similar, stems
+from swecli.playbook.ranking import clean, most_similar, stems
 from swecli.playbook.workspace import WorkspaceLookup, find_anchors
 from swecli.redact import has_secret, redact
 from swecli.store.playbook.store import PlaybookStore

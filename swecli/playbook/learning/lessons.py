@@ -15,9 +15,8 @@ from swecli.models.session import Session, uuid7
 from swecli.playbook.learning.curator import AddProposal, Curator
 from swecli.playbook.learning.evidence import Observation, TurnDigest, TurnEvidence
 from swecli.playbook.learning.reflector_model import Answer, ReflectorCall
-from swecli.playbook.scoring.score import Reflector, outcome_verdicts
+from swecli.playbook.ranking import BulletIndex, Reflector, outcome_verdicts
 from swecli.playbook.selection import RECALLED, Count, SelectionRequest
-from swecli.playbook.similarity import BulletIndex
 from swecli.playbook.workspace import check_new_anchors
 from swecli.redact import redact
 from swecli.store.records import TurnLessons

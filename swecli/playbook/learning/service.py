@@ -16,7 +16,7 @@ from swecli.playbook.action import ActionContext, ActionResult, format_op
 from swecli.playbook.learning import lessons
 from swecli.playbook.learning.evidence import TurnEvidence
 from swecli.playbook.learning.reflector_model import REFLECTING, ReflectorCall, ReflectorModel
-from swecli.playbook.workspace import StaleStrategies, WorkspaceLookup, check_new_anchors, format_stale
+from swecli.playbook.workspace import StaleStrategies, WorkspaceLookup, check_new_anchors
 from swecli.store.records import StoredTurn, TurnLessons
 from swecli.store.session_manager import SessionManager
 
@@ -91,7 +91,7 @@ class LearningService:
             added = [name for event in events if isinstance(event, PlaybookUpdated) for name in event.added]
             missing = {name: why for name in added if (why := check_new_anchors(self.sessions, session, name))}
             if missing:
-                events.append(PlaybookUpdated(number, "", (*format_stale(missing, "out of prompts"),)))
+                events.append(PlaybookUpdated(number, "", tuple(StaleStrategies(missing).notices())))
             if turn.digest.corrects_previous and not turn.is_processed:
                 events += self._mark(session, number - 1, False, turn.digest.query, (f"T{number - 1} counts as bad",))
             return _RulesPart(number, tuple(events), needs_model)
@@ -253,7 +253,7 @@ async def _check_anchors(sessions: SessionManager, session: Session) -> tuple[st
     new = {name: why for name, why in stale.items() if not bullets[name].stale}
     pinned = {name: why for name, why in new.items() if bullets[name].state == "pinned"}
     others = {name: why for name, why in new.items() if name not in pinned}
-    return (*format_stale(others, "out of prompts"), *format_stale(pinned, "in prompts, being pinned"))
+    return (*StaleStrategies(others).notices(), *StaleStrategies(pinned).notices("in prompts, being pinned"))
 
 
 def _report(learned: TurnLessons, applied: AppliedDelta | None, refused: Sequence[str]) -> PlaybookUpdated:

@@ -16,7 +16,7 @@ from swecli.models.message import ModelRequest, Usage
 from swecli.models.playbook import Bullet, Delta, Op
 from swecli.models.session import Session
 from swecli.playbook.learning.reflector_model import ReflectorModel
-from swecli.playbook.scoring.score import passes
+from swecli.playbook.ranking import passes
 from swecli.store.session_manager import SessionManager
 from tests.support.runtime import NO, User, calls, make_runtime, run_turn
 from tests.support.scripted import Reply, ScriptedModel

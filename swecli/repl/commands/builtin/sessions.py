@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from swecli.models.errors import UsageError
 from swecli.models.finding import pluralize
-from swecli.models.session import title_by_rule
 from swecli.redact import redact_value
 from swecli.repl.commands.base import CommandContext, Values, command
 from swecli.repl.render.formatting import format_dollars, short_path
@@ -101,7 +100,7 @@ def _session_name(session: Session) -> str:
 
 
 def _format_session(info: SessionInfo) -> str:
-    words = info.title or title_by_rule(info.first_query) or info.id
+    words = info.shown_title or info.id
     return f"{words[:60]} · {pluralize(info.interactions, 'turn')} · {_format_age(info.updated_at)}"
 
 

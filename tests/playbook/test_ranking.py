@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from swecli.models.playbook import PRIORS, Bullet, Tag, update_belief
 from swecli.playbook.actions.show import _measure_effect
-from swecli.playbook.scoring.score import TAGS, Reflector, outcome_verdicts, passes
+from swecli.playbook.ranking import TAGS, Reflector, outcome_verdicts, passes
 from swecli.store.records import StoredTurn
 
 ODDS = st.tuples(*[st.floats(0.01, 1)] * 3).map(lambda w: tuple(x / sum(w) for x in w))
