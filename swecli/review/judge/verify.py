@@ -230,13 +230,11 @@ def _apply_judgement(finding: Finding, judgement: Judgement, *, again: bool = Fa
     verdict = judgement.verdict
     undecided = finding.same_as if verdict == "cannot_tell" else ""
     found = replace(finding, judgement=judgement, verdict=verdict, same_as=undecided)
-    if finding.state in ("gone", "regressed") and verdict == "refuted":
-        return move(found, "fixed", judgement.why or "checked")
+    if verdict == "refuted":
+        return move(found, "fixed" if finding.state in ("gone", "regressed") else "refuted", judgement.why or "checked")
     if finding.state == "gone" and verdict == "confirmed":
         back = move(found, "there", judgement.why)
         return replace(back, line=judgement.line) if judgement.path == finding.path and judgement.line else back
-    if verdict == "refuted":
-        return move(found, "refuted", judgement.why)
     is_reopened = again and (verdict == "confirmed" or finding.state == "refuted")
     return move(found, "reported again", judgement.why) if is_reopened else found
 

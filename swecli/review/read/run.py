@@ -62,7 +62,9 @@ class Review:
         )
         self._specs, self._known, self._reply = tools.specs(), ModelLimits(), ModelReply()
         self._calls = CallRunner(Toolkit(tools, agent.permissions, ctx, _deny), job.sessions, limit, agent.counter)
-        self._names, self._turns = job.plan.target.files_by_name, TurnRecord(job.sessions, agent.counter)
+        target, self._turns = job.plan.target, TurnRecord(job.sessions, agent.counter)
+        self._names = {diff.old_path: path for path, diff in target.diffs.items() if diff.old_path}
+        self._names |= {path: path for path in target.files}
         self._at = Progress(job.plan, dict.fromkeys(job.record.seen))
         self._at.messages = [{"role": "system", "content": job.record.prompt}]
         self._finished: ReviewFinished | None = None

@@ -45,12 +45,6 @@ class Target:
     include: tuple[str, ...] = ()
     sources: Sources = field(default_factory=lambda: Sources(Path()), compare=False)
 
-    @property
-    def files_by_name(self) -> dict[str, str]:
-        """The files by their names, including those before a rename."""
-        old = {diff.old_path: path for path, diff in self.diffs.items() if diff.old_path}
-        return old | {path: path for path in self.files}
-
 
 @dataclass(frozen=True, slots=True)
 class _Context:
