@@ -201,7 +201,7 @@ def edit(places: list[Place]) -> None:
 async def reviewed(runtime: Any, **options: Any) -> ReviewFinished:
     from tests.support.reviews import begin  # noqa: PLC0415
 
-    review = await begin(runtime, "--base", "main", verify=True, loops=200, **options)
+    review = await begin(runtime, "--base", "main", verify=True, **options)
     async with aclosing(review.run()) as events:
         return [event async for event in events if isinstance(event, ReviewFinished)][-1]
 
@@ -242,7 +242,7 @@ def measured(places: list[Place]) -> Iterator[tuple[str, str, str, bool]]:
     git("checkout", "-q", "-b", "topic")
     commit()
     reviewer = Reviewer(places)
-    runtime = make_runtime(reviewer, review_part_tokens=1_500)
+    runtime = make_runtime(reviewer, review_part_tokens=1_500, review_loops=200)
     store, end = store_of(runtime), asyncio.run(reviewed(runtime))
     of = {place.new: found(end, place) for place in places}
     bad, harmless = ([place for place in places if place.bad is which] for which in (True, False))

@@ -159,8 +159,8 @@ async def _review_target(args: argparse.Namespace, spec: Sequence[str] | None) -
         agent, store = runtime.agent, open_store(runtime.sessions, Path.cwd())
         for line in runtime.opening_lines():
             _print_note(f"swecli: {line}")
-        loops, include, fail_on = args.review_loops or 0, tuple(args.include), args.fail_on or "high"
-        options = ReviewOptions(loops, include, not args.no_verify, fail_on, runtime.start.trusted)
+        fail_on, is_trusted = args.fail_on or "high", runtime.start.trusted
+        options = ReviewOptions(tuple(args.include), not args.no_verify, fail_on, is_trusted)
         if args.dry_run:
             plan = await asyncio.to_thread(plan_review, agent, store, spec or (), options)  # no request is made
             event, count = plan.to_event(), len(plan.target.files)

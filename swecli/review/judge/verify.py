@@ -122,39 +122,36 @@ class Verifier:
         sizes = f"{pluralize(len(batches), 'request')}, about {usage.total:,} tokens"
         return claims, f"{pluralize(len(claims), 'finding')} to check: {sizes}, {price}"
 
-    async def _judge(self, batch: Sequence[Finding], out: Verification) -> bool:
-        """Send one request, and a second for the places it asks to see. Returns False if the service failed."""
-        see: dict[str, list[str]] = {finding.id: [] for finding in batch}
-        for is_last in (False, True):
-            asked = [finding for finding in batch if finding.id in see]
-            try:
-                reply = await self._ask(asked, see, out)
-            except SwecliError as error:
-                out.problems.append(f"findings could not be checked: {error.message}")
-                failure = Judgement("cannot_tell", why=error.message, by="failure")
-                out.judgements = {finding.id: failure for finding in asked} | out.judgements
-                return False
-            rows, see = _parse_rows(reply, asked[0].id if len(asked) == 1 else ""), {}
-            for finding in asked:
-                row = rows.get(finding.id)
-                judgement = Judgement("cannot_tell", why="no verdict on it came back", by="failure")
-                if row is not None:
-                    judgement = _parse_judgement(row, self.sources, self.model.name, finding.path)
-                    named = row["see"] if isinstance(row.get("see"), list) else ()
-                    places = [place for place in named if isinstance(place, str)][:2]
-                    see |= {finding.id: places} if places and judgement.verdict == "cannot_tell" and not is_last else {}
-                    if finding.same_as and row.get("same_as") == finding.same_as:
-                        out.duplicates[finding.id] = finding.same_as
-                        why = f"it is {finding.same_as}, in other words"
-                        judgement = Judgement("refuted", why=why, by=self.model.name)
-                    judgement = judgement if is_last else replace(judgement, digest=self._digest(finding))
-                out.judgements[finding.id] = judgement
-            if not see:
-                break
-        return True
+    async def _judge(self, batch: Sequence[Finding], out: Verification, see: Mapping[str, list[str]] = {}) -> bool:
+        """Send one request, and a second for the places it asks to `see`. Returns False if the service failed."""
+        try:
+            reply = await self._ask(batch, see, out)
+        except SwecliError as error:
+            out.problems.append(f"findings could not be checked: {error.message}")
+            failure = Judgement("cannot_tell", why=error.message, by="failure")
+            out.judgements = {finding.id: failure for finding in batch} | out.judgements
+            return False
+        rows, more = _parse_rows(reply, batch[0].id if len(batch) == 1 else ""), dict[str, list[str]]()
+        for finding in batch:
+            row = rows.get(finding.id)
+            judgement = Judgement("cannot_tell", why="no verdict on it came back", by="failure")
+            if row is not None:
+                judgement = _parse_judgement(row, self.sources, self.model.name, finding.path)
+                named = row["see"] if isinstance(row.get("see"), list) and not see else ()
+                places = [place for place in named if isinstance(place, str)][:2]
+                more |= {finding.id: places} if places and judgement.verdict == "cannot_tell" else {}
+                if finding.same_as and row.get("same_as") == finding.same_as:
+                    out.duplicates[finding.id] = finding.same_as
+                    why = f"it is {finding.same_as}, in other words"
+                    judgement = Judgement("refuted", why=why, by=self.model.name)
+                judgement = judgement if see else replace(judgement, digest=self._digest(finding))
+            out.judgements[finding.id] = judgement
+        return not more or await self._judge([finding for finding in batch if finding.id in more], out, more)
 
     async def _ask(self, asked: Sequence[Finding], see: Mapping[str, list[str]], out: Verification) -> ModelReply:
-        evidence = await asyncio.to_thread(lambda: [self._describe(finding, see[finding.id]) for finding in asked])
+        evidence = await asyncio.to_thread(
+            lambda: [self._describe(finding, see.get(finding.id, ())) for finding in asked]
+        )
         messages: list[ApiMessage] = [
             {"role": "system", "content": _PROMPT},
             {"role": "user", "content": "\n\n".join(evidence)},

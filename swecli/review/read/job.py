@@ -32,10 +32,9 @@ _MAX_CHECKS = 50
 
 @dataclass(frozen=True, slots=True)
 class ReviewOptions:
-    """Options of a review. `loops` 0 is the setting's value, `include` are patterns of files that no rule skips,
-    `fail_on` is the severity from which all findings must be verified."""
+    """Options of a review. `include` are patterns of files that no rule skips, `fail_on` is the severity from which all
+    findings must be verified."""
 
-    loops: int = 0
     include: tuple[str, ...] = ()
     verify: bool = True
     fail_on: str = "high"
@@ -79,11 +78,10 @@ async def begin_job(agent: Agent, store: ReviewStore, spec: Sequence[str] | None
     """Return the job for the target that the words name; for None continue the unfinished review. Runs git and GitHub's
     requests in a thread, so that Ctrl-C interrupts. Raises SwecliError."""
     before, root = store.unfinished(), project_sources(agent.ctx.root).root
-    options = replace(options, loops=options.loops or agent.settings.review_loops)
     old = before if spec is None else None
     if spec is None and old is None:
         raise BadInput("There is no unfinished review.", "Start one: swecli review")
-    if old is not None and old.loops >= options.loops:
+    if old is not None and old.loops >= agent.settings.review_loops:
         raise BadInput(f"{old.id} has had its {old.loops} loops.", "Allow more (--loops), or begin a new review.")
     plan = await asyncio.to_thread(plan_review, agent, store, old.spec if old else spec or (), options)
     target, title = plan.target, f"Review of {plan.target.label}"
@@ -113,8 +111,8 @@ def plan_review(agent: Agent, store: ReviewStore, spec: Sequence[str], options: 
     profile, max_tokens = agent.model.profile, agent.settings.review_part_tokens
     max_tokens = min(max_tokens, int(profile.window * _PART_SHARE)) if profile.window else max_tokens
     target = resolve_target(agent.ctx.root, spec, agent.ctx.environ or {}, options.include)
-    plan, loops = build_plan(target, agent.counter, max_tokens), options.loops or agent.settings.review_loops
-    return plan.with_estimate(loops, profile.price, store.past_costs(), verify=options.verify)
+    plan = build_plan(target, agent.counter, max_tokens)
+    return plan.with_estimate(agent.settings.review_loops, profile.price, store.past_costs(), verify=options.verify)
 
 
 def _make_verifier(agent: Agent, store: ReviewStore, sources: Sources) -> Verifier:

@@ -52,7 +52,7 @@ class Review:
     """One review. Iterate over `run`; if that is cancelled, `finish` returns the summary."""
 
     def __init__(self, job: ReviewJob) -> None:
-        self.job, self.record, agent = job, job.record, job.agent
+        self.job, self.record, agent, self._max_loops = job, job.record, job.agent, job.agent.settings.review_loops
         self._store, self._sessions, self._model, self._counter = job.store, job.sessions, agent.model, agent.counter
         self._root, window = job.verifier.sources.root, agent.model.profile.window
         limit = min(_MAX_RESULT, window * 4 // 10) if window else _MAX_RESULT
@@ -73,7 +73,7 @@ class Review:
         """Run the review and yield its events. The last one is `ReviewFinished`, also before a SwecliError is raised,
         which ends the review for good."""
         job, at, leads = self.job, self._at, sum(map(len, self.job.plan.leads.values()))
-        sizes = (len(job.plan.files), job.options.loops, self.record.loops, leads, len(job.rules))
+        sizes = (len(job.plan.files), self._max_loops, self.record.loops, leads, len(job.rules))
         yield ReviewStarted(self.record.id, self.record.label, *sizes)
         yield job.plan.to_event(self.record.id, job.rules)
         notice = getattr(self._model, "review_notice", "")
@@ -132,7 +132,7 @@ class Review:
             part = at.waiting[0]
             at.start_part(part, self.record.label, self._store.findings(["open", "regressed", "dismissed"], part.paths))
             self._add_user_message(at.text)
-        last = 1 < loop == job.options.loops
+        last = 1 < loop == self._max_loops
         if last and at.steps:
             self._add_user_message(_LAST)
         at.state.steps = loop
@@ -163,7 +163,7 @@ class Review:
         coverage = job.plan.measure_coverage(self.record.seen, at.answered, "")
         whole, counts = sum(file.whole for file in coverage.files), coverage.to_json(files=False)
         yield ReviewProgressed(
-            loop, job.options.loops, whole, len(coverage.files), self.record.unique, at.state.usage.total,
+            loop, self._max_loops, whole, len(coverage.files), self.record.unique, at.state.usage.total,
             at.state.cost, part.number, len(job.plan.parts), part.paths, counts,
         )  # fmt: skip
 
@@ -218,7 +218,7 @@ class Review:
     def _find_end(self) -> ReviewEnd | None:
         max_cost, cost = self.job.agent.settings.max_budget_usd, self._at.state.cost
         is_spent = max_cost is not None and cost is not None and cost >= max_cost
-        limit: ReviewEnd | None = "max_loops" if self.record.loops >= self.job.options.loops else None
+        limit: ReviewEnd | None = "max_loops" if self.record.loops >= self._max_loops else None
         return self._at.find_end() or limit or ("max_budget" if is_spent else None)
 
     def _add_user_message(self, text: str) -> None:

@@ -44,10 +44,9 @@ async def test_one_that_another_process_is_running_is_left_alone() -> None:
 
 @pytest.mark.slow
 async def test_one_that_has_had_all_its_loops_is_not_gone_on_with() -> None:
-    runtime = make_runtime()
+    runtime = make_runtime(review_loops=1)
     agent, store = runtime.agent, store_of(runtime)
-    job = await begin_job(agent, store, ("shop",), ReviewOptions(loops=1))
-    assert job.options.loops == 1
+    job = await begin_job(agent, store, ("shop",), ReviewOptions())
     store.record(type(job.record)(**{**{n: getattr(job.record, n) for n in job.record.__slots__}, "loops": 1}), [])
     with pytest.raises(BadInput, match="has had its 1 loops"):
-        await begin_job(agent, store, None, ReviewOptions(loops=1))
+        await begin_job(agent, store, None, ReviewOptions())
