@@ -62,7 +62,8 @@ def _recheck_finding(finding: Finding, sources: Sources) -> Finding:
     block = Block.load(finding.block, finding.anchor)
     found = source.find_block(block, finding.anchor)
     line, last = min(found, key=lambda place: abs(place[0] - finding.line), default=(0, 0))
-    function = source.symbol_at(line) if line else source.find_function(finding.anchor, finding.line)
+    named = next((symbol for symbol in source.symbols if symbol.name == finding.symbol), None)
+    function = source.symbol_at(line) if line else named
     if block.measure is not None and function is not None and smell in function.measures:
         limit, measure = LIMITS[smell], function.measures[smell]
         if measure <= limit < block.measure:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,7 +39,6 @@ _NAME = re.compile(
     r"\b(?:function|func|fn|def|class|struct|interface|impl|trait|enum|module|type)\*?\s+(?:\([^)]*\)\s*)?(?P<a>[\w$]+)"
     r"|(?P<b>[\w$]+)\s*[=(]"
 )
-_DEF = re.compile(r"(?:async )?def (?P<name>\w+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,17 +113,9 @@ class Source:
 
     def symbol_at(self, line: int) -> Symbol:
         """Return the innermost symbol around a line: without a syntax tree the section, else 15 lines around."""
-        inside = [symbol for symbol in self.symbols if symbol.first <= line <= symbol.last]
-        if inside:
-            return min(inside, key=lambda symbol: symbol.last - symbol.first)
+        inside = [symbol for symbol in self.symbols or self._sections if symbol.first <= line <= symbol.last]
         nearby = Symbol("", max(1, line - _CONTEXT), min(len(self.lines), line + _CONTEXT))
-        return self._find_section(line) or nearby
-
-    def find_function(self, header: str, line: int) -> Symbol | None:
-        """Return the function with the name in this `def` line, the one nearest to `line` if there are several."""
-        match = _DEF.match(header)
-        named = [s for s in self.symbols if match and s.line and s.name.rpartition(".")[2] == match["name"]]
-        return min(named, key=lambda function: abs(function.line - line), default=None)
+        return min(inside, key=lambda symbol: symbol.last - symbol.first, default=nearby)
 
     def measures_over_limits(self) -> list[str]:
         """Return a line for each function and limit that it exceeds."""
@@ -161,20 +152,16 @@ class Source:
         return "".join(texts), [0, *accumulate(map(len, texts))][:-1]
 
     @cached_property
-    def _headers(self) -> list[int]:
-        """The numbers of the unindented lines, where git finds the headers of hunks, and of the end."""
-        return [n for n, text in enumerate(self.lines, 1) if _SECTION.match(text)] + [len(self.lines) + 1]
-
-    def _find_section(self, line: int) -> Symbol | None:
-        """Return the lines from a header to the next one, if some of them are indented."""
-        at = bisect_right(self._headers, line)
-        first, last = (self._headers[at - 1], self._headers[at] - 1) if 0 < at < len(self._headers) else (0, 0)
-        if self.symbols or not 0 < last - first < _MAX_SECTION:
-            return None
-        if not any(text[:1].isspace() and text.strip() for text in self.lines[first:last]):
-            return None
-        name = _NAME.search(self.lines[first - 1])
-        return Symbol((name["a"] or name["b"]) if name else "", first, last)
+    def _sections(self) -> list[Symbol]:
+        """The lines from an unindented one, where git finds the header of a hunk, to the next, if some are indented."""
+        headers = [n for n, text in enumerate(self.lines, 1) if _SECTION.match(text)] + [len(self.lines) + 1]
+        found = list[Symbol]()
+        for first, end in pairwise(headers):
+            has_body = any(text[:1].isspace() and text.strip() for text in self.lines[first : end - 1])
+            if has_body and end - 1 - first < _MAX_SECTION:
+                name = _NAME.search(self.lines[first - 1])
+                found.append(Symbol((name["a"] or name["b"]) if name else "", first, end - 1))
+        return found
 
 
 class Sources:

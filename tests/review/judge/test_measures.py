@@ -27,14 +27,10 @@ def test_functions_have_their_lines_parameters_and_paths() -> None:
     assert [tuple(f.measures.values()) for f in found] == [(4, 3, 5), (2, 1, 4), (), (2, 1, 1)]
 
 
-def test_one_is_found_by_a_line_in_it_or_by_its_name() -> None:
+def test_one_is_found_by_a_line_in_it() -> None:
     found = Source("a.py", tuple(CODE))
     assert found.symbol_at(4).line == 3
     assert not found.symbol_at(8).measures
-    named = found.find_function("async def g(self, more):", 8)
-    assert named is not None
-    assert named.line == 9
-    assert found.find_function("return g(b)", 8) is None
 
 
 @pytest.mark.parametrize("text", ["def (", "x = '\0'", "(" * 5000, "'\\d'"])
