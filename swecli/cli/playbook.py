@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import os
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,11 +37,13 @@ def _playbook(parser: Parser) -> None:
     for action in (*ACTIONS.values(), *_TURNS):
         added = parser.action(action.name, _run if action.name in ACTIONS else _on_turn, action.help)
         added.add_argument("words", nargs="*", metavar=action.usage or "NOTHING")
+        added.set_defaults(flags=[])
         for flag in action.flags:
-            if flag.endswith("="):
-                added.add_argument(flag[:-1], dest=flag, metavar="VALUE")
+            if (name := flag.removesuffix("=")) == flag:
+                added.add_argument(flag, dest="flags", action="append_const", const=flag)
             else:
-                added.add_argument(flag, dest=flag, action="store_true")
+                pair = partial(lambda *words: words, name)  # the flag and its value
+                added.add_argument(name, dest="flags", action="extend", type=pair, metavar="VALUE")
         added.add_argument("--session", metavar="ID", help="a session (default: this directory's last)")
         if action.name == "reflect":
             _add_reflection_flags(added)
@@ -50,7 +53,7 @@ def _playbook(parser: Parser) -> None:
 def _run(args: argparse.Namespace) -> ActionResult:
     with open_sessions(args, create=args.action == "add", resume=True) as sessions:  # `add` may create the database
         learning = _open_learning(sessions, configuration_of(args).settings, None)
-        return learning.perform(args.action, _build_arguments(args), "swecli playbook")
+        return learning.perform(args.action, [*args.words, *args.flags], "swecli playbook")
 
 
 def _on_turn(args: argparse.Namespace) -> ActionResult:
@@ -75,17 +78,6 @@ def _on_turn(args: argparse.Namespace) -> ActionResult:
     value = {"session": session.id, "turn": number, "what": args.action, "lines": learned, "failed": failed}
     shown = tuple(f"{session.id[:13]} T{number}: {line}" for line in lines + learned)
     return ActionResult(value, shown, code=1 if failed else 0)
-
-
-def _build_arguments(args: argparse.Namespace) -> list[str]:
-    words = list(args.words)
-    for flag in ACTIONS[args.action].flags:
-        value = getattr(args, flag)
-        if flag.endswith("=") and value is not None:
-            words += [flag[:-1], value]
-        elif value is True:
-            words.append(flag)
-    return words
 
 
 def _add_reflection_flags(parser: argparse.ArgumentParser) -> None:

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from swecli.repl.background import run_in_thread
-from swecli.repl.startup import ImportThrottle
+from swecli.repl.dispatch import ImportThrottle
 from tests.support.screenless import play
 
 
