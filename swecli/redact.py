@@ -17,15 +17,7 @@ _NAME = (
     r"|signing|encryption|master)[ _-]?key|sharedaccesskey|(?<!publickey)token|credential|(?<![a-z])_?auth)s?"
     r"(?-i:(?![a-z]))(?<!tokens)(?![_-]?(?:file|path|url|uri|name|type|env|count|size|len|limit|expir|ttl))[\w-]{0,40})"
 )
-_IN_NAMES = [
-    "pass",
-    "pwd",
-    "secret",
-    "key",
-    "token",
-    "credential",
-    "auth",
-]  # each match of `_NAME` has one
+_IN_NAMES = ["pass", "pwd", "secret", "key", "token", "credential", "auth"]  # each match of `_NAME` has one
 _NOT_SECRET = (  # a placeholder, reference, regular expression, path, URL or identifier in code
     r"\[redacted|#[0-9a-fA-F]{3,8}$|[,;)\]}]|.*(?:\\[wdsWDS]|\(\?|\[\^|%[sd])|\$[({]|\$\w+$|<|\{.*\}$|%\w*%?$|%\(|\*+$"
     r"|(?:~|\.{0,2})(?:/[a-z0-9._-]{1,30}){2,12}/?$|https?://|[A-Z]+(?:_[A-Z0-9]+)+$|[a-z_]\w*(?:\.[a-z_]\w*)+$"

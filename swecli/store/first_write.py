@@ -66,7 +66,7 @@ def open_early(location: str | Path) -> Iterator[EarlyStore]:
         if check and db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
             raise Unsupported("the database is damaged")
         db.execute("BEGIN")  # one snapshot for all reads
-        yield EarlyStore(path, db)
+        yield EarlyStore(path, Reader(db))
     finally:
         with suppress(SwecliError), write_lock(path, _PATIENCE):  # if another writes, it is not the last
             db.close()
@@ -77,25 +77,21 @@ class EarlyStore:
     """The part of `SessionManager` that `RequestBuilder` uses. Each function may raise any of `FAILURES`."""
 
     path: Path
-    db: sqlite3.Connection
+    reader: Reader
     current_session: Session = field(default_factory=lambda: Session(""))
     _counts: tuple[int, int, int] | None = None  # interactions, messages, running turns; None for a new session
-
-    @property
-    def _reader(self) -> Reader:
-        return Reader(self.db)
 
     def start(self, session: Session) -> Session:
         """Use a new session, and load its playbook."""
         self.current_session = session
-        bullets = self._reader.bullets(session, session.project or session.working_directory)
-        session.update_playbook(SessionPlaybook(bullets, self._reader.playbook_version()))
+        bullets = self.reader.bullets(session, session.project or session.working_directory)
+        session.update_playbook(SessionPlaybook(bullets, self.reader.playbook_version()))
         return session
 
     def resume(self, ref: str | None, directory: str) -> Session:
         """Load a stored session as `SessionManager.resume` does. Raises Unsupported if one of its turns is running."""
-        session = self._reader.session(self._reader.find_session(ref, directory))
-        self._counts = self.db.execute(_COUNTS, (session.id,)).fetchone()
+        session = self.reader.session(self.reader.find_session(ref, directory))
+        self._counts = self.reader.db.execute(_COUNTS, (session.id,)).fetchone()
         if self._counts is None or self._counts[2]:
             raise Unsupported("a turn of the session is running")
         return self.start(session)
@@ -108,19 +104,19 @@ class EarlyStore:
         """Do nothing: the playbook has just been loaded."""
 
     def reflectors(self) -> dict[str, Any]:
-        return self._reader.reflectors()
+        return self.reader.reflectors()
 
     def search_session(self, query: str, *, before: int, limit: int) -> list[FoundInteraction]:
         """Search earlier interactions; see `SessionManager.search_session`."""
         # late: most requests hold the whole session
         from swecli.store.sessions.search import FLOOR, search_session  # noqa: PLC0415
 
-        return search_session(self.db, self.current_session, query, before, limit, FLOOR)
+        return search_session(self.reader.db, self.current_session, query, before, limit, FLOOR)
 
     def open_findings(self, paths: Iterable[str]) -> list[Any]:
         """Return []. Raises Unsupported if these files have open findings."""
         given = (self.current_session.project, json.dumps([*paths]))
-        if self.db.execute(_FINDINGS, given).fetchone()[0]:
+        if self.reader.db.execute(_FINDINGS, given).fetchone()[0]:
             raise Unsupported("there are open findings")
         return []
 
@@ -130,29 +126,31 @@ class EarlyStore:
         session = self.current_session
         if "\0" in message.content:
             raise Unsupported("the text contains NUL")
-        self.db.execute("ROLLBACK")
+        self.reader.db.execute("ROLLBACK")
         with write_lock(self.path, _PATIENCE):
-            self.db.execute("PRAGMA synchronous = FULL")
-            self.db.execute("BEGIN IMMEDIATE")
-            if self.db.execute(_COUNTS, (session.id,)).fetchone() != self._counts:
+            self.reader.db.execute("PRAGMA synchronous = FULL")
+            self.reader.db.execute("BEGIN IMMEDIATE")
+            if self.reader.db.execute(_COUNTS, (session.id,)).fetchone() != self._counts:
                 raise Unsupported("another process has added to the session")
             at, number = _moment(message.created_at), session.interactions + 1
             if self._counts is None:
                 self._insert("session", _session_row(session, message))
             else:
-                self.db.execute(_CONTINUE, (at, first_query(message.content), session.id))
+                self.reader.db.execute(_CONTINUE, (at, first_query(message.content), session.id))
             turn = _TURN | {"session_id": session.id, "number": number, "started_at": at, "pid": os.getpid()}
             window = {"window_spec": str(session.window), "window_start": session.window_start}
             self._insert("interaction", turn | window)
             place = _MESSAGE | {"session_id": session.id, "interaction": number, "created_at": at}
             text = {"role": message.role.value, "content": message.content, "status": message.status}
             key = self._insert("message", place | text)
-            self.db.execute("COMMIT")
+            self.reader.db.execute("COMMIT")
         message.id, message.interaction = key, number
 
     def _insert(self, table: str, row: Mapping[str, Any]) -> int | None:
         columns, marks = ", ".join(row), ", ".join("?" * len(row))
-        return self.db.execute(f"INSERT INTO {table} ({columns}) VALUES ({marks})", tuple(row.values())).lastrowid
+        return self.reader.db.execute(
+            f"INSERT INTO {table} ({columns}) VALUES ({marks})", tuple(row.values())
+        ).lastrowid
 
 
 def _session_row(session: Session, message: ChatMessage) -> dict[str, Any]:

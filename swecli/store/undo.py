@@ -46,26 +46,19 @@ class UndoStore:
 
     def find_redo(self, session: Session) -> UndoStep | None:
         """Return the undo that a redo would revert: the newest, or None if a turn has run since."""
-        row = next(iter(self._database.rows(_select_undos(session.id).limit(1))), None)
+        open_undos = select(UndoRow).filter_by(session_id=session.id, open=True).order_by(col(UndoRow.id).desc())
+        row = next(iter(self._database.rows(open_undos.limit(1))), None)
         if row is None or row.interactions != session.interactions:
             return None
         return UndoStep(row.id or 0, row.first, row.last, tuple(row.taken["parts"]))
 
     def undo_turns(
-        self,
-        session: Session,
-        first: int,
-        parts: Collection[str],
-        files: Sequence[FileChange],
-        undone: Collection[int],
+        self, session: Session, first: int, parts: Collection[str], files: Sequence[FileChange], undone: Collection[int]
     ) -> UndoStep:
         """Commit an undo of the turns from `first` on, which changed `files` and reverted the changes with the keys
         `undone`. The session must be loaded again. Raises BadInput if another process has continued the session."""
         with self._database.transaction() as db:
             row = _session_row(db, session)
-            undos = db.exec(_select_undos(session.id)).all()
-            for stale in undos if undos and undos[0].interactions != row.interactions else ():
-                stale.open = False  # a turn has run since
             step = UndoRow(session_id=session.id, first=first, last=row.interactions)
             db.add(step)
             db.flush()
@@ -95,10 +88,6 @@ class UndoStore:
             names, refused = _revert_deltas(db, session, step.id)
             stored.open = False
             return replace(step, strategies=tuple(names), refused=tuple(refused))
-
-
-def _select_undos(session_id: str) -> Any:
-    return select(UndoRow).filter_by(session_id=session_id, open=True).order_by(col(UndoRow.id).desc())
 
 
 def _session_row(db: sqlmodel.Session, session: Session) -> SessionRow:
