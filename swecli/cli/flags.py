@@ -13,10 +13,8 @@ if TYPE_CHECKING:  # --help loads nothing it does not need
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any, NoReturn
 
-    from swecli.playbook.action import ActionResult
-
     _Declare = Callable[["Parser"], None]
-    _Run = Callable[[argparse.Namespace], ActionResult]
+    _Run = Callable[[argparse.Namespace], Any]  # an ActionResult, or an exit code
 
 SUBCOMMANDS = {  # name -> summary for --help
     "sessions": "list, show, search, rename, fork, delete, export, import, replay",

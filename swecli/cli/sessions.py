@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from difflib import SequenceMatcher, unified_diff
 from pathlib import Path
@@ -21,7 +21,6 @@ from swecli.redact import redact_value
 
 if TYPE_CHECKING:
     from swecli.context.replay.history import PastTurn
-    from swecli.models.message import ApiMessage
 
 _Change = tuple[tuple[str, ...], tuple[str, ...]]
 _MAX_NAMED = 5  # skipped lines of an import that are listed
@@ -217,7 +216,7 @@ def _format_call(name: str, parameters: dict[str, Any], result: str) -> str:
     return f"  {name} {json.dumps(parameters, ensure_ascii=False)} -> {first}{more}"
 
 
-def _compare_messages(stored: Sequence[ApiMessage], today: Sequence[ApiMessage]) -> Iterator[_Change]:
+def _compare_messages(stored: Sequence[Mapping[str, Any]], today: Sequence[Mapping[str, Any]]) -> Iterator[_Change]:
     """Yield the differences between the stored and today's first request; none if it is not stored."""
     then, now = [_message_text(message) for message in stored], [_message_text(message) for message in today]
     for kind, a, b, c, d in SequenceMatcher(None, then, now, autojunk=False).get_opcodes() if stored else ():
@@ -225,7 +224,7 @@ def _compare_messages(stored: Sequence[ApiMessage], today: Sequence[ApiMessage])
             yield tuple(then[a:b]), tuple(now[c:d])
 
 
-def _message_text(message: ApiMessage) -> str:
+def _message_text(message: Mapping[str, Any]) -> str:
     calls = "".join(f"\n{json.dumps(call, ensure_ascii=False)}" for call in message.get("tool_calls") or ())
     return f"{message['role']}: {message.get('content') or ''}{calls}"
 

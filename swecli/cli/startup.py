@@ -26,6 +26,7 @@ MAX_LOG_BYTES = 1_000_000
 def read_configuration(config: str | None, flags: Mapping[str, Any]) -> Start:
     """Load the settings for the working directory, with `flags` as the last layer, but choose no model. Raises
     ConfigError, BadInput."""
+    prepare_environment(os.environ)
     paths, cwd, file = Paths.find(os.environ), _working_directory(), Path(config) if config else None
     root = project_root(cwd)
     project, trusted = root / PROJECT_FILE, paths.is_trusted(root)
@@ -101,7 +102,6 @@ def make_start(args: argparse.Namespace) -> Start:
     folder = _working_directory()
     folder = project_root(folder) if given.get("whole_project") else folder
     _require_workspace(folder, allow_home=given.get("allow_home", False))
-    prepare_environment(os.environ)
     configured = read_configuration(args.config, {name: given.get(name) for name in SETTINGS})
     make_folders(configured.paths)
     _log_to(configured.paths.log)

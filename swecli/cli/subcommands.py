@@ -17,7 +17,6 @@ from swecli.cli.startup import enter_directory, make_start, read_configuration
 from swecli.config.paths import Paths, project_root
 from swecli.config.settings import Start
 from swecli.headless.plain import complaint, dumps, one_line, plain
-from swecli.llm.price_table import prepare_environment
 from swecli.models.errors import BadInput, DamagedDatabase, SwecliError
 
 if TYPE_CHECKING:
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
 def run_subcommand(name: str, argv: list[str]) -> int:
     """Run `swecli NAME ...`, print its result and return the exit code. Raises SwecliError."""
-    prepare_environment(os.environ)
     parser = Parser.for_subcommand(name)
     default = parser.get_default("default_action")
     if default and (not argv or (argv[0].startswith("-") and argv[0] not in ("-h", "--help"))):

@@ -10,7 +10,6 @@ import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from prompt_toolkit.application import Application, get_app
@@ -23,9 +22,6 @@ from prompt_toolkit.keys import Keys
 from swecli.models.errors import BadInput
 from swecli.repl.input.buffer import LineHistory
 from swecli.repl.program import Program
-
-if TYPE_CHECKING:
-    from swecli.config.settings import Start
 
 _QUIT_TIMEOUT = 2.0  # seconds for the second key press
 _TYPING, _EMPTY = has_focus(DEFAULT_BUFFER), Condition(lambda: not get_app().current_buffer.text)
@@ -40,7 +36,7 @@ _CLIPBOARD_COMMANDS = (
 )
 
 
-def make_keys(program: Program, history: LineHistory, start: Start) -> KeyBindings:
+def make_keys(program: Program, history: LineHistory, environ: Mapping[str, str]) -> KeyBindings:
     """Return the bindings; they override prompt-toolkit's own."""
     keys = KeyBindings()
     _add_enter_keys(keys)
@@ -78,7 +74,7 @@ def make_keys(program: Program, history: LineHistory, start: Start) -> KeyBindin
     async def edit(event: KeyPressEvent) -> None:
         buffer = event.app.current_buffer
         try:
-            editor_command(start.environ)
+            editor_command(environ)
         except BadInput as error:
             program.footer.hint = f"{error.message} {error.hint}"
             return

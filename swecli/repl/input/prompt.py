@@ -79,7 +79,7 @@ class PromptLine:
             keyboard,
             output,
             layout=self._layout(),
-            key_bindings=merge_key_bindings([make_keys(program, self.history, start), answer_keys]),
+            key_bindings=merge_key_bindings([make_keys(program, self.history, environ), answer_keys]),
             style=Style.from_dict(COLOR_STYLES if self.color else PLAIN_STYLES),
             color_depth=None if self.color else ColorDepth.DEPTH_1_BIT,
             editing_mode=EditingMode.VI if settings.editing_mode == "vi" else EditingMode.EMACS,
