@@ -199,8 +199,9 @@ async def _run_turns(runtime: Runtime, prompts: AsyncIterator[Prompt], writer: W
             writer.begin()
             runtime.sessions.store_query(prompt.text)  # before anything is awaited: it must survive a kill
             if is_first:
-                await _learn(runtime, writer, before=True)
                 is_first = False
+                for event in await runtime.learning.check_anchors():
+                    writer.write(event)
             turn, prefetched = prefetched or runtime.agent.prepare(prompt.text, prompt.enclosed), None
             ended = await _run_turn(runtime, turn, writer)
             writer.close(ended)
@@ -243,27 +244,10 @@ async def _run_turn(runtime: Runtime, prepared: Turn, writer: Writer) -> int:
     finally:  # nobody could see or stop the jobs that it started
         if ended := await runtime.agent.ctx.jobs.close():
             writer.note(ended)
-    await _learn(runtime, writer)
+    for learned in runtime.learning.after_turn().events:  # the model reflects at the end of the run
+        writer.write(learned)
     turn = writer.turn
     if turn.failed:
         return turn.failed.exit_code
     reason = turn.finished.reason if turn.finished else "done"
     return LimitReached.exit_code if reason in CAPS else 1 if reason in _WITHHELD else 0
-
-
-async def _learn(runtime: Runtime, writer: Writer, *, before: bool = False) -> None:
-    """Check the anchors of strategies before the first turn, or reflect by rules after a turn; the model reflects at
-    the end of the run, as it would delay the next turn."""
-    learning = runtime.learning
-    try:
-        learned = await learning.check_anchors() if before else learning.after_turn().events
-    except Exception as error:  # noqa: BLE001 - a boundary: an error in learning must not lose the answer
-        _log.exception("learning failed")
-        # late: few runs need it
-        from swecli.models.learning_events import ReflectionFailed  # noqa: PLC0415
-
-        session = runtime.sessions.current_session
-        number = session.interactions if session else 0
-        learned = [ReflectionFailed(number, f"{type(error).__name__}: {error}", kept=True)]
-    for event in learned:
-        writer.write(event)

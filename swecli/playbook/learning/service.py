@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -22,6 +23,7 @@ from swecli.store.session_manager import SessionManager
 
 _MANY_PROPOSALS, _PROPOSALS = 3, "proposals"
 _MAX_ELSEWHERE = 20  # pending turns of other sessions that one start catches up with
+_log = logging.getLogger(__name__)
 
 LearningEvent = PlaybookUpdated | ReflectionFailed
 
@@ -95,8 +97,8 @@ class LearningService:
             if turn.digest.corrects_previous and not turn.is_processed:
                 events += self._mark(session, number - 1, False, turn.digest.query, (f"T{number - 1} counts as bad",))
             return _RulesPart(number, tuple(events), needs_model)
-        except SwecliError as error:
-            return _RulesPart(number, (ReflectionFailed(number, str(error), kept=True),))
+        except Exception as error:  # noqa: BLE001 - a boundary: learning must not cost the answer
+            return _RulesPart(number, (_failure(number, error),))
 
     async def reflect(self, interaction: int, *, asked: bool = False) -> list[LearningEvent]:
         """Ask the model about a turn and store its lessons. The turn stays pending if there is no budget or model.
@@ -118,8 +120,8 @@ class LearningService:
             answer = await self._ask(session, turn, question)
             self.sessions.playbook.refresh(session)
             return self._record(session, *self._lessons(session).from_answer(turn, answer))
-        except SwecliError as error:
-            return [ReflectionFailed(interaction, str(error), kept=True)]
+        except Exception as error:  # noqa: BLE001 - as in `after_turn`
+            return [_failure(interaction, error)]
 
     def pending(self) -> list[StoredTurn]:
         """Return the pending turns, newest first: this session's, then those of the project's closed sessions."""
@@ -159,7 +161,10 @@ class LearningService:
         session = self.sessions.current_session
         if session is None or not session.playbook.bullets:
             return []
-        lines = await _check_anchors(self.sessions, session)
+        try:
+            lines = await _check_anchors(self.sessions, session)
+        except Exception as error:  # noqa: BLE001 - as in `after_turn`
+            return [_failure(session.interactions, error)]
         found = [PlaybookUpdated(session.interactions, "", lines)] if lines else []
         return [*found, *self._proposals(session)]
 
@@ -237,6 +242,14 @@ class LearningService:
             kept = StoredTurn(session.id, learned.interaction) in store.pending(session.id)
             events.append(ReflectionFailed(learned.interaction, learned.failure, kept))
         return events
+
+
+def _failure(interaction: int, error: Exception) -> ReflectionFailed:
+    """Return the event of an error; one that is not meant for the user is also logged."""
+    if isinstance(error, SwecliError):
+        return ReflectionFailed(interaction, str(error), kept=True)
+    _log.error("learning failed", exc_info=error)
+    return ReflectionFailed(interaction, f"{type(error).__name__}: {error}", kept=True)
 
 
 async def _check_anchors(sessions: SessionManager, session: Session) -> tuple[str, ...]:
