@@ -10,7 +10,6 @@ from typing import Any
 
 from swecli.cli.flags import Parser, subcommand
 from swecli.cli.subcommands import configuration_of
-from swecli.config.paths import Paths
 from swecli.llm.base import ChatModel
 from swecli.llm.endpoints import KEYED, LOCAL, Service
 from swecli.llm.price_table import chat_models, model_table
@@ -98,7 +97,7 @@ async def _ask_once(model: ChatModel, notices: list[str]) -> tuple[ModelReply, f
 
 
 def _forget(args: argparse.Namespace) -> ActionResult:
-    facts = LearnedFacts(Paths.find(os.environ).state / "models.json")
+    facts = LearnedFacts.find(os.environ)
     entry = configuration_of(args).settings.entry(args.name)
     name = entry.model or entry.name if entry else args.name
     if not any(facts.forget(word) for word in (name, name.partition("/")[2]) if word):

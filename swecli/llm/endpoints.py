@@ -98,8 +98,8 @@ SERVICES: Mapping[str, Service] = {name: one for one in (*LOCAL, *KEYED) for nam
 class Endpoint:
     """One model at one address. `api` is the wire protocol. `base` and `key` are None if litellm resolves them itself;
     `address` and `key_name` appear in messages. Timeouts in seconds: `first_byte` after the request was sent,
-    `first_token` while only keep-alives arrive, `quiet` between later bytes. `headers`, `extra_body`, `thinking` and
-    `max_tokens` come from the user's configuration. `key_command` prints the key; it runs before the first request."""
+    `first_token` while only keep-alives arrive, `quiet` between later bytes. `headers`, `extra_body` and `thinking`
+    come from the user's configuration. `key_command` prints the key; it runs before the first request."""
 
     name: str
     provider: str
@@ -116,7 +116,6 @@ class Endpoint:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     thinking: str = ""
-    max_tokens: int | None = None
     key_command: tuple[str, ...] = ()
 
     @property

@@ -73,29 +73,13 @@ def _unwrap_call(found: Found) -> Found:
 
 def _repaired(text: str, at: int) -> Found | None:
     """Repair the value that starts at `at`; a truncated one is cut after its last complete element."""
-    # late: 0.1 s, rarely needed
-    import json_repair  # noqa: PLC0415
-
-    end, whole, open_ones = _scan(text, at)
-    if len(open_ones) > _DEEPEST:
-        return None
-    source = text[at:whole] + "".join(_CLOSES[mark] for mark in reversed(open_ones))
-    try:
-        value = json_repair.loads(source, skip_json_loads=True)
-    except (ValueError, RecursionError):
-        return None
-    return Found(value, True, bool(open_ones), at, max(end, at + 1)) if isinstance(value, (dict, list)) else None
-
-
-def _scan(text: str, at: int) -> tuple[int, int, str]:
-    """Return the end of the value at `at`, the end of its last complete element, and the brackets open there."""
     open_ones = whole_open = ""
-    whole = at
+    whole, end = at, len(text)  # of its last complete element, and of the value
     for match in _MARKS.finditer(text, at):
         fence = _MARKS.match(text, match.end() + 1) if match["quote"] and not match["end"] else match
         if fence and fence["fence"]:
-            return fence.end(), whole, whole_open  # the surrounding code block ends first
-        if fence is not match:
+            end = fence.end()  # the surrounding code block ends first
+        if fence is not match or fence["fence"]:
             break
         mark = match["mark"]
         if not mark:
@@ -103,5 +87,16 @@ def _scan(text: str, at: int) -> tuple[int, int, str]:
         open_ones = open_ones + mark if mark in _CLOSES else open_ones if mark == "," else open_ones[:-1]
         whole, whole_open = (match.start() if mark == "," else match.end()), open_ones
         if not open_ones or len(open_ones) > _DEEPEST:
-            return match.end(), whole, whole_open
-    return len(text), whole, whole_open
+            end = match.end()
+            break
+    if len(whole_open) > _DEEPEST:
+        return None
+    # late: 0.1 s, rarely needed
+    import json_repair  # noqa: PLC0415
+
+    source = text[at:whole] + "".join(_CLOSES[mark] for mark in reversed(whole_open))
+    try:
+        value = json_repair.loads(source, skip_json_loads=True)
+    except (ValueError, RecursionError):
+        return None
+    return Found(value, True, bool(whole_open), at, max(end, at + 1)) if isinstance(value, (dict, list)) else None

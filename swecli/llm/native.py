@@ -54,7 +54,7 @@ class NativeModel(ABC):
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """Return the request body; equal requests give equal bytes (prompt caching depends on it)."""
-        tokens = request.max_tokens or self.profile.reserve(self.endpoint.max_tokens)
+        tokens = request.max_tokens or self.profile.reserve()
         fields = self.fields(self._adapt_request(request), min(tokens, self.profile.max_output or tokens))
         if "tools" in fields:
             fields["tools"] = without_fields(fields["tools"], self.profile.off)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from swecli.config.model_entry import ModelEntry
-from swecli.config.paths import write_file
+from swecli.config.paths import Paths, write_file
 from swecli.llm.endpoints import Endpoint
 from swecli.llm.price_table import Row, token_count
 from swecli.models.errors import BadInput
@@ -216,6 +216,11 @@ class LearnedFacts:
 
     def __init__(self, path: Path, today: float | None = None) -> None:
         self._path, self._now = path, time.time() if today is None else today
+
+    @classmethod
+    def find(cls, environ: Mapping[str, str]) -> LearnedFacts:
+        """Return the facts of this user."""
+        return cls(Paths.find(environ).state / "models.json")
 
     def of(self, origin: str) -> dict[str, Any]:
         """Return the learned profile fields of a model, without expired ones; `off` as a set."""

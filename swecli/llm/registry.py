@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from swecli.config.model_entry import ModelEntry
-from swecli.config.paths import Paths
 from swecli.config.settings import Settings
 from swecli.discovery import find_declared, index_by_name, installed_entry_points
 from swecli.llm import providers
@@ -112,10 +111,9 @@ def _make_service_model(name: str, settings: Settings, environ: Mapping[str, str
         if known and head not in known:
             near = did_you_mean(head, sorted(known | set(SERVICES)))
             raise ModelNotFound(f"There is no provider {head!r}.", near or "Write the model as provider/name.")
-    endpoint = resolve(name, environ, entry, keyless=keyless)
+    endpoint = replace(resolve(name, environ, entry, keyless=keyless), name=called if entry else name)
     row = find_row(endpoint.provider, endpoint.model)
-    endpoint = replace(endpoint, name=called if entry else name, max_tokens=settings.max_tokens)
-    return model_at(endpoint, row, LearnedFacts(Paths.find(environ).state / "models.json"), entry)
+    return model_at(endpoint, row, LearnedFacts.find(environ), entry)
 
 
 def model_at(

@@ -22,15 +22,14 @@ def request(messages: Sequence[Mapping[str, Any]] = HELLO, **more: Any) -> Model
     return ModelRequest("m", [dict(message) for message in messages], **more)
 
 
-def model_at(server: StrictProvider, name: str, *, max_tokens: int | None = None, **clocks: float) -> ChatModel:
+def model_at(server: StrictProvider, name: str, **clocks: float) -> ChatModel:
     """The model as a user with this server's variables set gets it."""
-    return wired(replace(resolve(name, server.environ()), **clocks), max_tokens)  # type: ignore[arg-type]
+    return wired(replace(resolve(name, server.environ()), **clocks))  # type: ignore[arg-type]
 
 
-def wired(endpoint: Endpoint, max_tokens: int | None = None) -> ChatModel:
+def wired(endpoint: Endpoint) -> ChatModel:
     """The model of an endpoint on its wire."""
-    known = replace(endpoint, max_tokens=max_tokens)
-    return on_its_wire(known, find_row(endpoint.provider, endpoint.model))
+    return on_its_wire(endpoint, find_row(endpoint.provider, endpoint.model))
 
 
 async def collect(chunks: AsyncIterator[ModelChunk]) -> list[ModelChunk]:

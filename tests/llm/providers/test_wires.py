@@ -164,7 +164,7 @@ async def test_the_length_of_an_answer_is_always_named() -> None:
 
 async def test_a_wanted_length_is_never_more_than_the_model_can() -> None:
     with StrictProvider([Reply("x")]) as server:
-        await ask(model_at(server, ANTHROPIC, max_tokens=10**7), request())
+        await ask(model_at(server, ANTHROPIC), request(max_tokens=10**7))
     assert server.bodies[0]["max_tokens"] == 64_000
 
 
