@@ -27,10 +27,9 @@ _OVERFLOW = re.compile(
     re.IGNORECASE,
 )
 _LIMITS = (
-    re.compile(r"maximum (?:allowed )?(?:context|input|model|prompt) length (?:is |of )?(\d+)", re.IGNORECASE),
-    re.compile(r"(?:\d \+ \d+|tokens) > ?(\d+)", re.IGNORECASE),
     re.compile(
-        r"(?:max_model_len\D{0,40}|max_new_tokens`? must be <= |max_seq_len \(|n_ctx\D{0,3}|tokens allowed \(?|"
+        r"(?:maximum (?:allowed )?(?:context|input|model|prompt) length (?:is |of )?|(?:\d \+ \d+|tokens) > ?|"
+        r"max_model_len\D{0,40}|max_new_tokens`? must be <= |max_seq_len \(|n_ctx\D{0,3}|tokens allowed \(?|"
         r"limit (?:of|is) |(?:token limit|max size): |input length should be \[\d+, ?)(\d+)",
         re.IGNORECASE,
     ),
