@@ -83,5 +83,5 @@ def _messages(row: SessionRow, count: int) -> list[MessageRow]:
         text = f"The {COMMON} of module {n % 97}, question {n}. {RARE if n == 0 and count > 1 else ''}"
         message = ChatMessage(Role.USER, text) if asks else ChatMessage(Role.ASSISTANT, text + ANSWER)
         message.interaction, message.created_at = n // 2 + 1, row.created_at
-        made.append(MessageRow.of(row.id, message))
+        made.append(MessageRow.from_message(row.id, message))
     return made

@@ -96,7 +96,7 @@ class ReviewStore:
             row = db.exec(newest.limit(1)).first()
             if row is None or row.status == "done":
                 return None
-            in_use = any(turn.is_running_elsewhere for turn in InteractionRow.running(db, row.session_id))
+            in_use = any(turn.is_running_elsewhere for turn in InteractionRow.find_running(db, row.session_id))
             return None if in_use else _to_review(db, row)
 
     def findings_of(self, review_id: str) -> list[Finding]:

@@ -114,13 +114,13 @@ class SessionManager(SessionArchive):
 def _settle_interrupted(db: sqlmodel.Session, session_id: str) -> None:
     """Mark running turns of dead processes as interrupted. A partial answer becomes a message, unless the whole answer
     was stored later."""
-    for turn in InteractionRow.running(db, session_id):
+    for turn in InteractionRow.find_running(db, session_id):
         if turn.is_running_elsewhere:
             continue
         newest = db.exec(sqlmodel.select(func.max(MessageRow.id)).filter_by(session_id=session_id)).one()
         if turn.partial and (newest or 0) <= turn.partial_after:
             message = ChatMessage(Role.ASSISTANT, turn.partial, interaction=turn.number, status="partial")
-            db.add(MessageRow.of(session_id, message))
+            db.add(MessageRow.from_message(session_id, message))
             counted = sqlmodel.update(SessionRow).filter_by(id=session_id)
             db.exec(counted.values(messages=col(SessionRow.messages) + 1))
         turn.status, turn.pending, turn.partial = INTERRUPTED, True, ""

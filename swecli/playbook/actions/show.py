@@ -43,14 +43,14 @@ def _list_all(ctx: ActionContext, args: Sequence[str]) -> ActionResult:
     bullets = ctx.bullets()
     if not bullets:
         hint = f"No strategies yet. Add one: {ctx.command} add run the tests with make check"
-        notes = _totals(ctx, len(ctx.sessions.playbook.in_project(ctx.session))) if _VERBOSE in flags else ()
+        notes = _totals(ctx, len(ctx.sessions.playbook.project_turns(ctx.session))) if _VERBOSE in flags else ()
         return ActionResult([], (hint,), note=" · ".join(notes))
     return _table(ctx, bullets, verbose=_VERBOSE in flags)
 
 
 def _table(ctx: ActionContext, bullets: Sequence[Bullet], *, verbose: bool) -> ActionResult:
     """Format one row per strategy; `verbose` adds its measured effect and the project's totals."""
-    records = ctx.sessions.playbook.in_project(ctx.session) if verbose else []
+    records = ctx.sessions.playbook.project_turns(ctx.session) if verbose else []
     value, rows = [], []
     for bullet in bullets:
         row = _bullet_json(bullet)

@@ -15,9 +15,8 @@ from swecli.models.session import Session
 from swecli.store.playbook.bullets import project_of
 from swecli.store.records import CheckResult, StoredTurn, UsageTotals
 from swecli.store.sqlite.database import Database, reader
-from swecli.store.tables import learned
 from swecli.store.tables.columns import values
-from swecli.store.tables.learned import DeltaRow, EvidenceRow, ReflectionRow, TurnRow
+from swecli.store.tables.learned import CheckRow, ChoiceRow, DeltaRow, EvidenceRow, LearnedRow, ReflectionRow, TurnRow
 from swecli.store.tables.sessions import InteractionRow, SessionRow
 
 _TRIES = 3  # failed reflections of one interaction before it is given up
@@ -37,10 +36,10 @@ class TurnRecords:
     def choice(self, session_id: str, interaction: int) -> dict[str, Any] | None:
         """Return a turn's stored selection as JSON; None for an unfinished turn or one of an older version."""
         with self._database.reading() as db:
-            row = db.get(learned.ChoiceRow, (session_id, interaction))
+            row = db.get(ChoiceRow, (session_id, interaction))
             return None if row is None else dict(row.choice)
 
-    def in_project(self, session: Session) -> list[StoredTurn]:
+    def project_turns(self, session: Session) -> list[StoredTurn]:
         """Return the records of a project's turns that were reflected on, oldest first; copies of a turn in forks count
         once."""
         records = self._records(col(SessionRow.project) == project_of(session), col(TurnRow.id).is_not(None))
@@ -67,13 +66,13 @@ class TurnRecords:
 
     def checks(self, session: Session, commands: Iterable[str]) -> dict[str, CheckResult]:
         """Return the last results of these check commands in the session's project, by command."""
-        which = select(learned.CheckRow).filter_by(project=project_of(session))
-        rows = self._database.rows(which.where(col(learned.CheckRow.command).in_(list(commands))))
+        which = select(CheckRow).filter_by(project=project_of(session))
+        rows = self._database.rows(which.where(col(CheckRow.command).in_(list(commands))))
         return {row.command: CheckResult(row.passed, tuple(row.failing or ())) for row in rows}
 
     def figures(self, names: Sequence[str]) -> dict[str, Any]:
         """Return the scoring figures stored under these names."""
-        rows = self._database.rows(select(learned.LearnedRow).where(col(learned.LearnedRow.name).in_(names)))
+        rows = self._database.rows(select(LearnedRow).where(col(LearnedRow.name).in_(names)))
         return {row.name: row.value for row in rows}
 
     def reflectors(self) -> dict[str, Any]:

@@ -70,7 +70,7 @@ class SessionWriter:
     def read_result(self, call_id: str) -> str | None:
         """Return the whole result of the newest call with that id, or None."""
         with self.database.reading() as db:
-            row = CallRow.newest(db, self.session.id, clean_text(call_id))
+            row = CallRow.find_newest(db, self.session.id, clean_text(call_id))
             full = row and db.get(FullResultRow, row.id)
         return full.text if full else row.result if row else None
 
@@ -174,7 +174,7 @@ class SessionWriter:
             message.interaction = row.interactions if opens else session.interactions
             row.messages += 1
             row.updated_at = max(row.updated_at, message.created_at)
-            stored = MessageRow.of(session.id, message)
+            stored = MessageRow.from_message(session.id, message)
             _read_back(db, [(stored, message)], MESSAGE)
             message.id, kept = stored.id, list[tuple[CallRow, ToolCall]]()
             for call in message.tool_calls:
@@ -188,7 +188,7 @@ class SessionWriter:
         less in `call.result`. Raises BadInput if the session has no such call."""
         call.id = clean_text(call.id)
         with self.database.transaction() as db:
-            row = CallRow.newest(db, self.session.id, call.id)
+            row = CallRow.find_newest(db, self.session.id, call.id)
             if row is None or row.id is None:
                 raise BadInput(f"The session has no call {call.id!r}.")
             if full_result is not None:
@@ -207,7 +207,7 @@ class SessionWriter:
             if now.partial is not None and turn is not None and turn.status == "running":
                 turn.partial, turn.partial_after = now.partial, now.after
             for name, (result, full) in now.outputs.items():
-                call = CallRow.newest(db, now.session_id, clean_text(name))
+                call = CallRow.find_newest(db, now.session_id, clean_text(name))
                 if call is not None and (call.result is None or call.error == _UNFINISHED):
                     call.result, call.error = result, _UNFINISHED
                     if full is not None:

@@ -84,7 +84,7 @@ class MessageRow(_SessionPart, table=True):
     images: Any = Field(default=None, sa_type=CleanJson)
 
     @classmethod
-    def of(cls, session_id: str, message: ChatMessage) -> MessageRow:
+    def from_message(cls, session_id: str, message: ChatMessage) -> MessageRow:
         """Return a new row for the message, without its calls."""
         return cls(session_id=session_id, role=message.role.value, **values(message, MESSAGE))
 
@@ -111,7 +111,7 @@ class CallRow(Row, table=True):
     tokens: int | None = Field(default=None, sa_type=Number)
 
     @classmethod
-    def newest(cls, db: Session, session_id: str, call_id: str) -> CallRow | None:
+    def find_newest(cls, db: Session, session_id: str, call_id: str) -> CallRow | None:
         """Return the newest call of a session with that id."""
         theirs = select(cls).filter_by(session_id=session_id, call_id=call_id)
         return db.exec(theirs.order_by(col(cls.id).desc()).limit(1)).first()
@@ -181,7 +181,7 @@ class InteractionRow(_SessionPart, table=True):
         return db.exec(select(cls).filter_by(session_id=session_id, number=number)).first()
 
     @classmethod
-    def running(cls, db: Session, session_id: str) -> Sequence[InteractionRow]:
+    def find_running(cls, db: Session, session_id: str) -> Sequence[InteractionRow]:
         """Return the turns of a session that did not end."""
         return db.exec(select(cls).filter_by(session_id=session_id, status="running")).all()
 

@@ -59,7 +59,7 @@ def test_it_comes_in_again_under_the_names_that_strategies_have_there() -> None:
     assert record.cited == ("elsewhere:P-1", "P-3"), "not this one's P-1; the session's own came along"
     assert record.withheld == ("elsewhere:P-2", "elsewhere:P-9")
     assert (record.good, record.weight, record.signal, record.topic) == (True, 1.0, "check", "make check")
-    assert len(other.playbook.in_project(mine)) == 2
+    assert len(other.playbook.project_turns(mine)) == 2
     again = other.export(whole["id"])
     assert again["interactions"][0]["playbook"]["good"] is True
     other.database.close()
@@ -69,15 +69,15 @@ def test_a_fork_takes_the_records_along_and_they_count_once() -> None:
     manager = judged()
     first = manager.current_session
     assert first is not None
-    before = manager.playbook.in_project(first)
+    before = manager.playbook.project_turns(first)
     fork = manager.fork(upto=1)
     copied = manager.playbook.turn(fork.id, 1)
     assert copied is not None
     assert (copied.good, copied.withheld) == (True, ("P-2", "P-9"))
     assert manager.playbook.turn(fork.id, 2) is None
-    assert manager.playbook.in_project(fork) == before, "the turn of the fork is the turn it was copied from"
+    assert manager.playbook.project_turns(fork) == before, "the turn of the fork is the turn it was copied from"
     manager.delete(first.id)
-    assert [record.session_id for record in manager.playbook.in_project(fork)] == [fork.id]
+    assert [record.session_id for record in manager.playbook.project_turns(fork)] == [fork.id]
 
 
 def test_what_a_fork_took_along_is_not_learned_a_second_time() -> None:
