@@ -29,13 +29,11 @@ from swecli.store.undo import UndoStore
 if TYPE_CHECKING:  # few sessions have findings
     from swecli.models.finding import Finding
 
-
 _ALL = 1_000_000  # more reductions than a session has
 
 
 class SessionManager(SessionArchive):
-    """Keeps `current_session` and the database in sync, see `SessionWriter`; starts, resumes and forks
-    sessions."""
+    """Keeps `current_session` and the database in sync, see `SessionWriter`; starts, resumes and forks sessions."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
@@ -67,8 +65,8 @@ class SessionManager(SessionArchive):
 
     def resume(self, ref: str | None, directory: str, window_hint: int = NEWEST) -> Session:
         """Resume a session with its newest `window_hint` interactions and its playbook. `ref` is an id, a title or a
-        unique prefix of an id; None or "" is the newest of the directory. Turns of
-        dead processes are marked as interrupted first. Raises BadInput, DamagedDatabase."""
+        unique prefix of an id; None or "" is the newest of the directory. Turns of dead processes are marked as
+        interrupted first. Raises BadInput, DamagedDatabase."""
         with self.database.transaction() as db:
             session_id = reader(db).find_session(ref and clean_text(ref), clean_text(directory))
             _settle_interrupted(db, session_id)
@@ -92,12 +90,23 @@ class SessionManager(SessionArchive):
         self.load_back_to(spec.first_kept(self.session.interactions, self.session.window_start))
 
     def undo_reduction(self, hold_turns: int, hold_tokens: int) -> Reduction:
-        """Undo the session's newest reduction; see `_ContextStore.undo`. Raises BadInput."""
+        """Undo the session's newest reduction and return it: the next request is built without it. The undo row delays
+        its repetition, see `Reduction`. Raises BadInput if there is none."""
         session = self.session
-        taken = self.context.undo(session, hold_turns, hold_tokens)
+        with self.database.transaction() as db:
+            known = reader(db).reductions(session.id, _ALL)
+            taken = next((one for one in known if not one.undone and one.how not in (BEGIN, UNDO)), None)
+            if taken is None:
+                raise BadInput("Nothing has been removed from this session's requests yet.")
+            db.get_one(ReductionRow, taken.number).undone = True
+            undo = ReductionRow(session_id=session.id, how=UNDO, interaction=session.interactions)
+            undo.detail, undo.hold_turns, undo.hold_tokens = f"R-{taken.number}", hold_turns, hold_tokens
+            db.add(undo)
+            present = reader(db).reductions(session.id)
+        session.context.reductions = present
         if (epoch := session.context.epoch) is not None:
             self.load_back_to(epoch.first)
-        return taken
+        return replace(taken, undone=True)
 
     def open_findings(self, paths: Iterable[str]) -> list[Finding]:
         """Return the open review findings in these files of the session's project."""
@@ -147,22 +156,6 @@ class _ContextStore:
         if clean.epoch is not None:
             session.window_start = clean.epoch.first
         return clean
-
-    def undo(self, session: Session, hold_turns: int, hold_tokens: int) -> Reduction:
-        """Undo the newest reduction and return it: the next request is built without it. The undo row delays its
-        repetition, see `Reduction`. Raises BadInput if there is none."""
-        with self._database.transaction() as db:
-            known = reader(db).reductions(session.id, _ALL)
-            taken = next((one for one in known if not one.undone and one.how not in (BEGIN, UNDO)), None)
-            if taken is None:
-                raise BadInput("Nothing has been removed from this session's requests yet.")
-            db.get_one(ReductionRow, taken.number).undone = True
-            undo = ReductionRow(session_id=session.id, how=UNDO, interaction=session.interactions)
-            undo.detail, undo.hold_turns, undo.hold_tokens = f"R-{taken.number}", hold_turns, hold_tokens
-            db.add(undo)
-            present = reader(db).reductions(session.id)
-        session.context.reductions = present
-        return replace(taken, undone=True)
 
     def log(self, session: Session, limit: int = 1000) -> list[Reduction]:
         """Return the session's reductions, undone ones too, newest first."""

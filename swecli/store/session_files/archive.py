@@ -22,7 +22,7 @@ from swecli.models.session import Session, uuid7
 from swecli.store.playbook.bullets import Bullets
 from swecli.store.sessions.store import SessionWriter
 from swecli.store.sqlite.database import reader
-from swecli.store.tables.columns import clean_text
+from swecli.store.tables.columns import clean_text, values
 from swecli.store.tables.learned import BulletRow, ChoiceRow, DeltaRow, EvidenceRow, ReflectionRow, TurnRow
 from swecli.store.tables.sessions import (
     CallRow,
@@ -97,8 +97,7 @@ def _rows(db: sqlmodel.Session, table: Any, session_id: str, last: int) -> list[
 
 
 def _columns(row: sqlmodel.SQLModel) -> Archive:
-    known = row.model_dump(exclude=EXCLUDED_COLUMNS[type(row)])  # its order differs between processes
-    return {name: known[name] for name in type(row).model_fields if name in known}
+    return values(row, [name for name in type(row).model_fields if name not in EXCLUDED_COLUMNS[type(row)]])
 
 
 def _numbered(rows: list[ReductionRow]) -> list[Archive]:
