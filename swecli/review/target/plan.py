@@ -68,13 +68,12 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The parts in reading order. `unsendable` hunks cannot be sent, `earlier` ones were read at an earlier push,
-    `leads` are lines about measures over their limit, by file."""
+    """All hunks, and the parts to read, in reading order. `leads` are lines about measures over their limit, by
+    file."""
 
     target: Target
+    hunks: tuple[_Hunk, ...]
     parts: tuple[Part, ...]
-    unsendable: tuple[_Hunk, ...] = ()
-    earlier: tuple[_Hunk, ...] = ()
     leads: Mapping[str, list[str]] = field(default_factory=dict)
     estimate: Estimate | None = None
 
@@ -83,8 +82,10 @@ class Plan:
         return "changed lines" if self.target.diffs else "lines"
 
     @property
-    def hunks(self) -> tuple[_Hunk, ...]:
-        return (*(hunk for part in self.parts for hunk in part.hunks), *self.unsendable, *self.earlier)
+    def earlier(self) -> list[_Hunk]:
+        """The hunks that were read at an earlier push."""
+        digests = frozenset(self.target.earlier.digests)
+        return [hunk for hunk in self.hunks if not hunk.why and hunk.digest in digests]
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -141,7 +142,7 @@ class Plan:
 def build_plan(target: Target, counter: TokenCounter, max_tokens: int) -> Plan:
     """Cut the target into hunks and pack them into parts of at most `max_tokens`; a larger hunk is cut between lines.
     Raises BadInput when all files that the user named are empty."""
-    hunks, leads, known = list[_Hunk](), dict[str, list[str]](), set(target.earlier.digests)
+    hunks, leads = list[_Hunk](), dict[str, list[str]]()
     for path in target.files:
         diff, source = target.diffs.get(path) or FileDiff(path), target.sources.get(path)
         why = source.problem or ("conflict markers" if any(_CONFLICT.match(line) for line in source.lines) else "")
@@ -163,13 +164,11 @@ def build_plan(target: Target, counter: TokenCounter, max_tokens: int) -> Plan:
         seen[hunk.digest] += 1  # equal lines at two places are read at both
         digest = hunk.digest if seen[hunk.digest] == 1 else f"{hunk.digest}-{seen[hunk.digest]}"
         ordered.append(replace(hunk, id=f"H{len(ordered) + 1}", digest=digest, tokens=counter.count(hunk.text)))
-    fit = [hunk for hunk in ordered if not hunk.why]
-    groups = _pack(((hunk, hunk.tokens) for hunk in fit if hunk.digest not in known), max_tokens)
+    known = set(target.earlier.digests)
+    groups = _pack(((h, h.tokens) for h in ordered if not h.why and h.digest not in known), max_tokens)
     parts = tuple(Part(number, tuple(group)) for number, group in enumerate(groups, 1))
-    unsendable = tuple(hunk for hunk in ordered if hunk.why)
-    notes = dict.fromkeys(f"{hunk.path} will not be read: {hunk.why}" for hunk in unsendable)
-    target = replace(target, notes=(*target.notes, *notes))
-    return Plan(target, parts, unsendable, tuple(hunk for hunk in fit if hunk.digest in known), leads)
+    notes = dict.fromkeys(f"{hunk.path} will not be read: {hunk.why}" for hunk in ordered if hunk.why)
+    return Plan(replace(target, notes=(*target.notes, *notes)), tuple(ordered), parts, leads)
 
 
 def _build_hunk(diff: FileDiff, symbol: str, rows: list[Row], why: str) -> _Hunk:

@@ -131,7 +131,7 @@ def test_binary_and_deleted_files_are_skipped_and_what_is_huge_or_text_will_not_
         ("shop/prices.py", "deleted"),
     }
     assert [hunk.path for part in plan.parts for hunk in part.hunks] == [".gitattributes", "hidden.py", "ok.py"]
-    assert [hunk.path for hunk in plan.unsendable] == ["huge.txt"]
+    assert [hunk.path for hunk in plan.hunks if hunk.why] == ["huge.txt"]
     assert "huge.txt will not be read: huge.txt is too large" in plan.target.notes[-1]
 
 
@@ -139,7 +139,7 @@ def plan_of(target: Target) -> tuple[list[str], list[str], list[str]]:
     """The paths that are read, those that cannot be sent, and those that a rule skips."""
     plan = build_plan(target, TokenCounter(), 8_000)
     sent = [hunk.path for part in plan.parts for hunk in part.hunks]
-    return sent, [hunk.path for hunk in plan.unsendable], [skip.path for skip in plan.target.skips]
+    return sent, [hunk.path for hunk in plan.hunks if hunk.why], [skip.path for skip in plan.target.skips]
 
 
 def test_a_change_cannot_hide_by_what_it_adds_to_a_file() -> None:
