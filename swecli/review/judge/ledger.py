@@ -148,9 +148,9 @@ def build_repair_prompt(finding: Finding, here: Path) -> str:
 
 
 def build_suggestion_edit(finding: Finding, here: Path) -> tuple[ToolCall, Finding]:
-    """Return the edit of the whole file that replaces the finding's lines by its suggestion, and the finding as it is
-    after that edit. Raises BadInput without a suggestion, if the lines have changed, or if a Python file could no
-    longer be parsed."""
+    """Return the edit that replaces the finding's lines by its suggestion, with enough lines around them to be unique,
+    and the finding as it is after that edit. Raises BadInput without a suggestion, if the lines have changed, or if a
+    Python file could no longer be parsed."""
     sources = project_sources(here)
     now, source = _recheck_finding(finding, sources), sources.get(finding.path)
     first, last, lines = now.line, now.end_line or now.line, source.lines
@@ -165,7 +165,13 @@ def build_suggestion_edit(finding: Finding, here: Path) -> tuple[ToolCall, Findi
         raise BadInput(f"The suggestion of {finding.id} is the code as it is.", f"/findings check {finding.id}")
     if source.tree is not None and Source(path, after).tree is None:
         raise BadInput(f"With that {path} would not be valid Python: nothing was changed.", _REVIEW_HINT)
-    edit = {"path": path, "edits": [{"old_text": "\n".join(lines), "new_text": "\n".join(after)}]}
+    whole, above, below = "\n".join([*lines, ""]), first - 1, last
+    old = "\n".join(lines[above:below])
+    while (above or below < len(lines)) and (not old or whole.find(old) != whole.rfind(old)):
+        above, below = max(0, above - 1), min(len(lines), below + 1)
+        old = "\n".join(lines[above:below])
+    text = "\n".join([*lines[above : first - 1], *new, *lines[last:below]])
+    edit = {"path": path, "edits": [{"old_text": old, "new_text": text}]}
     applied = replace(move(now, "vanished", "its suggestion was applied"), end_line=first + len(new) - 1)
     return ToolCall(f"apply_{finding.id}", "edit_file", edit), applied
 
