@@ -8,7 +8,9 @@ import pytest
 
 from swecli.models.errors import BadInput
 from swecli.models.finding import Finding
-from swecli.review.judge.ledger import build_repair_prompt
+from swecli.review.judge.grounding import ground
+from swecli.review.judge.ledger import build_repair_prompt, build_suggestion_edit
+from swecli.review.judge.sources import Sources
 
 
 def test_the_reviewers_words_are_quoted_and_mention_no_file() -> None:
@@ -27,3 +29,12 @@ def test_the_path_is_the_one_of_the_agents_own_workspace() -> None:
     assert "F-1 in a.py, line 3" in build_repair_prompt(Finding("shop/a.py", 3, "DEAD_CODE", "m", id="F-1"), here)
     with pytest.raises(BadInput, match="outside of this folder"):
         build_repair_prompt(Finding("b.py", 3, "DEAD_CODE", "m", id="F-1"), here)
+
+
+@pytest.mark.parametrize(("text", "old"), [(b"\xe9\nb\n", "b"), (b"b\nb\nc\n", "b\nb\nc")])
+def test_a_suggestion_is_applied_with_no_more_lines_than_name_the_place(text: bytes, old: str) -> None:
+    Path("a.txt").write_bytes(text)
+    [found] = ground([Finding("a.txt", 2, "DEAD_CODE", "m", id="F-1", suggestion="d")], Sources(Path.cwd()))
+    call, after = build_suggestion_edit(found, Path.cwd())
+    assert call.parameters["edits"][0]["old_text"] == old
+    assert after.state == "gone"

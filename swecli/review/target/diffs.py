@@ -34,7 +34,7 @@ Row = tuple[str, int, str]  # sign, line number in the new file, text; a removed
 
 @dataclass(frozen=True, slots=True)
 class FileDiff:
-    """The diff of one file. `status` is why nothing in it can be reviewed (deleted, a submodule, ...), or ""."""
+    """The diff of one file. `status` is why nothing in it can be reviewed (deleted, submodule, ...), or ""."""
 
     path: str
     old_path: str = ""
@@ -84,11 +84,11 @@ def _parse_file(part: str) -> FileDiff:
     elif any(line.startswith(("Binary files", "GIT binary patch")) for line in head):
         status = "binary"
     elif any(line.endswith(" 160000") for line in head):
-        status = "a submodule"
+        status = "submodule"
     elif not hunks and old_path:
-        status = f"renamed from {old_path}, otherwise unchanged"
+        status = "only renamed"
     elif not hunks and any(" mode " in line for line in head):
-        status = "empty, or only its mode changed"
+        status = "empty or only a new mode"
     return FileDiff(path, old_path, hunks, status)
 
 
@@ -128,7 +128,7 @@ def skip_rule(diff: FileDiff, sources: Sources, attributes: Mapping[str, str], i
     if diff.status not in ("", "binary"):  # a change may declare its own text binary
         return diff.status
     if matches_kind(path, "binary") or is_sensitive(path):
-        return "may hold secrets" if is_sensitive(path) else "binary"
+        return "sensitive" if is_sensitive(path) else "binary"
     marks = {rule: attributes.get(f"linguist-{rule}", "") for rule in ("lock", "generated", "vendored")}
     if attributes.get("diff") == "unset" and not is_wanted:
         return "marked -diff"

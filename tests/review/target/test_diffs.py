@@ -49,6 +49,6 @@ def test_a_place_where_lines_only_went_counts_as_one() -> None:
 def test_a_renamed_file_has_its_old_path() -> None:
     head = "diff --git a/ä.py b/new.py\nsimilarity index 90%\nrename from ä.py\nrename to new.py\n"
     [pure] = parse_diff(head)
-    assert (pure.path, pure.old_path, pure.status) == ("new.py", "ä.py", "renamed from ä.py, otherwise unchanged")
+    assert (pure.path, pure.old_path, pure.status) == ("new.py", "ä.py", "only renamed")
     [changed] = parse_diff(head + "--- a/ä.py\n+++ b/new.py\n@@ -1 +1 @@\n-x\n+y\n")
     assert (changed.status, changed.old_path, planned_lines(changed.hunks[0])) == ("", "ä.py", {1})
