@@ -1,4 +1,4 @@
-"""For every test: a home and a working directory of its own, and no network but loopback."""
+"""Fixtures for every test: a home and a working directory of its own, and no network but the loopback."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# No test asserts time, and a loaded machine must fail none. CI looks at the same examples each time: a new one that
-# fails is found, and mended, where somebody sits before it.
+# Tests have no deadline, so that a loaded machine fails none. CI uses the same examples each time: new failing examples
+# are found in development.
 settings.register_profile(
     "house",
     deadline=None,
@@ -26,7 +26,7 @@ KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY
 
 
 def _refuse_network(event: str, args: tuple[object, ...]) -> None:
-    """An audit hook: a test that reaches for the network fails where it does so."""
+    """Audit hook that fails a test at the point where it opens a network connection."""
     if event == "socket.connect":
         address = args[1]
         if isinstance(address, tuple) and not str(address[0]).startswith(LOOPBACK):
@@ -42,7 +42,7 @@ sys.addaudithook(_refuse_network)
 
 
 def pytest_collection_finish() -> None:
-    """What is loaded stays: a full collection would look at all of it again, a second each time."""
+    """Freeze loaded objects: a full garbage collection would scan them again, a second each time."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
@@ -50,7 +50,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True)
 def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home, an empty working directory, no keys and no settings of the person who runs the tests."""
+    """Set up a home, an empty working directory, and an environment without the developer's keys and settings."""
     home, work = tmp_path / "home", tmp_path / "work"
     home.mkdir()
     work.mkdir()

@@ -1,4 +1,4 @@
-"""What is built at the start: everything once, and a line for what the user should know."""
+"""Test building the runtime: each part once, and notices for the user."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ async def test_a_larger_window_brings_back_what_was_not_loaded() -> None:
 
 
 def instructed(runtime: Runtime) -> str:
-    """What the next request's system message says."""
+    """Return the system message of the next request."""
     return str(runtime.agent.prepare("x").messages[0]["content"])
 
 

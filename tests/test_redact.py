@@ -1,4 +1,4 @@
-"""Secrets leave a text; everything else stays."""
+"""Test masking secrets in a text without changing the rest."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ HOSTILE = (
 
 @pytest.mark.slow
 def test_a_megabyte_of_hostile_text_takes_little_work() -> None:
-    """Work is processor time, which the kernel limits; what the machine does besides is not counted."""
+    """Measures CPU time, which the kernel limits, so other load on the machine does not matter."""
     code = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_CPU, (15, 15))\n"
         "from swecli.redact import redact\n"
@@ -123,7 +123,7 @@ def test_a_megabyte_of_hostile_text_takes_little_work() -> None:
 
 
 TEXTS = [text for text, _ in secrets().values()]
-# what a text may be made of: secrets, words like theirs, quotes and signs between them
+# secrets, words like them, and quotes and signs between them
 PIECES = st.lists(st.sampled_from([*TEXTS, *harmless()]) | st.text(max_size=20), max_size=6)
 
 

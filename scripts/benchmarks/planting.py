@@ -199,9 +199,9 @@ def edit(places: list[Place]) -> None:
 
 
 async def reviewed(runtime: Any, **options: Any) -> ReviewFinished:
-    from tests.support.reviews import begin  # noqa: PLC0415
+    from tests.support.reviews import begin_review  # noqa: PLC0415
 
-    review = await begin(runtime, "--base", "main", verify=True, **options)
+    review = await begin_review(runtime, "--base", "main", verify=True, **options)
     async with aclosing(review.run()) as events:
         return [event async for event in events if isinstance(event, ReviewFinished)][-1]
 
@@ -236,14 +236,14 @@ def planting(problems: int, harmless: int) -> Iterator[tuple[str, str, str, bool
 
 
 def measured(places: list[Place]) -> Iterator[tuple[str, str, str, bool]]:
-    from tests.support.reviews import store_of  # noqa: PLC0415
+    from tests.support.reviews import review_store  # noqa: PLC0415
     from tests.support.runtime import make_runtime  # noqa: PLC0415
 
     git("checkout", "-q", "-b", "topic")
     commit()
     reviewer = Reviewer(places)
     runtime = make_runtime(reviewer, review_part_tokens=1_500, review_loops=200)
-    store, end = store_of(runtime), asyncio.run(reviewed(runtime))
+    store, end = review_store(runtime), asyncio.run(reviewed(runtime))
     of = {place.new: found(end, place) for place in places}
     bad, harmless = ([place for place in places if place.bad is which] for which in (True, False))
     kept = [of[place.new] for place in bad if of[place.new]]

@@ -84,7 +84,7 @@ def _left_as_it_was() -> Iterator[None]:
 
 
 async def _runner(name: str, clone: Path, origin: Path, hub: Any) -> PushRow:
-    from tests.support.reviews import begin  # noqa: PLC0415
+    from tests.support.reviews import begin_review  # noqa: PLC0415
     from tests.support.runtime import make_runtime  # noqa: PLC0415
 
     _git(origin.parent, "clone", "-q", "-b", "topic", str(origin), str(clone))
@@ -92,7 +92,7 @@ async def _runner(name: str, clone: Path, origin: Path, hub: Any) -> PushRow:
     os.chdir(clone)
     os.environ.update(hub.environ() | {"SWECLI_HOME": str(clone.parent / f"{clone.name}-home")})
     runtime = make_runtime(_reviewer)
-    review = await begin(runtime, "--pr", "7", verify=True)
+    review = await begin_review(runtime, "--pr", "7", verify=True)
     end: ReviewFinished | None = None
     async with aclosing(review.run()) as events:
         async for event in events:

@@ -276,7 +276,7 @@ def _dismissals() -> Iterator[Figure]:
 
 def _requests() -> Iterator[Figure]:
     """A 32 KB change reviewed by a scripted reviewer: its tokens, its requests, and what it calls read."""
-    from tests.support.reviews import begin  # noqa: PLC0415
+    from tests.support.reviews import begin_review  # noqa: PLC0415
     from tests.support.runtime import make_runtime  # noqa: PLC0415
     from tests.support.scripted import Reply, ScriptedCall  # noqa: PLC0415
 
@@ -294,7 +294,7 @@ def _requests() -> Iterator[Figure]:
 
     async def play() -> tuple[list[Any], list[Any]]:
         runtime = make_runtime(reviewer)
-        review = await begin(runtime, "big", verify=True)
+        review = await begin_review(runtime, "big", verify=True)
         async with aclosing(review.run()) as events:
             return [event async for event in events], runtime.agent.model.requests  # type: ignore[attr-defined]
 
@@ -318,7 +318,7 @@ def _requests() -> Iterator[Figure]:
 
 def _stops() -> Iterator[Figure]:
     """A review of those files in small parts, stopped after each of its loops and continued."""
-    from tests.support.reviews import begin, collect, go_on  # noqa: PLC0415
+    from tests.support.reviews import begin_review, collect, continue_review  # noqa: PLC0415
     from tests.support.runtime import make_runtime  # noqa: PLC0415
     from tests.support.scripted import Reply, ScriptedCall  # noqa: PLC0415
 
@@ -330,12 +330,12 @@ def _stops() -> Iterator[Figure]:
     async def play(stop: int) -> tuple[int, int, int]:
         os.environ["SWECLI_HOME"] = tempfile.mkdtemp(dir=Path.cwd())
         runtime = make_runtime(reviewer, review_part_tokens=1_000)
-        review = await begin(runtime, "big")
+        review = await begin_review(runtime, "big")
         async with aclosing(review.run()) as events:
             async for event in events:
                 if isinstance(event, ReviewProgressed) and event.loop == stop:
                     break
-        end = review.finish("done") if not stop else (await collect(await go_on(runtime)))[-1]
+        end = review.finish("done") if not stop else (await collect(await continue_review(runtime)))[-1]
         runtime.close()
         return end.unique, end.total, end.loops
 

@@ -1,5 +1,5 @@
-"""How large the house is and how many joints it has, read from its source. `python -m tests.architecture.measures`
-prints it."""
+"""Measure the size and the coupling of the package from its source. `python -m tests.architecture.measures` prints
+the figures."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PACKAGE = "swecli"
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-SEED_ENTRY = "AsyncQueryProcessor._prepare_messages"  # there for callers outside of the product
+SEED_ENTRY = "AsyncQueryProcessor._prepare_messages"  # called from outside the package
 PLAIN_DECORATORS = {"property", "staticmethod", "classmethod", "dataclass"}
 PLAIN_BASES = {"typing", "enum", "dataclasses", "abc", "collections.abc"}
 
 
 def parse(text: str) -> ast.Module:
-    """Parse source; once more if CPython 3.11 mixed it up with a parser in another thread (gh-106905)."""
+    """Parse source, a second time if CPython 3.11 confused it with a parser in another thread (gh-106905)."""
     try:
         return ast.parse(text)
     except SystemError:
@@ -29,7 +29,7 @@ def parse(text: str) -> ast.Module:
 
 
 class House:
-    """Its modules by dotted name, parsed; empty files are modules that hold nothing."""
+    """The package's parsed modules by dotted name; empty files are modules without content."""
 
     def __init__(self, root: Path = ROOT) -> None:
         self.root = root
@@ -46,7 +46,7 @@ class House:
         self.imports = {name: set(self._imports(name, set(texts))) for name in self.trees}
 
     def _imports(self, name: str, known: set[str]) -> Iterator[str]:
-        """Modules of the house that one imports, late imports and those for types too."""
+        """Return the package's modules that one imports, including late imports and imports for types."""
         for node in ast.walk(self.trees[name]):
             if isinstance(node, ast.Import):
                 targets = [alias.name for alias in node.names]
@@ -58,24 +58,24 @@ class House:
             yield from (target for target in targets if target in self.trees and target != name)
 
     def packages(self) -> dict[str, int]:
-        """Lines of each package; modules at the top count by their own name."""
+        """Return the lines of each package; top-level modules count by their own name."""
         sizes: Counter[str] = Counter()
         for name, lines in self.lines.items():
             sizes[name.split(".")[1] if "." in name else name] += lines
         return dict(sizes)
 
     def public_names(self) -> int:
-        """Functions and classes at the top of a module whose names do not begin with an underscore."""
+        """Return the top-level functions and classes whose names do not begin with an underscore."""
         nodes = (node for tree in self.trees.values() for node in tree.body)
         return sum(isinstance(n, (*FUNCTIONS, ast.ClassDef)) and not n.name.startswith("_") for n in nodes)
 
     def functions(self) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-        """All of them, methods and nested ones too."""
+        """Return all functions, including methods and nested ones."""
         for tree in self.trees.values():
             yield from (node for node in ast.walk(tree) if isinstance(node, FUNCTIONS))
 
     def figures(self) -> dict[str, float]:
-        """Each measure under the name it has in budgets.toml."""
+        """Return each measure by its name in budgets.toml."""
         folders = Counter(path.parent for name, path in self.paths.items() if path.name != "__init__.py")
         parameters = [parameters_of(function) for function in self.functions()]
         callables = sum("Callable" in ast.unparse(a.annotation) for found in parameters for a in found if a.annotation)
@@ -92,10 +92,8 @@ class House:
         }
 
     def unreached(self) -> list[str]:
-        """Definitions that no path of names from `main`, from module level or from a declared object leads to.
-
-        By names alone, so generous: what is used somewhere under an equal name counts as reached.
-        """
+        """Return the definitions that no path of names reaches from `main`, from module level or from a declared
+        object. Names are matched without types, so a definition counts as reached if an equal name is used anywhere."""
         definitions: dict[str, list[tuple[str, set[str]]]] = defaultdict(list)
         roots = {"main"}
         for tree in self.trees.values():
@@ -112,14 +110,14 @@ class House:
 
 
 def parameters_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.arg]:
-    """What a caller may give, `self` and `cls` left out."""
+    """Return the parameters that a caller can pass, without `self` and `cls`."""
     args = function.args
     found = [*args.posonlyargs, *args.args, *args.kwonlyargs, *filter(None, (args.vararg, args.kwarg))]
     return [arg for arg in found if arg.arg not in ("self", "cls")]
 
 
 def _declared(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
-    """Whether a decorator of ours, such as `@tool` or `@writer`, stands over it."""
+    """Return True if the node has a decorator of the package that registers it, such as `@tool` or `@writer`."""
     return any(not _names(mark) & PLAIN_DECORATORS for mark in node.decorator_list)
 
 
@@ -143,7 +141,7 @@ def _collect(
             mine = {name for part in (*node.decorator_list, *node.bases) for name in _names(part)}
             definitions[node.name].append((prefix + node.name, mine))
             if _declared(node):
-                owner.add(node.name)  # found by its mark
+                owner.add(node.name)  # found by its marker
             called = any(_names(base) & foreign for base in node.bases)
             _collect(node.body, f"{prefix}{node.name}.", mine, definitions, foreign, called)
         elif not isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -163,7 +161,7 @@ def _names(node: ast.AST) -> set[str]:
 
 
 def _foreign(tree: ast.Module) -> set[str]:
-    """Names from other packages, whose classes call the methods of what inherits from them."""
+    """Return the names from other packages, whose classes call the methods of subclasses."""
     found: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and not (node.module or "").startswith((PACKAGE, *PLAIN_BASES)):
@@ -201,7 +199,7 @@ print("TRACED", json.dumps([sorted(seen), stack]), flush=True)
 
 
 def traced_turn(folder: Path) -> dict[str, float]:
-    """Modules that one trivial turn without a screen runs (the model's own left out), and those on the stack when
+    """Return the modules that a trivial headless turn runs (without the model's own), and those on the stack when
     its loop begins."""
     (folder / "README.md").write_text("# A small project\n", encoding="utf-8")
     home = f"{ROOT / PACKAGE}{os.sep}"

@@ -1,4 +1,4 @@
-"""The house does not grow, and gets no more joints, without a decision: see budgets.toml."""
+"""Test that the package stays within the budgets of budgets.toml."""
 
 from __future__ import annotations
 

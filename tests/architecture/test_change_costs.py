@@ -1,4 +1,5 @@
-"""What a change costs: each is made in a copy of the tree, shown to work there, and its code files are counted."""
+"""Test the cost of typical changes: each is made in a copy of the source tree and run there, and its code files are
+counted."""
 
 from __future__ import annotations
 
@@ -14,13 +15,13 @@ from pathlib import Path
 import pytest
 
 from tests.llm.test_one_file_provider import SOURCE as PROVIDER
-from tests.support.shell import HELLO, ON_PATH, ROOT, Done, swecli
+from tests.support.shell import HELLO, ON_PATH, ROOT, CompletedRun, swecli
 
 pytestmark = pytest.mark.slow
 
 
 class Tree:
-    """A copy of the program. `changed` are the code files that the change took."""
+    """A copy of the source tree. `changed` are the code files that a change touches."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.changed = root, set[str]()
@@ -29,13 +30,13 @@ class Tree:
             shutil.copytree(ROOT / name, root / name, ignore=ignored)
 
     def write(self, path: str, text: str) -> None:
-        """A new file."""
+        """Create a file."""
         assert not (self.root / path).exists()
         (self.root / path).write_text(text, encoding="utf-8")
         self._count(path)
 
     def insert(self, path: str, before: str, text: str) -> None:
-        """Text put before the only place where `before` stands in a file."""
+        """Insert text before the only occurrence of `before` in a file."""
         old = (self.root / path).read_text(encoding="utf-8")
         assert old.count(before) == 1
         (self.root / path).write_text(old.replace(before, text + before), encoding="utf-8")
@@ -45,17 +46,17 @@ class Tree:
         if path.endswith(".py"):
             self.changed.add(path)
 
-    def swecli(self, *arguments: str, **environ: str) -> Done:
-        """The copy, run in the test's own empty folder."""
+    def swecli(self, *arguments: str, **environ: str) -> CompletedRun:
+        """Run the copy in the test's own empty folder."""
         return swecli(*arguments, environ={"PYTHONPATH": os.pathsep.join((str(self.root), ON_PATH)), **environ})
 
     def python(self, code: str) -> str:
-        """What Python prints with the copy on its path."""
+        """Return the output of Python code with the copy on its path."""
         argv = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(self.root)!r})\n{code}"]
         return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
 
     def reference(self, page: str) -> str:
-        """A page of the reference, written from the copy."""
+        """Return a page of the reference, generated from the copy."""
         script = self.root / "scripts" / "reference"
         subprocess.run([sys.executable, str(script)], check=True, capture_output=True, cwd=self.root)
         return (self.root / "docs" / "reference" / page).read_text(encoding="utf-8")
@@ -148,7 +149,7 @@ def test_a_command_with_completion_is_one_file(tree: Tree) -> None:
 
 
 def test_a_provider_is_one_file(tree: Tree) -> None:
-    """That it answers turns is shown beside the providers; here, that nothing else has to know it."""
+    """Checks that nothing else names the provider; that it answers turns is tested with the providers."""
     tree.write("swecli/llm/providers/acme.py", PROVIDER)
     assert "ACME_API_KEY is not set" in tree.swecli("-p", "hi", "-m", "acme/small").complaint
     assert len(tree.changed) == 1
@@ -195,7 +196,7 @@ def test_a_column_of_sessions_is_its_table_its_step_and_its_model(tree: Tree) ->
     tree.insert("swecli/store/tables/sessions.py", "    first_query: str = Field(", column)
     tree.insert("swecli/store/sqlite/migrations.py", ")\n\n\ndef migrate(", "    None,  # sessions have a mood\n")
     tree.insert("swecli/models/session.py", "    cost: float | None = 0.0\n    context:", '    mood: str = ""\n')
-    (session,) = tree.swecli("sessions", "list", "--json").json  # brings the database to the new shape
+    (session,) = tree.swecli("sessions", "list", "--json").json  # migrates the database to the new schema
     file = Path(os.environ["SWECLI_HOME"], "swecli.db")
     with closing(sqlite3.connect(file)) as database, database:
         database.execute("UPDATE session SET mood = 'good'")

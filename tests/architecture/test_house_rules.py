@@ -1,4 +1,4 @@
-"""The rules of the house that a machine can keep, beside the floors (which import-linter keeps)."""
+"""Test the architecture rules that import-linter cannot check."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_module_states_what_it_is() -> None:
 
 
 def test_only_the_command_line_reads_the_environment() -> None:
-    """Any other module that does says why with `# reads the environment: ...`."""
+    """Any other module that does must say why with `# reads the environment: ...`."""
     reading = {
         m
         for m in TEXTS
@@ -65,7 +65,7 @@ def test_only_the_command_line_reads_the_environment() -> None:
 
 
 def test_git_is_started_in_one_place() -> None:
-    """The one that lets it start nothing else."""
+    """The module that keeps git from running other programs."""
     lists = {m: [n for n in nodes(m) if isinstance(n, ast.List) and n.elts] for m in TEXTS}
     starting = {m for m, found in lists.items() for n in found if getattr(n.elts[0], "value", None) == "git"}
     asking = {m for m, text in TEXTS.items() if 'find_program("git"' in text}
@@ -73,7 +73,7 @@ def test_git_is_started_in_one_place() -> None:
 
 
 def test_a_late_import_states_why() -> None:
-    """Inside a function an import is there for start-up time only, and a comment above it says so."""
+    """An import inside a function exists only for start-up time, and a comment above it says so."""
     late = {
         (module, node.lineno)
         for module in TEXTS

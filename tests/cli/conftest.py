@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from swecli.cli.main import run_safely
-from tests.support.shell import Done, Run, checked
+from tests.support.shell import CompletedRun, Run, check_output
 
 
 @pytest.fixture(autouse=True)
@@ -30,10 +30,10 @@ def restore_process() -> Iterator[None]:
 def run(capfd: pytest.CaptureFixture[str]) -> Run:
     """Run swecli's command line in this process."""
 
-    def run_once(*argv: str) -> Done:
+    def run_once(*argv: str) -> CompletedRun:
         capfd.readouterr()
         code = run_safely(list(argv))
         out, err = capfd.readouterr()
-        return checked(Done(code, out, err))
+        return check_output(CompletedRun(code, out, err))
 
     return run_once

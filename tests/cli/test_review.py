@@ -10,12 +10,12 @@ import pytest
 
 from tests.support.github import FakeGitHub
 from tests.support.project import make_project
-from tests.support.reviews import reported, script_report, script_verdict
+from tests.support.reviews import findings_text, script_report, script_verdict
 from tests.support.shell import HELLO, Run, script
 
 pytestmark = pytest.mark.slow
 
-CALL = {"text": reported(("shop/prices.py", 3, "MAGIC_NUMBERS"), severity="high"), "calls": [
+CALL = {"text": findings_text(("shop/prices.py", 3, "MAGIC_NUMBERS"), severity="high"), "calls": [
     {"name": "read_file", "arguments": {"path": "shop/prices.py"}}]}  # fmt: skip
 
 END = script_report()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.secrets import secrets
-from tests.support.shell import Done, Run, script
+from tests.support.shell import CompletedRun, Run, script
 
 
 def run_session(run: Run, *prompts: str, **replies: object) -> str:
@@ -124,7 +124,7 @@ def test_a_secret_that_was_typed_is_in_no_list_search_or_log(run: Run, tmp_path:
         assert text in run("sessions", "show", session).out
 
 
-def export_session(run: Run, *prompts: str) -> tuple[str, Done]:
+def export_session(run: Run, *prompts: str) -> tuple[str, CompletedRun]:
     session = run_session(run, *prompts)
     done = run("sessions", "export", session)
     Path("e.json").write_text(done.out)

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from swecli.store.sqlite.database import open_database
-from tests.support.shell import Run, begin, ended
+from tests.support.shell import Run, start_process, wait_for_exit
 
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"
 
@@ -50,9 +50,9 @@ def test_a_copy_is_named_and_not_written_over(run: Run) -> None:
 @pytest.mark.slow
 def test_ctrl_c_ends_a_query() -> None:
     open_database("x.db").close()
-    process = begin("sql", ENDLESS, "--db", "x.db")
+    process = start_process("sql", ENDLESS, "--db", "x.db")
     time.sleep(2)
     process.send_signal(signal.SIGINT)
-    done = ended(process)
+    done = wait_for_exit(process)
     assert done.code == 130
     assert done.complaint == "swecli: Interrupted."

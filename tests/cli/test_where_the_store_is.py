@@ -16,7 +16,7 @@ from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
 from swecli.store.sqlite.migrations import STEPS
 from tests.store.test_session_manager import turn
-from tests.support.shell import Done, Run, swecli
+from tests.support.shell import CompletedRun, Run, swecli
 
 READING = [
     ("sessions", "list"),
@@ -117,7 +117,7 @@ def locked_folder(tmp_path: Path) -> Iterator[Path]:
     folder.chmod(0o755)
 
 
-def run_without_write_access(folder: Path, *arguments: str) -> Done:
+def run_without_write_access(folder: Path, *arguments: str) -> CompletedRun:
     """Run swecli as a user who may read the folder and its files but not write them."""
     for file in folder.iterdir():
         file.chmod(0o444)

@@ -1,8 +1,8 @@
-"""Every code block of the documentation is run, and says what really comes out.
+"""Run every code block of the documentation and compare its output with the block.
 
-- ```swecli     a conversation at the prompt: `> line` is typed, `[key]` pressed, other lines must come, in order
-- ```console    `$ command` is run in the same project, with the `> ` lines that go on with it; the lines after it
-                must come out, `...` stands for any lines; `cd` leads the rest of the page into a folder
+- ```swecli     a conversation at the prompt: `> line` is typed, `[key]` is pressed, other lines must appear in order
+- ```console    `$ command` is run in the same project, with its continuation lines `> `; the lines after it must be
+                its output, `...` matches any lines; `cd` changes the folder for the rest of the page
 - ```python     is run
 - ```toml       must be settings that load
 - ```text       is not run
@@ -55,7 +55,7 @@ WITH_BLOCKS = [p for p in PAGES if {kind for kind, _ in blocks(p)} & {"swecli", 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", WITH_BLOCKS, ids=name)
 def test_the_blocks_of_a_page_do_what_they_say(page: Path, tmp_path: Path) -> None:
-    tutorial = page.parent.name == "tutorial"  # its reader begins in a folder of their own, with a clone elsewhere
+    tutorial = page.parent.name == "tutorial"  # Its reader begins in a folder of their own, with a clone elsewhere.
     project = (tmp_path / "begun") if tutorial else make_project(tmp_path / "shop")
     project.mkdir(exist_ok=True)
     (tmp_path / "home" / "src").mkdir()
@@ -81,7 +81,7 @@ def test_the_blocks_of_a_page_do_what_they_say(page: Path, tmp_path: Path) -> No
 
 
 def converse(text: str, project: Path, env: dict[str, str]) -> None:
-    """Type what is typed, wait for what comes. The first line may be the command that starts it."""
+    """Type the input lines and wait for the output lines. The first line may be the command that starts the program."""
     lines = [line for line in text.splitlines() if line.strip()]
     command = lines.pop(0).removeprefix("$ ").split() if lines[0].startswith("$ ") else ["swecli"]
     argv = (sys.executable, "-m", "swecli", *command[1:])
@@ -90,7 +90,7 @@ def converse(text: str, project: Path, env: dict[str, str]) -> None:
         since, typed = 0, False
         for line in lines:
             if line.startswith("> "):
-                if typed:  # right behind another one: it is not waited for
+                if typed:  # It follows another input line directly, so no output is awaited.
                     talk.pump(0.3)
                 else:
                     talk.settle()
@@ -98,7 +98,7 @@ def converse(text: str, project: Path, env: dict[str, str]) -> None:
                 talk.line(line[2:])
             elif match := re.fullmatch(rf"\[(\d|{'|'.join(KEYS)})\]", line.strip()):
                 talk.settle()
-                if match[1].isdigit():  # a question takes no key before it could be read
+                if match[1].isdigit():  # A question accepts no key before it has been visible for a moment.
                     talk.wait("Answer with a number", since)
                 talk.child.send(KEYS.get(match[1], match[1]))
             elif line.strip() != "...":
@@ -111,7 +111,7 @@ def converse(text: str, project: Path, env: dict[str, str]) -> None:
 
 
 def run_console(text: str, project: Path, env: dict[str, str]) -> Path:
-    """Run each command and compare what comes out with what is written; the folder that the reader is in then."""
+    """Run each command and compare its output with the block; return the reader's folder afterwards."""
     for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         command, _, expected = re.sub(r"\n> ", "\0", part).partition("\n")
         command = command.replace("\0", "\n")

@@ -1,4 +1,4 @@
-"""The generated reference says what the program says."""
+"""Test that the generated reference is up to date."""
 
 from __future__ import annotations
 

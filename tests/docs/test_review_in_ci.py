@@ -1,4 +1,4 @@
-"""The how-to's step for GitHub Actions, run word for word on a clone as a runner has it, whole and shallow."""
+"""Test the how-to's step for GitHub Actions, run verbatim on shallow and full clones like a runner's."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def git(root: Path, *words: str) -> str:
 
 
 def runner(depth: str) -> tuple[Path, str]:
-    """A clone of a pull request's newest commit, as actions/checkout leaves it, and the patch that GitHub lists."""
+    """Return a clone of a pull request's newest commit, as actions/checkout makes it, and the patch that GitHub
+    lists."""
     origin = make_project(Path("origin").resolve())
     git(origin, "checkout", "-q", "-b", "topic")
     path = origin / "shop/prices.py"

@@ -1,4 +1,4 @@
-"""The page of the journey is true: a turn comes by its stops in their order."""
+"""Test that a turn calls the functions on the page of the journey, in that order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "explanation" / "the-journey.md"
 STOP = re.compile(r"^\d+\. `(\S+\.py)` `(\S+)`", re.MULTILINE)
 
-# Runs the arguments as `swecli` would, and writes the functions of swecli that were called, in the order of first call.
+# Run the arguments as `swecli` would, and write the swecli functions that were called, in the order of their first
+# call.
 TRACED = """
 import os, sys, threading
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the how-tos and the tutorial name in their prose is there: commands, flags, scripts."""
+"""Test that the commands, flags and scripts named in the how-tos and the tutorial exist."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ TABLE, OWN = CommandTable.discover(), ("fix",)  # a command of the reader's proj
 
 
 def named(page: Path) -> list[str]:
-    """What stands in backticks, and each command of a shell block."""
+    """Return the texts in backticks, and the commands of shell blocks."""
     text = page.read_text(encoding="utf-8")
     prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
     return [*re.findall(r"`([^`\n]+)`", prose), *re.findall(r"^\$ (swecli .*)", text, flags=re.MULTILINE)]
 
 
 def parser_of(words: list[str]) -> Parser:
-    """The parser that takes the flags of `swecli WORDS`."""
+    """Return the parser of the flags of `swecli WORDS`."""
     if not words or words[0] not in SUBCOMMANDS:
         return Parser.for_run()
     parser = Parser.for_subcommand(words[0])

@@ -21,7 +21,7 @@ from swecli.models.playbook import Delta, Op
 from swecli.store.playbook.store import PlaybookStore
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
-from tests.support.shell import Done, environment, swecli
+from tests.support.shell import CompletedRun, environment, swecli
 from tests.support.strict_provider import Call, Received, Refusal, Reply, StrictProvider
 
 pytestmark = pytest.mark.slow
@@ -50,7 +50,7 @@ class Place:
         self.home, self.server = home, server
         self.environ = server.environ() | {"SWECLI_HOME": str(home)}
 
-    def run(self, *arguments: str, stdin: str = "") -> Done:
+    def run(self, *arguments: str, stdin: str = "") -> CompletedRun:
         return swecli("-p", *arguments, *MODEL, stdin=stdin, environ=self.environ)
 
     def rows(self) -> list[tuple[str, str, str]]:
@@ -95,7 +95,7 @@ VARYING_COLUMNS = {"created_at", "updated_at", "started_at", "finished_at", "at"
 VARYING_COLUMNS |= {"verified_at"}
 
 
-def assert_paths_equal(place: Place, *arguments: str) -> Done:
+def assert_paths_equal(place: Place, *arguments: str) -> CompletedRun:
     """Run a turn on the early path and, in a copy of the home, as a line of stream-json on the full path; assert that
     requests and rows are equal."""
     copied = Place(place.home.with_name(f"copied-{len(place.server.requests)}"), place.server)

@@ -18,7 +18,7 @@ import pytest
 from swecli.config.paths import Paths
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
-from tests.support.shell import COMMAND, HELLO, SCRIPTS, begin, ended, environment, script, swecli
+from tests.support.shell import COMMAND, HELLO, SCRIPTS, environment, script, start_process, swecli, wait_for_exit
 from tests.support.strict_provider import Refusal, Reply, StrictProvider
 
 pytestmark = pytest.mark.slow
@@ -104,7 +104,7 @@ def test_a_pipe_of_prompts_is_one_turn_each_in_one_session() -> None:
 
 
 def test_each_prompt_is_answered_before_the_next_is_written() -> None:
-    process = begin(
+    process = start_process(
         *("-p", "-m", script("s.json", "One.", "Two."), "--input-format", "stream-json", "--output-format", "json"),
         stdin=subprocess.PIPE,
     )
@@ -114,7 +114,7 @@ def test_each_prompt_is_answered_before_the_next_is_written() -> None:
         process.stdin.write(json.dumps({"type": "user", "text": text}) + "\n")
         process.stdin.flush()
         assert json.loads(process.stdout.readline())["result"] == answer
-    done = ended(process)
+    done = wait_for_exit(process)
     assert (done.code, done.out) == (0, "")
 
 
@@ -128,10 +128,10 @@ def test_a_bad_line_ends_the_run_with_42_after_what_came_before() -> None:
 
 
 def test_waiting_for_the_end_of_a_pipe_is_reported() -> None:
-    process = begin("-p", "hello", "-m", script("s.json", "Fine."), stdin=subprocess.PIPE)
+    process = start_process("-p", "hello", "-m", script("s.json", "Fine."), stdin=subprocess.PIPE)
     assert process.stderr
     assert "Waiting for the piped input to end" in process.stderr.readline()
-    done = ended(process)
+    done = wait_for_exit(process)
     assert (done.code, done.out) == (0, "Fine.\n")
 
 
@@ -210,11 +210,11 @@ SLOW = {"text": "a very slow answer " * 400, "piece": 4, "delay": 0.05}
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_it_soon_and_loses_nothing(number: int, code: int) -> None:
-    process = begin("-p", "talk", "-m", script("s.json", SLOW), "--output-format", "stream-json")
+    process = start_process("-p", "talk", "-m", script("s.json", SLOW), "--output-format", "stream-json")
     assert process.stdout
     wait_until(lambda: json.loads(process.stdout.readline())["type"] == "text_delta")
     process.send_signal(number)
-    done = ended(process)
+    done = wait_for_exit(process)
     assert done.code == code
     assert (done.lines[-1]["subtype"], done.lines[-1]["is_error"]) == ("interrupted", True)
     assert done.complaint.startswith("swecli: Interrupted.")
@@ -226,10 +226,10 @@ def test_a_signal_ends_it_soon_and_loses_nothing(number: int, code: int) -> None
 
 @pytest.mark.parametrize("style", ["text", "json"])
 def test_an_interrupted_answer_is_not_taken_for_an_answer(style: str) -> None:
-    process = begin("-p", "talk", "-m", script("s.json", SLOW), "--output-format", style)
+    process = start_process("-p", "talk", "-m", script("s.json", SLOW), "--output-format", style)
     wait_until(has_stored_message)
     process.send_signal(signal.SIGTERM)
-    done = ended(process)
+    done = wait_for_exit(process)
     assert done.code == 143
     assert "slow answer" not in done.out
     assert (done.out == "") if style == "text" else (done.json["subtype"] == "interrupted")
@@ -238,15 +238,15 @@ def test_an_interrupted_answer_is_not_taken_for_an_answer(style: str) -> None:
 def test_a_signal_kills_the_command_that_runs() -> None:
     command = "echo $$ > pid; exec sleep 300"
     running = {"calls": [{"name": "run_command", "arguments": {"command": command}}]}
-    process = begin("-p", "run", "-m", script("s.json", running, "Done."), "--mode", "auto")
+    process = start_process("-p", "run", "-m", script("s.json", running, "Done."), "--mode", "auto")
     pid = int(wait_until(lambda: Path("pid").exists() and Path("pid").read_text().strip()))
     process.send_signal(signal.SIGINT)
-    assert ended(process).code == 130
+    assert wait_for_exit(process).code == 130
     wait_until(lambda: not is_alive(pid))
 
 
 def test_a_signal_while_prompts_are_waited_for_ends_it() -> None:
-    process = begin(
+    process = start_process(
         *("-p", "-m", script("s.json", "One."), "--input-format", "stream-json", "--output-format", "json"),
         stdin=subprocess.PIPE,
     )

@@ -15,8 +15,8 @@ import pytest
 
 from tests.support.conversation import Conversation
 from tests.support.project import make_project
-from tests.support.reviews import reported
-from tests.support.shell import COMMAND, ROOT, begin, ended, environment, swecli
+from tests.support.reviews import findings_text
+from tests.support.shell import COMMAND, ROOT, environment, start_process, swecli, wait_for_exit
 from tests.support.strict_provider import Call, Received, Reply, StrictProvider
 from tests.support.strict_provider.server import ANTHROPIC_MODEL, OPENAI_MODEL
 
@@ -59,7 +59,7 @@ class ReviewScript:
         rows.append((f"part_{max(1, loop - 1):02}.py", 1, "MAGIC_NUMBERS"))
         read = Call("read_file", {"path": f"part_{loop:02}.py"}, id=f"read_{loop}")
         if loop % 2:
-            return Reply(reported(*rows), calls=(read,))
+            return Reply(findings_text(*rows), calls=(read,))
         found = [{"path": p, "line": n, "code_smell_type": t, "message": "m"} for p, n, t in rows]
         return Reply(calls=(Call("report_findings", {"findings": found}, id=f"report_{loop}"), read))
 
@@ -125,10 +125,10 @@ def test_ctrl_c_ends_it_with_what_it_has(monkeypatch: pytest.MonkeyPatch) -> Non
     with StrictProvider(script) as server:
         for name, value in server.environ().items():
             monkeypatch.setenv(name, value)
-        process = begin("review", ".", "-m", f"openai/{OPENAI_MODEL}", "--json")
+        process = start_process("review", ".", "-m", f"openai/{OPENAI_MODEL}", "--json")
         assert script.reached.wait(60)
         process.send_signal(signal.SIGINT)
-        done = ended(process)
+        done = wait_for_exit(process)
     assert done.code == 130
     assert (done.json["end"], done.json["unique"]) == ("interrupted", 6)
 
@@ -200,7 +200,7 @@ def test_a_review_of_two_thousand_files_keeps_its_memory_flat(project: Path) -> 
         numbers = range(4 * (loop := next(loops)), 4 * loop + 4)
         paths = [f"package_{number // 100:02}/module_{number:04}.py" for number in numbers]
         reads = tuple(Call("read_file", {"path": path}, id=f"read_{path}") for path in paths)
-        return Reply(reported(*((path, 1, "MAGIC_NUMBERS") for path in paths)), calls=reads)
+        return Reply(findings_text(*((path, 1, "MAGIC_NUMBERS") for path in paths)), calls=reads)
 
     flags = ("--no-verify", "--loops", "120", "--format", "stream-json")
     command = [*COMMAND, "review", ".", "-m", f"openai/{OPENAI_MODEL}", *flags]
@@ -234,7 +234,7 @@ def test_two_thousand_files_keep_requests_flat_and_progress_shown(project: Path)
         number = next(loops)
         path = f"package_{number // 100:02}/module_{number:04}.py"
         read = Call("read_file", {"path": path}, id=f"read_{number}")
-        return Reply(reported((path, 1, "MAGIC_NUMBERS")), calls=(read,))
+        return Reply(findings_text((path, 1, "MAGIC_NUMBERS")), calls=(read,))
 
     with StrictProvider(answer) as server:
         flags = ("--no-verify", "--loops", "60", "--format", "stream-json", "-m", f"openai/{OPENAI_MODEL}")

@@ -12,7 +12,7 @@ from swecli.models.context import WindowSpec
 from swecli.models.errors import AuthFailed, ContextOverflow, StoreError, Unavailable
 from swecli.models.events import Event, Notice, StepRetried, ToolFinished, TurnFailed, TurnFinished
 from swecli.models.message import ModelRequest, Role
-from tests.support.runtime import NO, YES, User, calls, kinds, make_runtime, run_turn
+from tests.support.runtime import NO, YES, User, calls, event_types, make_runtime, run_turn
 from tests.support.scripted import Reply, ScriptedModel
 from tests.support.stored import stored_calls
 
@@ -20,7 +20,7 @@ from tests.support.stored import stored_calls
 async def test_a_question_is_answered_and_stored() -> None:
     runtime = make_runtime(["Four."])
     events = await run_turn(runtime, "what is 2 + 2?")
-    assert kinds(events)[:2] == ["turn_started", "step_started"]
+    assert event_types(events)[:2] == ["turn_started", "step_started"]
     finished = next(e for e in events if isinstance(e, TurnFinished))
     assert (finished.reason, finished.text) == ("done", "Four.")
     stored = runtime.sessions.current_session
@@ -32,8 +32,8 @@ async def test_a_tool_runs_and_its_result_reaches_the_model() -> None:
     Path("a.txt").write_text("hello\n")
     runtime = make_runtime([calls(("read_file", {"path": "a.txt"})), "It says hello."])
     events = await run_turn(runtime, "read a.txt")
-    assert "tool_started" in kinds(events)
-    assert "tool_finished" in kinds(events)
+    assert "tool_started" in event_types(events)
+    assert "tool_finished" in event_types(events)
     model = runtime.agent.model
     results = [m for m in model.requests[1].messages if m["role"] == "tool"]  # type: ignore[attr-defined]
     assert "hello" in results[0]["content"]
@@ -221,8 +221,8 @@ async def test_a_request_the_provider_calls_too_long_is_made_smaller_and_sent_ag
     for number in range(4):
         await run_turn(runtime, f"question {number} " + "word " * 900, learn=False)
     events = await run_turn(runtime, "last " + "word " * 900, learn=False)
-    assert kinds(events)[-1] == "turn_finished"
-    assert "context_reduced" in kinds(events)
+    assert event_types(events)[-1] == "turn_finished"
+    assert "context_reduced" in event_types(events)
     assert [e.text for e in events if isinstance(e, Notice)][0].startswith("the provider says")
     session = runtime.sessions.current_session
     assert session is not None

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.shell import ROOT, Done, swecli
+from tests.support.shell import ROOT, CompletedRun, swecli
 
 pytestmark = pytest.mark.slow
 
@@ -59,7 +59,7 @@ def service() -> Iterator[Service]:
     serving.server.server_close()
 
 
-def run(tree: Path, service: Service | None, *arguments: str, **environ: str) -> Done:
+def run(tree: Path, service: Service | None, *arguments: str, **environ: str) -> CompletedRun:
     base = {"ACME_BASE_URL": service.url} if service else {}
     return swecli(*arguments, environ={"PYTHONPATH": str(tree), **base, **environ})
 

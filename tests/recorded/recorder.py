@@ -1,8 +1,8 @@
-"""Plays a scripted session and writes down all that leaves the product: request bodies, events, database rows.
+"""Play a scripted session and record all output: request bodies, events and database rows.
 
-A recording has a line for each turn and each table, with a short hash of its content: a change shows where it is
-first seen. What is behind the hashes: `python -m tests.recorded.recorder FOLDER` writes every recording and all of
-its content into that folder; the folders of two versions compared with `diff -r` show the bytes that differ.
+A recording has a line per turn and table, with a short hash of its content, so that a change shows where it first
+appears. `python -m tests.recorded.recorder FOLDER` writes every recording and the content behind its hashes into
+that folder; compare the folders of two versions with `diff -r` to see the bytes that differ.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _VARYING = re.compile(r"_at$|^duration_ms$|^pid$|^wait$")
 
 
 class Recorder:
-    """Takes in a session as it goes. `lines` is the recording, `content` what its hashes stand for, by file name.
+    """Records a session. `lines` is the recording, `content` the texts behind its hashes, by file name.
 
-    Ids and times stand by the order in which they come; `root` is written as /work.
+    Ids are replaced by numbers in order of appearance, times by TIME, and `root` by /work.
     """
 
     def __init__(self, root: Path) -> None:
@@ -45,7 +45,7 @@ class Recorder:
         self._ids: dict[str, str] = {}
 
     def turn(self, name: str, requests: Iterable[ModelRequest], events: Iterable[Any]) -> None:
-        """One turn: what was sent, and what happened."""
+        """Record a turn's requests and events."""
         for number, request in enumerate(requests, 1):
             body = {key: value for key, value in asdict(request).items() if key != "tools"}
             tools = hashlib.sha256(self._text(asdict(request)["tools"]).encode()).hexdigest()[:8]
@@ -56,11 +56,11 @@ class Recorder:
             self._note(f"{name}.events", f"{len(happened)} events", happened)
 
     def value(self, name: str, value: Any) -> None:
-        """What a command showed."""
+        """Record the output of a command."""
         self._note(name, "shown", [value])
 
     def tables(self, database: Path) -> None:
-        """All rows of all tables, but for the search index."""
+        """Record all rows of all tables except the search index."""
         with closing(sqlite3.connect(database)) as db:
             db.row_factory = sqlite3.Row
             names = db.execute("select name from sqlite_master where type = 'table' order by name").fetchall()
@@ -88,7 +88,7 @@ def _steady(value: Any) -> Any:
 
 
 def workspace() -> Path:
-    """A new folder whose name has the same number of tokens each time."""
+    """Create a folder whose name has the same number of tokens each time."""
     while True:
         folder = Path("/tmp/recorded") / f"{int.from_bytes(os.urandom(4), 'big') % 10**9:09}"
         try:
@@ -99,7 +99,7 @@ def workspace() -> Path:
 
 
 def main(out: Path) -> None:
-    """Write recordings and content of this version into a folder."""
+    """Write the recordings and contents of this version into a folder."""
     from swecli.llm import reply  # noqa: PLC0415
     from tests.recorded.script import SESSIONS, no_wait, play  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""Forty turns that make every part of a request move: window, notes, pins, all rungs of the ladder, undo, restart."""
+"""Forty turns that change every part of a request: window, notes, pins, all reductions, undo, restart."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ TURNS: list[tuple[str, list[Any]]] = [
 
 
 class Script:
-    """The model: plays the replies of the running turn; sums up three times of four, and reflects."""
+    """The model: plays the replies of the current turn, answers two of three summary requests, and reflects."""
 
     def __init__(self) -> None:
         self.replies: list[Any] = []
@@ -131,7 +131,7 @@ class Script:
             self.reflected += 1
             return Reply(json.dumps(self._reflection(request)), usage=Usage(input=30, output=10), cost=0.001)
         reply = self.replies.pop(0)
-        if isinstance(reply, Reply):  # ids of our own: those that are made for a clash are random
+        if isinstance(reply, Reply):  # Set the ids: those generated on a collision are random.
             self.called += len(reply.calls)
             first = self.called - len(reply.calls)
             reply = replace(reply, calls=tuple(replace(c, id=f"c{n}") for n, c in enumerate(reply.calls, first)))
@@ -149,7 +149,7 @@ class Script:
 
 
 class Careful(User):
-    """Approves all but deletions."""
+    """Approves everything except deletions."""
 
     async def __call__(self, request: AskRequest) -> Decision:
         deletes = "rm " in str(request.call.parameters)
@@ -157,7 +157,7 @@ class Careful(User):
 
 
 async def no_wait(seconds: float) -> None:
-    """For pauses before a retry."""
+    """Skip the pause before a retry."""
 
 
 def change(*ops: Op) -> Delta:
@@ -189,14 +189,14 @@ def undone(runtime: Runtime) -> Any:
 
 
 def shown(runtime: Runtime) -> Any:
-    """What the user is shown of the next request."""
+    """Return the next request as the user sees it."""
 
     asked = (("show", ""), ("plan", ""), ("why", "line 3 of"))
     parts, plan, why = (ACTIONS[name][0](runtime, text).value for name, text in asked)
     return [parts, plan, why, runtime.agent.prepare("and now the tests").messages]
 
 
-# After turn N: what the user does then.
+# user actions after turn N
 BETWEEN: dict[int, list[Callable[[Runtime], Any]]] = {
     2: [apply(taught("Tests of calc live in tests/test_calc.py."), taught("Deploy with ./deploy --dry-run first."))],
     4: [lambda r: r.context_control.pin(1), shown],
@@ -235,7 +235,7 @@ def prepare_files(root: Path) -> None:
 
 
 async def play(name: str, root: Path) -> Recorder:
-    """Play all turns under that window."""
+    """Play all turns with that window."""
     os.chdir(root)
     prepare_files(root)
     recorder, script = Recorder(root), Script()
@@ -248,7 +248,7 @@ async def play(name: str, root: Path) -> Recorder:
     runtime, model = begin(models[0]), models[0]
     for number, (query, replies) in enumerate(TURNS, 1):
         script.replies = list(replies)
-        runtime.agent.count_exactly()  # what is estimated says less about what is sent
+        runtime.agent.count_exactly()  # Estimated counts would hide changes of the sent bytes.
         events = await run_turn(runtime, query)
         recorder.turn(f"T{number:02}", model.requests, events)
         model.requests.clear()

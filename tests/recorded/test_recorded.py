@@ -1,4 +1,4 @@
-"""What is sent, reported and stored stays the same to the byte: forty turns under each window, against recordings."""
+"""Test that requests, events and stored rows equal the recordings byte for byte, in forty turns with each window."""
 
 from __future__ import annotations
 

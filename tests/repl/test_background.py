@@ -1,4 +1,4 @@
-"""Work behind the prompt, and the learning among it."""
+"""Test background tasks of the REPL, and learning as one of them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from swecli.repl.background import Background
 
 
 @dataclass
-class Observed:
-    """Keeps what it hears."""
+class RecordingListener:
+    """Records the calls of a background's listener."""
 
     working: bool = False
     changes: int = 0
@@ -32,7 +32,8 @@ class Observed:
 
 @dataclass
 class SlowLearning:
-    """Sees something at once and asks a model about one turn at a time; `log` says what overlapped."""
+    """Learning that reports a rule at once and then reflects on one turn at a time; `log` shows which reflections
+    overlap."""
 
     log: list[str] = field(default_factory=list)
     queue: list[int] = field(default_factory=list)
@@ -58,33 +59,33 @@ class SlowLearning:
 
 
 async def test_work_goes_on_and_is_waited_for() -> None:
-    observed = Observed()
+    listener = RecordingListener()
     done: list[str] = []
 
     async def work(name: str) -> None:
         await asyncio.sleep(0)
         done.append(name)
 
-    behind = Background(observed)
-    behind.start(work("a"))
-    behind.start(work("b"))
-    assert behind.busy
-    await behind.drain()
+    background = Background(listener)
+    background.start(work("a"))
+    background.start(work("b"))
+    assert background.busy
+    await background.drain()
     assert done == ["a", "b"]
-    assert not behind.busy
-    assert observed.changes == 4
+    assert not background.busy
+    assert listener.changes == 4
 
 
 async def test_a_failure_is_reported_and_hurts_nobody_else() -> None:
-    observed = Observed()
+    listener = RecordingListener()
 
     async def fail() -> None:
         raise ValueError("no")
 
-    behind = Background(observed)
-    behind.start(fail())
-    await behind.drain()
-    assert observed.failed == ["no"]
+    background = Background(listener)
+    background.start(fail())
+    await background.drain()
+    assert listener.failed == ["no"]
 
 
 async def test_cancelling_cancels_what_still_goes_on() -> None:
@@ -97,10 +98,10 @@ async def test_cancelling_cancels_what_still_goes_on() -> None:
             cancelled.append(True)
             raise
 
-    behind = Background(Observed())
-    behind.start(forever())
+    background = Background(RecordingListener())
+    background.start(forever())
     await asyncio.sleep(0)
-    await behind.cancel(timeout=0.1)
+    await background.cancel(timeout=0.1)
     assert cancelled == [True]
 
 
@@ -114,23 +115,23 @@ async def test_the_end_does_not_wait_for_what_will_not_stop() -> None:
             except (asyncio.CancelledError, TimeoutError):
                 continue
 
-    behind = Background(Observed())
-    behind.start(stubborn())
+    background = Background(RecordingListener())
+    background.start(stubborn())
     await asyncio.sleep(0)
-    await behind.cancel(timeout=0.1)
-    assert behind.busy
+    await background.cancel(timeout=0.1)
+    assert background.busy
     let_go.set()
-    await behind.drain()
+    await background.drain()
 
 
 async def test_what_goes_on_can_be_cancelled_and_the_rest_goes_on() -> None:
-    observed = Observed()
-    behind = Background(observed)
-    behind.start(asyncio.sleep(3600))
-    assert await behind.cancel() == 1
-    assert not behind.busy
-    assert await behind.cancel() == 0
-    assert observed.failed == []
+    listener = RecordingListener()
+    background = Background(listener)
+    background.start(asyncio.sleep(3600))
+    assert await background.cancel() == 1
+    assert not background.busy
+    assert await background.cancel() == 0
+    assert listener.failed == []
 
 
 def texts(events: list[Any]) -> list[str]:
@@ -138,44 +139,44 @@ def texts(events: list[Any]) -> list[str]:
 
 
 async def test_the_rules_see_a_turn_at_once_and_the_model_one_after_the_other() -> None:
-    observed = Observed()
-    behind = Background(observed)
+    listener = RecordingListener()
+    background = Background(listener)
     learner = SlowLearning()
-    behind.learn(learner, 1)  # type: ignore[arg-type]
-    behind.learn(learner, 2)  # type: ignore[arg-type]
+    background.learn(learner, 1)  # type: ignore[arg-type]
+    background.learn(learner, 2)  # type: ignore[arg-type]
     assert learner.log == ["rules 1", "rules 2"], "nothing was waited for"
-    await behind.drain()
+    await background.drain()
     assert learner.log[2:] == ["begin 1", "end 1", "begin 2", "end 2"]
-    assert texts(observed.shown) == ["saw 1", "saw 2", "learned 1", "learned 2"]
+    assert texts(listener.shown) == ["saw 1", "saw 2", "learned 1", "learned 2"]
 
 
 async def test_what_comes_up_during_a_turn_waits_for_its_end() -> None:
-    observed = Observed()
-    observed.working = True
-    behind = Background(observed)
-    behind.learn(SlowLearning(), 1)  # type: ignore[arg-type]
-    await behind.drain()
-    assert observed.shown == []
-    assert texts(behind.pop_deferred()) == ["saw 1", "learned 1"]
-    assert behind.pop_deferred() == []
+    listener = RecordingListener()
+    listener.working = True
+    background = Background(listener)
+    background.learn(SlowLearning(), 1)  # type: ignore[arg-type]
+    await background.drain()
+    assert listener.shown == []
+    assert texts(background.pop_deferred()) == ["saw 1", "learned 1"]
+    assert background.pop_deferred() == []
 
 
 async def test_a_turn_of_now_waits_for_one_of_the_queue_at_most() -> None:
-    observed = Observed()
-    behind = Background(observed)
+    listener = RecordingListener()
+    background = Background(listener)
     learner = SlowLearning(queue=[9, 8, 7, 6])
-    behind.start(behind.reflect_pending(learner))  # type: ignore[arg-type]
+    background.start(background.reflect_pending(learner))  # type: ignore[arg-type]
     while not learner.log:
         await asyncio.sleep(0)
-    behind.learn(learner, 10)  # type: ignore[arg-type]
-    await behind.drain()
-    assert texts(observed.shown)[:4] == ["stale", "saw 10", "learned 9", "learned 10"]
-    assert texts(observed.shown)[4:] == ["learned 8", "learned 7", "learned 6"]
+    background.learn(learner, 10)  # type: ignore[arg-type]
+    await background.drain()
+    assert texts(listener.shown)[:4] == ["stale", "saw 10", "learned 9", "learned 10"]
+    assert texts(listener.shown)[4:] == ["learned 8", "learned 7", "learned 6"]
 
 
 async def test_a_slow_reflector_keeps_nobody_waiting() -> None:
-    observed = Observed()
-    behind = Background(observed)
+    listener = RecordingListener()
+    background = Background(listener)
     answered = asyncio.Event()
 
     class Slow(SlowLearning):
@@ -183,10 +184,10 @@ async def test_a_slow_reflector_keeps_nobody_waiting() -> None:
             await answered.wait()
             return [Notice(f"learned {interaction}")]
 
-    behind.learn(Slow(), 1)  # type: ignore[arg-type]
-    behind.learn(Slow(), 2)  # type: ignore[arg-type]
-    assert behind.busy, "it was begun, and the prompt has gone on"
-    assert texts(observed.shown) == ["saw 1", "saw 2"], "what the rules see needs nobody else"
+    background.learn(Slow(), 1)  # type: ignore[arg-type]
+    background.learn(Slow(), 2)  # type: ignore[arg-type]
+    assert background.busy, "it was begun, and the prompt has gone on"
+    assert texts(listener.shown) == ["saw 1", "saw 2"], "what the rules see needs nobody else"
     answered.set()
-    await behind.drain()
-    assert len(observed.shown) == 4
+    await background.drain()
+    assert len(listener.shown) == 4

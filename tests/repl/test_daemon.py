@@ -1,4 +1,4 @@
-"""Threads beside the loop."""
+"""Test daemon threads beside the event loop."""
 
 from __future__ import annotations
 

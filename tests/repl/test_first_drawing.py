@@ -1,4 +1,4 @@
-"""The guard of the fast start: what is loaded when the prompt is drawn for the first time."""
+"""Test which modules are loaded when the prompt is first drawn."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.slow
 def test_what_is_loaded_at_the_first_drawing_is_light() -> None:
-    """The prompt is there before anything slow: nothing heavy is imported on the way to the first drawing."""
+    """No slow module is imported before the first drawing."""
     code = """
 import asyncio, sys
 import os

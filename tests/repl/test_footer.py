@@ -1,4 +1,4 @@
-"""The line under the prompt, at every width."""
+"""Test the footer under the prompt at every width."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ from swecli.repl.footer import Footer, _truncate
 FACTS = Footer("openrouter/anthropic/claude-sonnet", "ask", "5+3", 6, 12, 0.0123)
 
 
-def text(facts: Footer, width: int) -> str:
+def footer_text(facts: Footer, width: int) -> str:
     return "".join(piece for _, piece in facts.line(width))
 
 
 def test_there_is_room_for_everything_at_100_columns() -> None:
     said = "openrouter/anthropic/claude-sonnet · ask · window 5+3: 6 · context 12% · $0.01"
-    assert text(FACTS, 100) == said
+    assert footer_text(FACTS, 100) == said
 
 
 def test_the_provider_goes_first_then_the_cost() -> None:
-    assert text(FACTS, 70) == "claude-sonnet · ask · window 5+3: 6 · context 12% · $0.01"
-    assert text(FACTS, 50) == "claude-sonnet · ask · window 5+3: 6 · context 12%"
-    assert text(FACTS, 40) == "claude-sonnet · ask · window 5+3: 6"
-    assert text(FACTS, 30) == "claude-sonnet · ask"
-    assert text(FACTS, 10) == "claude-so…"
+    assert footer_text(FACTS, 70) == "claude-sonnet · ask · window 5+3: 6 · context 12% · $0.01"
+    assert footer_text(FACTS, 50) == "claude-sonnet · ask · window 5+3: 6 · context 12%"
+    assert footer_text(FACTS, 40) == "claude-sonnet · ask · window 5+3: 6"
+    assert footer_text(FACTS, 30) == "claude-sonnet · ask"
+    assert footer_text(FACTS, 10) == "claude-so…"
 
 
 def test_the_demo_names_its_window_in_40_columns() -> None:
-    assert text(Footer("demo", "edits", "5", 3, 2, 0.0), 40) == "demo · edits · window 5: 3 · context 2%"
+    assert footer_text(Footer("demo", "edits", "5", 3, 2, 0.0), 40) == "demo · edits · window 5: 3 · context 2%"
 
 
 def test_an_unknown_price_is_reported_to_be_unknown() -> None:
-    assert text(Footer("m", "ask", "5", 0, 1, None), 80).endswith("cost unknown")
+    assert footer_text(Footer("m", "ask", "5", 0, 1, None), 80).endswith("cost unknown")
 
 
 def test_what_is_not_known_yet_is_left_out() -> None:
-    assert text(Footer("m", "ask", "full", busy="starting"), 80) == "m · ask · window full · $0.00 · starting"
+    assert footer_text(Footer("m", "ask", "full", busy="starting"), 80) == "m · ask · window full · $0.00 · starting"
 
 
 def test_a_hint_takes_the_line() -> None:
-    assert text(Footer("m", "ask", "5", hint="Press Ctrl+C again to quit"), 80) == "Press Ctrl+C again to quit"
+    assert footer_text(Footer("m", "ask", "5", hint="Press Ctrl+C again to quit"), 80) == "Press Ctrl+C again to quit"
 
 
 @pytest.mark.parametrize("mode", ["plan", "edits", "auto"])
@@ -64,7 +64,7 @@ def test_a_mode_that_is_not_the_usual_one_has_its_colour(mode: str) -> None:
     st.integers(20, 120),
 )
 def test_it_never_takes_more_than_its_width(facts: Footer, width: int) -> None:
-    assert len(text(facts, width)) <= width
+    assert len(footer_text(facts, width)) <= width
 
 
 def test_a_clipped_text_ends_in_an_ellipsis() -> None:

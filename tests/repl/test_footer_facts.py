@@ -1,4 +1,4 @@
-"""The figures of the footer."""
+"""Test the figures of the footer."""
 
 from __future__ import annotations
 

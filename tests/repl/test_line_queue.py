@@ -1,4 +1,4 @@
-"""Lines that wait: their order, what an interrupt does to them, and taking one back."""
+"""Test the queue of typed lines: its order, interrupts, and taking a line back."""
 
 from __future__ import annotations
 

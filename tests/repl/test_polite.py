@@ -1,4 +1,4 @@
-"""Imports in a background thread give way to typing."""
+"""Test that imports in a background thread pause while the user types."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def test_the_tokeniser_whose_table_is_made_in_one_go_waits_until_the_keys_
 
     def pause(seconds: float) -> None:
         pauses.append(seconds)
-        program.working = len(pauses) == 9  # Enter: somebody waits for it now
+        program.working = len(pauses) == 9  # Enter was pressed: the user is waiting for the imports.
 
     monkeypatch.setattr(time, "sleep", pause)
     prompt.last_key = time.monotonic() + 60

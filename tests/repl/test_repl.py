@@ -1,4 +1,4 @@
-"""Whole runs of the REPL: typed keys in, printed text and requests out."""
+"""Test whole runs of the REPL, from typed keys to printed text and requests."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ async def test_keys_typed_before_a_question_do_not_answer_it() -> None:
     def type_ahead(request: ModelRequest) -> Reply:
         loop = asyncio.get_running_loop()
         loop.call_soon(keyboard[0].send_text, "1 is a number\r")
-        loop.call_later(2.0, keyboard[0].send_text, "3")  # read, and then answered
+        loop.call_later(2.0, keyboard[0].send_text, "3")  # read and then answered
         return calls(("run_command", {"command": "touch made"}))
 
     def leave(request: ModelRequest) -> Reply:

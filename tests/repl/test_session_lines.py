@@ -1,4 +1,4 @@
-"""Where a session stands."""
+"""Test the lines that summarize a session."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from swecli.models.message import ChatMessage, Role
 from swecli.models.session import Session
 from swecli.repl.commands.builtin.sessions import _session_name, show_session
 from swecli.repl.render.screen import Screen
-from tests.screen.emulated import Paper
+from tests.screen.emulated import TextSurface
 
 
-def told(session: Session) -> str:
+def session_lines(session: Session) -> str:
     paper = io.StringIO()
-    show_session(Screen(Paper(paper, 80), False), session)
+    show_session(Screen(TextSurface(paper, 80), False), session)
     return paper.getvalue()
 
 
@@ -21,7 +21,7 @@ def test_the_last_exchange_is_shown() -> None:
     session = Session("0123456789abcdef", title="teapots")
     for role, text in ((Role.USER, "first"), (Role.ASSISTANT, "1st"), (Role.USER, "last"), (Role.ASSISTANT, "**end**")):
         session.add_message(ChatMessage(role, text))
-    lines = told(session).splitlines()
+    lines = session_lines(session).splitlines()
     assert lines[0].startswith("session teapots · 2 turns · last used 0 s ago")
     assert lines[1:] == ["> last", "end"]
 
@@ -29,11 +29,11 @@ def test_the_last_exchange_is_shown() -> None:
 def test_a_turn_without_an_answer_states_it() -> None:
     session = Session("0123456789abcdef")
     session.add_message(ChatMessage(Role.USER, "go"))
-    assert "was not finished" in told(session)
+    assert "was not finished" in session_lines(session)
 
 
 def test_an_empty_session_is_one_line() -> None:
-    assert len(told(Session("0123456789abcdef")).splitlines()) == 1
+    assert len(session_lines(Session("0123456789abcdef")).splitlines()) == 1
 
 
 def test_a_session_without_title_goes_by_its_id() -> None:

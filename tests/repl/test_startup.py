@@ -1,4 +1,4 @@
-"""What is loaded behind the prompt, and when."""
+"""Test loading the runtime behind the prompt."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def build(start: Start, ask: Ask) -> Runtime:
     return build_runtime(start, ask, model=ScriptedModel([]))
 
 
-def loading(build: Build = build) -> Startup:
+def make_startup(build: Build = build) -> Startup:
     return Startup(make_start(), build)
 
 
@@ -31,7 +31,7 @@ async def test_the_runtime_is_built_in_a_thread_of_its_own() -> None:
         threads.append(threading.current_thread().name)
         return build(start, ask)
 
-    it = loading(building)
+    it = make_startup(building)
     runtime = await it.load()
     assert threads == ["swecli-load"]
     runtime.close()
@@ -44,7 +44,7 @@ async def test_the_commands_are_known_before_the_runtime() -> None:
         go.wait(10)
         return build(start, ask)
 
-    it = loading(slowly)
+    it = make_startup(slowly)
     assert "help" in [name for name, _, _ in await it.commands()]
     assert await it.values("model") == ()
     go.set()
@@ -57,7 +57,7 @@ async def test_a_failure_is_raised_and_offers_no_values() -> None:
     def broken(start: Start, ask: Ask) -> Runtime:
         raise DamagedDatabase("no")
 
-    it = loading(broken)
+    it = make_startup(broken)
     with pytest.raises(DamagedDatabase):
         await it.load()
     assert await it.values("model") == ()
@@ -65,7 +65,7 @@ async def test_a_failure_is_raised_and_offers_no_values() -> None:
 
 async def test_the_token_table_is_loaded_for_who_asks_for_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tokenizer_folder()))
-    it = loading()
+    it = make_startup()
     runtime = await it.load()
     await it.warm(runtime.agent)
     runtime.new_session()

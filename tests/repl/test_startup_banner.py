@@ -1,4 +1,4 @@
-"""The first lines, and the wait for the rest."""
+"""Test the first lines, and waiting for the runtime."""
 
 from __future__ import annotations
 
@@ -56,22 +56,22 @@ def test_a_failure_is_one_line_with_its_hint() -> None:
     assert _format_error(SwecliError("It broke."), color=False) == "✗ It broke.\n"
 
 
-class Shown(list[list[str]]):
-    """What was live, one drawing after the other."""
+class LiveRecorder(list[list[str]]):
+    """Records the live lines of each drawing."""
 
     def show_live(self, lines: Sequence[str]) -> None:
         self.append(list(lines))
 
 
 async def test_the_wait_shows_a_spinner_and_leaves_nothing() -> None:
-    shown = Shown()
+    shown = LiveRecorder()
     await _wait_with_timer(asyncio.ensure_future(asyncio.sleep(0.15)), "starting", shown)
     assert "starting 0 s" in shown[0][-1]
     assert shown[-1] == []
 
 
 async def test_what_is_there_already_is_not_waited_for() -> None:
-    shown = Shown()
+    shown = LiveRecorder()
     done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     done.set_result(None)
     await _wait_with_timer(done, "starting", shown)
@@ -80,7 +80,7 @@ async def test_what_is_there_already_is_not_waited_for() -> None:
 
 async def test_the_wait_raises_what_went_wrong_and_survives_being_cancelled() -> None:
     slow = asyncio.ensure_future(asyncio.sleep(10))
-    waiting = asyncio.ensure_future(_wait_with_timer(slow, "starting", Shown()))
+    waiting = asyncio.ensure_future(_wait_with_timer(slow, "starting", LiveRecorder()))
     await asyncio.sleep(0)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -92,4 +92,4 @@ async def test_the_wait_raises_what_went_wrong_and_survives_being_cancelled() ->
         raise BadInput("no")
 
     with pytest.raises(BadInput):
-        await _wait_with_timer(asyncio.ensure_future(fail()), "starting", Shown())
+        await _wait_with_timer(asyncio.ensure_future(fail()), "starting", LiveRecorder())

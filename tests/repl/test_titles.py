@@ -1,4 +1,4 @@
-"""Titles from the small model, behind the prompt, and the way back that is printed at the end."""
+"""Test session titles from the small model, and the resume command that is printed at the end."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from swecli.models.errors import ProviderError
 from swecli.models.message import Ask
 from swecli.repl.repl import REPL
 from tests.support.runtime import make_start
-from tests.support.screenless import Played, play
+from tests.support.screenless import ReplRun, play
 from tests.support.scripted import ScriptedModel
 
 
-async def played(small: ScriptedModel, *lines: str) -> Played:
-    """Sends the lines, with a small model beside the session's; leaves once nothing goes on."""
+async def run_repl(small: ScriptedModel, *lines: str) -> ReplRun:
+    """Send the lines to a REPL with a small model, and quit once no work is left."""
 
     turns = sum(not line.startswith("/") for line in lines)
     main = ScriptedModel(["ok"] * turns)
@@ -43,7 +43,7 @@ async def played(small: ScriptedModel, *lines: str) -> Played:
     return await play("\r".join(lines) + "\r", start=make_start(), build=build, hooks=leave_at_the_end)
 
 
-def title_of(done: Played) -> str:
+def title_of(done: ReplRun) -> str:
     session = done.runtimes[0].sessions.current_session
     assert session is not None
     return session.title
@@ -51,7 +51,7 @@ def title_of(done: Played) -> str:
 
 async def test_the_small_model_names_a_session_after_its_first_turn_and_only_once() -> None:
     small = ScriptedModel(['"Repairing the parser."\n', "Another"])
-    done = await played(small, "please repair the parser", "and the lexer")
+    done = await run_repl(small, "please repair the parser", "and the lexer")
     assert title_of(done) == "Repairing the parser"
     [request] = small.requests
     assert (request.purpose, request.tools) == ("title", [])
@@ -60,14 +60,14 @@ async def test_the_small_model_names_a_session_after_its_first_turn_and_only_onc
 
 @pytest.mark.parametrize("reply", ["", "a long answer " * 20, ProviderError("It is down.")])
 async def test_what_is_no_title_leaves_the_session_unnamed_and_prints_nothing(reply: Any) -> None:
-    done = await played(ScriptedModel([reply]), "hello")
+    done = await run_repl(ScriptedModel([reply]), "hello")
     assert title_of(done) == ""
     assert "It is down" not in done.text
 
 
 async def test_a_name_that_the_user_gave_stays() -> None:
     small = ScriptedModel(["Something else"])
-    done = await played(small, "/rename mine", "hello")
+    done = await run_repl(small, "/rename mine", "hello")
     assert (title_of(done), small.requests) == ("mine", [])
 
 

@@ -1,4 +1,4 @@
-"""The request that asks for a repair."""
+"""Test the request that asks for a fix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reason of a dismissal becomes a strategy."""
+"""Test learning a strategy from the reason of a dismissal."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from swecli.models.finding import Finding
 from swecli.review.judge.ledger import propose_lesson
-from tests.support.reviews import store_of
+from tests.support.reviews import review_store
 from tests.support.runtime import make_runtime
 
 
 def test_a_dismissal_waits_for_the_users_yes_and_one_like_it_is_more_evidence() -> None:
     runtime = make_runtime()
-    sessions, store = runtime.sessions, store_of(runtime)
+    sessions, store = runtime.sessions, review_store(runtime)
     why = "the tests need\nliterals, key sk-ant-REDACTED"
     found = [Finding("a.py", n, "MAGIC_NUMBERS", "37", id=f"F-{n}", state="dismissed", reason=why) for n in (1, 2)]
     session = sessions.start("project", "scripted/test")

@@ -1,4 +1,4 @@
-"""One turn as a list of events, with everything a turn can show."""
+"""One turn as a list of events that includes everything a turn can show."""
 
 from __future__ import annotations
 
@@ -80,16 +80,16 @@ That is all. Euro sign: €, a tag: <div>, an ellipsis…
 OUTPUT = "".join(f"tests/test_part_{n}.py {'.' * (n % 9 + 1)}\n" for n in range(40)) + "2 failed, 118 passed in 3.21s\n"
 
 
-def call(number: int, name: str, duration: int = 12, **parameters: object) -> ToolCall:
+def make_call(number: int, name: str, duration: int = 12, **parameters: object) -> ToolCall:
     return ToolCall(f"call_{number}", name, parameters, duration_ms=duration)
 
 
-READ = call(1, "read_file", path="swecli/app.py")
-RUN = call(2, "run_command", 3_210, command="pytest -q")
-EDIT = call(3, "edit_file", path="swecli/app.py")
-DENIED = call(4, "run_command", command="rm -rf build")
-LIST = call(5, "list_files", path=".")
-MISSING = call(6, "read_file", path="nowhere.py")
+READ = make_call(1, "read_file", path="swecli/app.py")
+RUN = make_call(2, "run_command", 3_210, command="pytest -q")
+EDIT = make_call(3, "edit_file", path="swecli/app.py")
+DENIED = make_call(4, "run_command", command="rm -rf build")
+LIST = make_call(5, "list_files", path=".")
+MISSING = make_call(6, "read_file", path="nowhere.py")
 EDIT_QUESTION, RUN_QUESTION = "Make this change?", "Run this?"
 ASK_EDIT = AskRequest(
     EDIT,
@@ -111,7 +111,7 @@ ASK_RUN = AskRequest(
 
 
 def events() -> list[Event]:
-    """The whole turn, and what is learned behind it."""
+    """Return the events of the turn and of the learning after it."""
     DENIED.reason = "plan mode is read-only"
     files = "\n".join(f"swecli/part_{n}.py" for n in range(12))
     return [

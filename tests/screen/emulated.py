@@ -1,4 +1,4 @@
-"""A terminal in memory: what a program writes, and what is to be seen of it."""
+"""Emulated terminals that record a program's output."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TextIO
 import pyte
 
 
-class Emulated(io.StringIO):
-    """A text file that is a terminal of a fixed size; newlines return the carriage as a tty's do.
+class EmulatedTerminal(io.StringIO):
+    """A text file that is a terminal of a fixed size and, like a tty, returns the carriage at newlines.
 
-    `raw` holds everything written, `writes` counts how often.
+    `raw` is everything written, `writes` the number of writes.
     """
 
     def __init__(self, columns: int, rows: int) -> None:
@@ -28,11 +28,11 @@ class Emulated(io.StringIO):
 
     @property
     def size(self) -> tuple[int, int]:
-        """Columns and rows."""
+        """Return the columns and rows."""
         return self.screen.columns, self.screen.lines
 
     def show_live(self, lines: Sequence[str]) -> None:
-        """Nothing is shown for a while: see `Bottom`."""
+        """Ignore live lines; see `Bottom`."""
 
     def isatty(self) -> bool:
         return True
@@ -44,22 +44,22 @@ class Emulated(io.StringIO):
         return len(text)
 
     def resize(self, columns: int, rows: int) -> None:
-        """The window gets another size."""
+        """Resize the window."""
         self.screen.resize(rows, columns)
 
     def lines(self) -> list[str]:
-        """The rows of the screen, without the spaces at their ends."""
+        """Return the rows of the screen, without trailing spaces."""
         return [line.rstrip() for line in self.screen.display]
 
     def everything(self) -> list[str]:
-        """What has scrolled away, then the screen."""
+        """Return the scrollback followed by the screen."""
         columns = self.screen.columns
         gone = ["".join(row[x].data for x in range(columns)).rstrip() for row in self.screen.history.top]
         return [*gone, *self.lines()]
 
 
-class Paper:
-    """A surface of a fixed width that keeps what is printed in `file`."""
+class TextSurface:
+    """A surface of a fixed width that writes to `file`."""
 
     def __init__(self, file: TextIO, columns: int) -> None:
         self._file, self.size = file, (columns, 24)
@@ -68,13 +68,13 @@ class Paper:
         self._file.write(text)
 
     def show_live(self, lines: Sequence[str]) -> None:
-        """Nothing is shown for a while."""
+        """Ignore live lines."""
 
 
-class Bottom:
-    """The bottom of an emulated terminal: what is live stands under what is printed, and goes without a trace."""
+class LiveTerminal:
+    """An emulated terminal that shows live lines below the output and erases them without a trace."""
 
-    def __init__(self, terminal: Emulated) -> None:
+    def __init__(self, terminal: EmulatedTerminal) -> None:
         self._terminal = terminal
         self._lines: list[str] = []
 

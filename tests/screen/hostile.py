@@ -1,4 +1,4 @@
-"""Text that would steer a terminal, or hide from its reader."""
+"""Texts with control sequences and invisible characters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole turns as they stand on the screen, compared with recordings. `RECORD_SCREENS=1` writes them anew."""
+"""Test whole turns on the screen against recordings. `RECORD_SCREENS=1` rewrites the recordings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from swecli.models.message import Decision
 from swecli.repl.render.renderer import Renderer
 from swecli.repl.render.screen import Screen
 from tests.screen import canned
-from tests.screen.emulated import Bottom, Emulated
+from tests.screen.emulated import EmulatedTerminal, LiveTerminal
 
 GOLDEN = Path(__file__).parent / "golden"
 WIDTHS = (40, 60, 80, 120)
@@ -37,9 +37,9 @@ def play_approval(renderer: Renderer) -> None:
     renderer.end()
 
 
-def recorded(scene: str, width: int, color: bool = False, live: bool = False) -> Emulated:
-    terminal = Emulated(width, 24)
-    screen = Screen(Bottom(terminal) if live else terminal, color)
+def record_scene(scene: str, width: int, color: bool = False, live: bool = False) -> EmulatedTerminal:
+    terminal = EmulatedTerminal(width, 24)
+    screen = Screen(LiveTerminal(terminal) if live else terminal, color)
     renderer = Renderer(screen, lambda: 100.0)
     match scene:
         case "turn":
@@ -52,14 +52,14 @@ def recorded(scene: str, width: int, color: bool = False, live: bool = False) ->
     return terminal
 
 
-def text_of(terminal: Emulated) -> str:
+def text_of(terminal: EmulatedTerminal) -> str:
     return "\n".join(terminal.everything()).rstrip("\n") + "\n"
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("scene", ["turn", "approval", "expanded"])
 def test_the_screen_is_as_recorded(scene: str, width: int) -> None:
-    shown = text_of(recorded(scene, width))
+    shown = text_of(record_scene(scene, width))
     path = GOLDEN / f"{scene}-{width}.txt"
     if os.environ.get("RECORD_SCREENS"):
         path.write_text(shown, encoding="utf-8")
@@ -69,13 +69,13 @@ def test_the_screen_is_as_recorded(scene: str, width: int) -> None:
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("scene", ["turn", "approval", "expanded"])
 def test_no_line_is_wider_than_the_screen(scene: str, width: int) -> None:
-    raw = "".join(recorded(scene, width).raw)
+    raw = "".join(record_scene(scene, width).raw)
     assert max(cell_len(line) for line in raw.split("\n")) <= width
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_a_live_region_and_colours_leave_the_same_text_behind(width: int) -> None:
-    """But for the marks that stand in for colour: hashes of headings and ticks of code."""
-    plain = text_of(recorded("turn", width)).replace("`", "").replace("## ", "")
-    lively = text_of(recorded("turn", width, color=True, live=True))
+    """Except for the marks that replace colour: the hashes of headings and the backticks of code."""
+    plain = text_of(record_scene("turn", width)).replace("`", "").replace("## ", "")
+    lively = text_of(record_scene("turn", width, color=True, live=True))
     assert lively.split() == plain.split()

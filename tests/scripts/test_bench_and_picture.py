@@ -1,4 +1,4 @@
-"""The two scripts that run the whole program from outside: what it takes, and how it looks."""
+"""Test the scripts that measure the whole program and draw its screen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark with real tasks: it goes on where it was stopped, and claims nothing below its power."""
+"""Test the task benchmark: it resumes a stopped run, and draws no conclusion from too little data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-def benchmark(*arguments: str) -> subprocess.CompletedProcess[str]:
+def run_benchmark(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(ROOT / "scripts" / "benchmark"), *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
@@ -19,9 +19,9 @@ def benchmark(*arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.slow
 def test_what_one_task_teaches_solves_later_ones_and_a_stopped_run_goes_on(tmp_path: Path) -> None:
     what = (str(ROOT / "scripts" / "tasks"), "--model", "scripted", "--seeds", "1", "--json", str(tmp_path / "b.jsonl"))
-    assert benchmark(*what, "--usd", "0").returncode == 3
+    assert run_benchmark(*what, "--usd", "0").returncode == 3
     assert (tmp_path / "b.jsonl").read_text().count("\n") == 1
-    done = benchmark(*what, "--resume")
+    done = run_benchmark(*what, "--resume")
     assert "| off | 8 of 12 | 5 of 6 | 3 of 6 |" in done.stdout, done.stderr
     assert "| rules | 12 of 12 | 6 of 6 | 6 of 6 |" in done.stdout
     assert "4 more and 0 fewer of 12 pairs (exact McNemar p = 0.125" in done.stdout
@@ -36,6 +36,6 @@ def test_what_one_task_teaches_solves_later_ones_and_a_stopped_run_goes_on(tmp_p
 def test_a_task_that_cannot_be_used_is_one_line(tmp_path: Path, text: str, line: str) -> None:
     (tmp_path / "01-x").mkdir()
     (tmp_path / "01-x" / "task.toml").write_text(text)
-    done = benchmark(str(tmp_path), "--model", "scripted", "--json", str(tmp_path / "b.jsonl"))
+    done = run_benchmark(str(tmp_path), "--model", "scripted", "--json", str(tmp_path / "b.jsonl"))
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert line in done.stderr

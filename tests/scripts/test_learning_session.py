@@ -1,4 +1,4 @@
-"""Forty turns on a real repository: every piece of evidence is what its turn should count as."""
+"""Test forty turns on a real repository: each turn yields the expected evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The script that makes a long session: the same for the same seed, and shaped like real work."""
+"""Test the script that generates a long session: deterministic per seed, and shaped like real work."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_the_script_prints_the_id_and_refuses_a_second_time(tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_the_page_has_the_figures_of_a_recorded_session() -> None:
-    """To a point: another system prompt moves a tenth."""
+    """Within one percentage point: a changed system prompt moves the figures by tenths."""
     command = [sys.executable, str(ROOT / "scripts" / "replay_tables"), "--session", "repair"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[2:]
     page = (ROOT / "docs" / "explanation" / "replay-figures.md").read_text(encoding="utf-8")

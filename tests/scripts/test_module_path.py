@@ -1,4 +1,4 @@
-"""No module that lies in the folder worked in is run by starting swecli there: each way to start it, real traps."""
+"""Test that no way of starting swecli imports modules from the working directory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.project import make_project
-from tests.support.shell import ROOT, Done, checked
+from tests.support.shell import ROOT, CompletedRun, check_output
 from tests.support.strict_provider import Call, Reply, StrictProvider
 from tests.support.strict_provider.server import OPENAI_MODEL
 from tests.support.terminal import Terminal
@@ -24,8 +24,9 @@ NAMED = ("json", "secrets", "tomllib", "sqlite3", "re")
 ALL = (*OURS, *OTHERS, *sys.stdlib_module_names)
 
 
-def trap(names: tuple[str, ...]) -> Path:
-    """A project in which each of these modules leaves a mark when it is run; the mark. This is the folder worked in."""
+def make_traps(names: tuple[str, ...]) -> Path:
+    """Create a project, in the working directory, in which each of these modules writes to a file when it is run;
+    return that file."""
     make_project(Path.cwd())
     mark = Path("../mark").resolve()
     text = f"open({str(mark)!r}, 'a').write(__name__ + '\\n')\nraise SystemExit('the trap was run')\n"
@@ -40,22 +41,22 @@ def trap(names: tuple[str, ...]) -> Path:
 
 
 @pytest.fixture
-def command(tmp_path: Path) -> str:
-    """The installed command: scripts/swecli beside a Python that has the product."""
+def installed_command(tmp_path: Path) -> str:
+    """Return the installed command: scripts/swecli next to a Python with swecli installed."""
     folder = tmp_path / "bin"
     folder.mkdir()
     (folder / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
     (folder / "python").chmod(0o755)
     shutil.copy(ROOT / "scripts" / "swecli", folder / "swecli")
     linked = tmp_path / "linked"
-    linked.symlink_to(folder / "swecli")  # as pipx and uv do it
+    linked.symlink_to(folder / "swecli")  # as pipx and uv install it
     return str(linked)
 
 
-def run(*argv: str, environ: Mapping[str, str] | None = None) -> Done:
+def run_program(*argv: str, environ: Mapping[str, str] | None = None) -> CompletedRun:
     env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")} | dict(environ or {})
     done = subprocess.run(argv, capture_output=True, env=env, stdin=subprocess.DEVNULL, timeout=120, check=False)
-    return checked(Done(done.returncode, done.stdout.decode(), done.stderr.decode()))
+    return check_output(CompletedRun(done.returncode, done.stdout.decode(), done.stderr.decode()))
 
 
 STARTS = {
@@ -65,7 +66,7 @@ STARTS = {
     "doctor": 0,
     "models": 0,
     "-p hello -m demo": 0,
-    "review -m demo": 3,  # incomplete: the tour reviews nothing
+    "review -m demo": 3,  # incomplete: the demo model reviews nothing
     "update": 2,
 }
 ODD = {
@@ -78,43 +79,45 @@ ODD = {
 
 
 @pytest.mark.parametrize("arguments", STARTS)
-def test_the_command_runs_nothing_of_the_folder(command: str, arguments: str) -> None:
-    mark = trap(ALL)
-    done = run(command, *arguments.split())
+def test_the_command_runs_nothing_of_the_folder(installed_command: str, arguments: str) -> None:
+    mark = make_traps(ALL)
+    done = run_program(installed_command, *arguments.split())
     assert done.code == STARTS[arguments], done.err
     assert not mark.exists(), mark.read_text()
 
 
 @pytest.mark.parametrize("odd", ODD)
-def test_nor_does_it_where_the_environment_names_the_folder(command: str, odd: str) -> None:
-    mark = trap(ALL)
+def test_nor_does_it_where_the_environment_names_the_folder(installed_command: str, odd: str) -> None:
+    mark = make_traps(ALL)
     for arguments in ("--version", "-p hello -m demo"):
-        assert run(command, *arguments.split(), environ=ODD[odd]).code == 0
+        assert run_program(installed_command, *arguments.split(), environ=ODD[odd]).code == 0
     assert not mark.exists(), mark.read_text()
 
 
 def test_nor_does_what_starts_it_from_its_own_folder() -> None:
     if not (ROOT / ".venv" / ".made-from-run").exists():
         pytest.skip("scripts/setup was not run here")
-    mark = trap(ALL)
+    mark = make_traps(ALL)
     for environ in ODD.values():
         for start in (ROOT / "scripts" / "start", ROOT / ".venv" / "bin" / "swecli"):
-            assert run(str(start), "sessions", "list", environ=environ).code == 0
+            assert run_program(str(start), "sessions", "list", environ=environ).code == 0
     assert not mark.exists(), mark.read_text()
 
 
 @pytest.mark.parametrize("environ", [{}, {"PYTHONPATH": "."}, {"PYTHONPATH": ":"}, {"PYTHONSAFEPATH": "1"}])
 @pytest.mark.parametrize("arguments", ["sessions list", "-p hello -m demo", "review -m demo"])
 def test_python_m_leaves_the_folder_out_too(arguments: str, environ: dict[str, str]) -> None:
-    mark = trap(NAMED)
-    done = run(sys.executable, "-m", "swecli", *arguments.split(), environ=environ)
+    mark = make_traps(NAMED)
+    done = run_program(sys.executable, "-m", "swecli", *arguments.split(), environ=environ)
     assert done.code == STARTS[arguments], done.err
     assert not mark.exists(), mark.read_text()
 
 
-def test_a_screen_is_drawn_in_such_a_folder(command: str) -> None:
-    mark = trap(ALL)
-    with Terminal("-m", "demo", command=(command,), environ={"PYTHONPATH": ".", "PYTHONHOME": "/nowhere"}) as terminal:
+def test_a_screen_is_drawn_in_such_a_folder(installed_command: str) -> None:
+    mark = make_traps(ALL)
+    with Terminal(
+        "-m", "demo", command=(installed_command,), environ={"PYTHONPATH": ".", "PYTHONHOME": "/nowhere"}
+    ) as terminal:
         terminal.wait(r"demo · ask")
         terminal.keys("hello\r")
         terminal.wait(r"This is the tour[\s\S]*window 5\+3: 1 ")
@@ -123,15 +126,25 @@ def test_a_screen_is_drawn_in_such_a_folder(command: str) -> None:
     assert not mark.exists(), mark.read_text()
 
 
-def test_searching_runs_none_and_a_command_finds_the_users_own_path(command: str) -> None:
-    mark = trap(ALL)
+def test_searching_runs_none_and_a_command_finds_the_users_own_path(installed_command: str) -> None:
+    mark = make_traps(ALL)
     calls = (
         Call("search_files", {"pattern": "chan.ed"}),
         Call("run_command", {"command": 'echo "path=$PYTHONPATH"'}),
     )
     with StrictProvider([Reply(calls=calls), Reply("Done.")]) as server:
-        done = run(
-            *(command, "-p", "go", "-m", f"openai/{OPENAI_MODEL}", "--mode", "auto", "--output-format", "stream-json"),
+        done = run_program(
+            *(
+                installed_command,
+                "-p",
+                "go",
+                "-m",
+                f"openai/{OPENAI_MODEL}",
+                "--mode",
+                "auto",
+                "--output-format",
+                "stream-json",
+            ),
             environ={**server.environ(), "PYTHONPATH": ".:/lib/mine", "PATH": "/usr/bin:/bin"},
         )
     assert "path=.:/lib/mine" in done.out
@@ -140,23 +153,24 @@ def test_searching_runs_none_and_a_command_finds_the_users_own_path(command: str
 
 
 @pytest.mark.parametrize("tool", ["ruff", "vulture"])
-def test_a_review_starts_no_linter(command: str, tool: str, tmp_path: Path) -> None:
-    """They may load plug-ins of the folder they are started in."""
-    mark = trap(ALL)
+def test_a_review_starts_no_linter(installed_command: str, tool: str, tmp_path: Path) -> None:
+    """Linters may load plug-ins from their working directory."""
+    mark = make_traps(ALL)
     Path("shop/prices.py").write_text("TAX = 0.2\n")
     linter = tmp_path / "bin" / tool
     linter.write_text(f"#!/bin/sh\ntouch {tmp_path / 'asked'}\n")
     linter.chmod(0o755)
     path = f"{linter.parent}:{os.environ['PATH']}"
     assert (
-        run(command, "review", "-m", "demo", environ={"PYTHONPATH": ".", "PATH": path}).code == STARTS["review -m demo"]
+        run_program(installed_command, "review", "-m", "demo", environ={"PYTHONPATH": ".", "PATH": path}).code
+        == STARTS["review -m demo"]
     )
     assert not (tmp_path / "asked").exists()
     assert not mark.exists(), mark.read_text()
 
 
-def test_a_folder_that_was_deleted_is_one_line(command: str, tmp_path: Path) -> None:
+def test_a_folder_that_was_deleted_is_one_line(installed_command: str, tmp_path: Path) -> None:
     folder = tmp_path / "deleted"
-    script = f'mkdir "{folder}" && cd "{folder}" && rmdir "{folder}" && exec "{command}" playbook list'
-    done = run("sh", "-c", script)
+    script = f'mkdir "{folder}" && cd "{folder}" && rmdir "{folder}" && exec "{installed_command}" playbook list'
+    done = run_program("sh", "-c", script)
     assert "The working directory is gone" in done.err

@@ -1,4 +1,4 @@
-"""The cases of the live review benchmark, and the rule that decides what is a hit. Nothing is downloaded."""
+"""Test the cases of the live review benchmark and its rule for a hit, without downloads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 TRUTH = Truth("a.py", ((10, 12), (40, 40)), frozenset({"work"}), frozenset({"boundary", "logic"}))
 
 
-def write(case: Case) -> tuple[str, str]:
+def write_trees(case: Case) -> tuple[str, str]:
     before, after = case.trees(Path("no-cache"))
     for name, content in after.items():
         Path(name).write_bytes(content)
@@ -39,7 +39,7 @@ def write(case: Case) -> tuple[str, str]:
         ({"line": 10, "path": "b.py"}, False),
         ({"line": 10, "code_smell_type": "SQL_INJECTION"}, False),
         ({"line": 10, "code_smell_type": "WRONG_CONDITION"}, True),
-        ({"line": 10, "code_smell_type": "SOMETHING_ELSE"}, True),  # of no family
+        ({"line": 10, "code_smell_type": "SOMETHING_ELSE"}, True),  # of no category
     ],
 )
 def test_a_hit_is_in_the_file_near_the_lines_or_in_the_symbol_and_of_an_accepted_family(
@@ -60,7 +60,7 @@ def test_each_change_of_the_projects_is_at_one_place_and_its_truth_is_that_line(
     for case in load_cases():
         if case.kind == "release":
             continue
-        before, after = write(case)
+        before, after = write_trees(case)
         assert before.count(case.row[1]) == 1, case
         if case.project == "python":
             compile(after, case.name, "exec")

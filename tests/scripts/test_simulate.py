@@ -1,4 +1,4 @@
-"""The simulation: any world's file plays through the product's own path, and what it prints is called a simulation."""
+"""Test the simulation: a world file runs through the product's own code, and its output is labelled a simulation."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ def make(seed, turns, options):
 """
 
 
-def simulate(*arguments: str) -> subprocess.CompletedProcess[str]:
+def run_simulation(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(ROOT / "scripts" / "simulate"), *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def figures_of(folder: Path, name: str = "figures.json") -> dict[str, object]:
+def load_figures(folder: Path, name: str = "figures.json") -> dict[str, object]:
     (folder / "tiny.py").write_text(WORLD)
     file = folder / name
-    done = simulate("--world", str(folder / "tiny.py"), "--seeds", "1", "--turns", "12", "--json", str(file))
+    done = run_simulation("--world", str(folder / "tiny.py"), "--seeds", "1", "--turns", "12", "--json", str(file))
     assert done.returncode == 0, done.stderr
     assert "A simulation, not a claim about real models" in done.stdout
     found: dict[str, object] = json.loads(file.read_text())
@@ -68,7 +68,7 @@ def figures_of(folder: Path, name: str = "figures.json") -> dict[str, object]:
 def test_the_product_learns_what_harms_and_the_gate_keeps_the_poisoned_out_and_twice_gives_the_same(
     tmp_path: Path,
 ) -> None:
-    found = figures_of(tmp_path)
+    found = load_figures(tmp_path)
     table = found["figures"]
     assert isinstance(table, dict)
     assert (table["none"]["gain"]["mean"], table["oracle"]["gain"]["mean"]) == (0, 1)
@@ -77,7 +77,7 @@ def test_the_product_learns_what_harms_and_the_gate_keeps_the_poisoned_out_and_t
     product = {name: figure["mean"] for name, figure in table["product"].items()}
     assert (product["caught"], product["lost"], product["poisoned shown"]) == (1, 0, 0)
     assert found["simulation"] is True
-    assert found == figures_of(tmp_path, "again.json")
+    assert found == load_figures(tmp_path, "again.json")
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_the_product_learns_what_harms_and_the_gate_keeps_the_poisoned_out_and_t
 def test_a_world_that_raises_is_one_line_and_an_exit_code(tmp_path: Path, old: str, new: str, line: str) -> None:
     file = tmp_path / "world.py"
     file.write_text(WORLD.replace(old, new))
-    done = simulate("--world", str(file), "--seeds", "2", "--turns", "2")
+    done = run_simulation("--world", str(file), "--seeds", "2", "--turns", "2")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert line in done.stderr
 
@@ -106,12 +106,12 @@ def test_a_missed_goal_is_an_exit_code(tmp_path: Path) -> None:
     goals = tmp_path / "goals.toml"
     goals.write_text('[[goal]]\nfigure = "gain"\nleast = 2\n[[goal]]\nfigure = "poisoned shown"\nmost = 0\n')
     what = ("--world", str(tmp_path / "tiny.py"), "--seeds", "1", "--turns", "2", "--arms", "product")
-    done = simulate(*what, "--gate", str(goals))
+    done = run_simulation(*what, "--gate", str(goals))
     assert done.returncode == 1, done.stderr
     assert "MISSED   product gain at least 2" in done.stdout
     assert "reached  product poisoned shown at most 0" in done.stdout
     goals.write_text("goal = 3")
-    assert "cannot be used" in simulate(*what, "--gate", str(goals)).stderr
+    assert "cannot be used" in run_simulation(*what, "--gate", str(goals)).stderr
 
 
 def test_rank_correlation_is_as_in_the_textbook() -> None:

@@ -1,4 +1,4 @@
-"""What tests of the store need: a database on disk, a session manager on it, and a counter of statements."""
+"""Fixtures for the store: a database on disk or in memory, a session manager and a statement counter."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Counter = Callable[[Database], AbstractContextManager[list[str]]]
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where the database of this test is."""
+    """Return the path of the test's database."""
     return tmp_path / "data" / "swecli.db"
 
 
 @pytest.fixture
 def database(path: Path) -> Iterator[Database]:
-    """A new database on disk."""
+    """Open a new database on disk."""
     opened = open_database(path)
     yield opened
     opened.close()
@@ -33,7 +33,7 @@ def database(path: Path) -> Iterator[Database]:
 
 @pytest.fixture
 def memory() -> Iterator[Database]:
-    """A new database in memory."""
+    """Open a new database in memory."""
     opened = open_database(":memory:")
     yield opened
     opened.close()
@@ -41,13 +41,13 @@ def memory() -> Iterator[Database]:
 
 @pytest.fixture
 def manager(database: Database) -> SessionManager:
-    """A session manager without a session."""
+    """Return a session manager without a session."""
     return SessionManager(database)
 
 
 @pytest.fixture
 def statements() -> Counter:
-    """Lists the statements that are sent to a database inside the block."""
+    """Return a context manager that lists the statements sent to a database."""
 
     @contextmanager
     def counting(database: Database) -> Iterator[list[str]]:
@@ -66,7 +66,7 @@ def statements() -> Counter:
 
 
 def mark(manager: SessionManager, interaction: int, word: str, why: str = "") -> None:
-    """The user's mark on a turn, as a reflection leaves it."""
+    """Store the user's mark on a turn, as a reflection does."""
     session = manager.current_session
     assert session is not None
     delta = Delta(f"{word}-{session.id}-{interaction}", (), "rules", session.id, interaction, f"mark {word}")

@@ -1,4 +1,5 @@
-"""The first message of a session in plain statements: the same rows as by SQLModel, and never in an unusual file."""
+"""Test storing the first message with plain SQL: it writes the same rows as SQLModel does, and refuses unusual
+files."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ def new_session(window: str = "5+3") -> Session:
 
 
 def rows(path: Path) -> dict[str, list[dict[str, Any]]]:
-    """What is stored, without the columns that differ from session to session."""
+    """Return all rows, without the columns that differ between sessions."""
     with sqlite3.connect(path) as db:
         db.row_factory = sqlite3.Row
         found = {
@@ -44,7 +45,7 @@ def rows(path: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 def begin(path: Path | str, session: Session | None, content: str, at: datetime = AT) -> tuple[Session, ChatMessage]:
-    """Store a message early: in a new session, or where `session` is None in the newest."""
+    """Store a message on the early path, in a new session, or in the newest one if `session` is None."""
     message = ChatMessage(Role.USER, content, created_at=at)
     with open_early(path) as store:
         begun = store.resume(None, "/project/ü") if session is None else store.start(session)
@@ -67,7 +68,7 @@ TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"
 def test_the_rows_are_those_of_the_store(
     tmp_path_factory: pytest.TempPathFactory, contents: tuple[str, str, str], window: str
 ) -> None:
-    """A message of a new session, and one of the same session as it goes on."""
+    """Covers a new session's first message and a later one."""
     folder, session, (first, answer, second) = tmp_path_factory.mktemp("rows"), new_session(window), contents
     for early in (True, False):
         path = folder / f"{early}.db"
@@ -100,7 +101,7 @@ def test_the_store_goes_on_with_it(path: Path) -> None:
     database = open_database(path)
     sessions = SessionManager(database)
     sessions.use(*begun)
-    sessions.store_query("remember this")  # it is there already
+    sessions.store_query("remember this")  # It exists already.
     asked = sessions.begin_interaction("remember this", "remember this, please")
     assert (asked.id, asked.interaction) == (1, 1)
     sessions.append(ChatMessage(Role.ASSISTANT, "I shall."))

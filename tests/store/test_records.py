@@ -1,4 +1,4 @@
-"""What is told of sessions."""
+"""Test the summaries of sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ledger: nothing reported is lost, nor doubled, whatever becomes of the session."""
+"""Test the review ledger: no finding is lost or duplicated, whatever happens to the session."""
 
 from __future__ import annotations
 

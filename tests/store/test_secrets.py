@@ -1,4 +1,4 @@
-"""A secret that was typed stands in its message, and in nothing that lists, finds or names sessions."""
+"""Test that a secret is stored only in its message, not in session lists, search results or titles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The session in use and its copy in the database."""
+"""Test the current session and its copy in the database."""
 
 from __future__ import annotations
 
@@ -281,7 +281,8 @@ def test_what_is_not_finished_outlives_the_process_and_only_then(manager: Sessio
     call = ToolCall("c1", "run_command", {"command": "make"})
     said = answer(manager, "Making.", call)
     manager.save_unfinished(UnfinishedTurn(session.id, 1, "It is m", said.id or 0, {"c1": ("cut", "the whole output")}))
-    other = SessionManager(database).resume(None, "/p")  # of a process that is gone: the pid is that of this test
+    # The row belongs to a process that has ended; its pid is this test's own.
+    other = SessionManager(database).resume(None, "/p")
     assert [(m.content, m.status) for m in other.messages[1:]] == [("Making.", "complete"), ("It is m", "partial")]
     assert other.messages[1].tool_calls[0].result == "cut"
     assert SessionManager(database).list_sessions()[0].messages == 3

@@ -1,4 +1,4 @@
-"""What requests took, by model, cause, tool and day."""
+"""Test summing requests by model, cause, tool and day."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def sessions(tmp_path: Path) -> Iterator[SessionManager]:
 
 
 def put_on(sessions: SessionManager, day: date) -> None:
-    """Let all requests until now, and all messages, be of that day, at noon here."""
+    """Set the time of all requests and messages so far to noon, local time, of that day."""
     noon = datetime(day.year, day.month, day.day, 12).timestamp()
     path = sessions.database.path
     assert path is not None

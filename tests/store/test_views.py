@@ -1,4 +1,4 @@
-"""Queries of the user read, and do nothing else; the reference names what they may use."""
+"""Test that user queries are read-only, and that the reference lists the views they may use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELEC
 
 @pytest.fixture
 def stored(manager: SessionManager) -> SessionManager:
-    """One session of one turn with a call."""
+    """Store one session of one turn with a call."""
     manager.start("/shop", "m")
     manager.begin_interaction("what is the tax?")
     call = ToolCall("c1", "read_file", {"path": "prices.py"})

@@ -1,4 +1,5 @@
-"""The strict provider speaks both protocols, keeps what it was sent, and harms its answers as told."""
+"""Test that the strict provider implements both protocols, records requests, and sends replies with the requested
+faults."""
 
 from __future__ import annotations
 
@@ -156,11 +157,11 @@ def test_the_models_are_listed_in_both_usual_places() -> None:
         connection.close()
 
 
-# harm on the way
+# faults
 
 
 def raw_stream(server: StrictProvider) -> bytes:
-    """All bytes of the answer's head and body until the connection ends or is quiet for a moment."""
+    """Return all bytes of the response until the connection ends or is idle for a moment."""
     body = json.dumps(openai(stream=True)).encode()
     head = (
         f"POST /v1/chat/completions HTTP/1.1\r\nauthorization: Bearer test-key\r\ncontent-length: {len(body)}\r\n\r\n"

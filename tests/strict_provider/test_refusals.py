@@ -1,4 +1,4 @@
-"""The strict provider refuses with 400 what the real services refuse."""
+"""Test that the strict provider refuses with 400 the requests that the real services refuse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads a file of Claude Code's stream with the reader that its publisher made, and prints the kinds of messages."""
+"""Read a file in Claude Code's stream format with its publisher's SDK and print the types of the messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from claude_code_sdk import ClaudeCodeOptions, Transport, query
 
 
 class _Lines(Transport):
-    """What a process would have printed."""
+    """A transport that yields the lines of a file in place of a process's output."""
 
     async def connect(self) -> None:
         pass

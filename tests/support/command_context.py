@@ -1,4 +1,4 @@
-"""A command context for tests: a real runtime, a screen captured as text, and choices given beforehand."""
+"""A command context for tests, with a real runtime, captured output and predefined choices."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from swecli.repl.commands.registry import CommandTable
 from swecli.repl.input.question import Option
 from swecli.repl.render.renderer import Renderer
 from swecli.repl.render.screen import Screen
-from tests.screen.emulated import Paper
+from tests.screen.emulated import TextSurface
 
 
 class ScriptedContext(CommandContext):
-    """The context of commands. `picks` are the values chosen, in order; `offered` what there was to choose from."""
+    """A command context that answers each choice with the next of `picks` and records the options in `offered`."""
 
     def __init__(self, runtime: Runtime, *picks: str | None, width: int = 100) -> None:
         self.paper = io.StringIO()
-        renderer = Renderer(Screen(Paper(self.paper, width), False))
+        renderer = Renderer(Screen(TextSurface(self.paper, width), False))
         self.table = CommandTable.discover()
         super().__init__(runtime, self.table.commands, renderer, program=self, asker=self, background=Background(self))  # type: ignore[arg-type]
         self.left = False
@@ -31,7 +31,7 @@ class ScriptedContext(CommandContext):
         self._picks = list(picks)
 
     def will_pick(self, *picks: str | None) -> None:
-        """What the user answers from now on, in order."""
+        """Replace the remaining picks."""
         self._picks = list(picks)
 
     def set_draft(self, text: str) -> None:
@@ -48,7 +48,7 @@ class ScriptedContext(CommandContext):
         return self._picks.pop(0)
 
     async def choose(self, title: str, options: Sequence[Option], *, guarded: bool = False) -> int | None:
-        """The next pick is the mark of an option; None for no answer."""
+        """Return the index of the option whose mark is the next pick, or None if the pick is None."""
         self.offered.append([(option.mark, option.label) for option in options])
         mark = self._picks.pop(0)
         return None if mark is None else [option.mark for option in options].index(mark)

@@ -1,4 +1,4 @@
-"""A conversation in a terminal that remembers what scrolled away: for journeys longer than a screen."""
+"""A pseudo-terminal with scrollback, for journeys longer than one screen."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _UNKNOWN_TO_PYTE = re.compile(rb"\x1b\[\?[0-9;]*\$p|\x1b\[>[0-9;]*[a-zA-Z]")
 
 
 class Conversation:
-    """Runs a command in a pty. `everything()` is what has scrolled away, then the screen."""
+    """Runs a command in a pseudo-terminal. `everything()` returns the scrollback followed by the screen."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Conversation:
         self.child.close(force=True)
 
     def pump(self, seconds: float = 0.05) -> bytes | None:
-        """Take what came; None when the program has ended."""
+        """Read and return available output, or None if the program has ended."""
         try:
             data = bytes(self.child.read_nonblocking(65536, timeout=seconds))
         except pexpect.TIMEOUT:
@@ -66,39 +66,40 @@ class Conversation:
         return data
 
     def everything(self) -> str:
-        """All lines so far, without the blanks at their ends."""
+        """Return all lines so far, without trailing spaces."""
         columns = range(self._screen.columns)
         gone = ["".join(row[x].data for x in columns).rstrip() for row in self._screen.history.top]
         return "\n".join([*gone, *(line.rstrip() for line in self._screen.display)])
 
     def wait(self, pattern: str, since: int = 0, seconds: float = 30) -> None:
-        """Until the pattern stands in a line from number `since` on. Fails with the screen when it does not come."""
+        """Wait until the pattern matches a line from number `since` on. Raises AssertionError with the screen on
+        timeout."""
         deadline = time.monotonic() + seconds
         while not re.search(pattern, self.after(since), re.MULTILINE):
             if self.pump() is None or time.monotonic() > deadline:
                 assert re.search(pattern, self.after(since), re.MULTILINE), f"no {pattern!r}\n{self.everything()}"
 
     def after(self, since: int) -> str:
-        """The lines from number `since` on."""
+        """Return the lines from number `since` on."""
         return "\n".join(self.everything().splitlines()[since:])
 
     def settle(self, seconds: float = 0.4) -> None:
-        """Until nothing came for that long."""
+        """Wait until no output has arrived for that many seconds."""
         while self.pump(seconds):
             pass
 
     def mark(self) -> int:
-        """The number of the line the cursor is in: what comes later stands there or below."""
+        """Return the number of the cursor's line; later output is on it or below."""
         return len(self._screen.history.top) + int(self._screen.cursor.y)
 
     def line(self, text: str) -> None:
-        """Text, then Enter, as two: together they would look like a paste."""
+        """Send the text and then Enter, separately: sent together they would be read as a paste."""
         self.child.send(text)
         self.settle(0.15)
         self.child.send("\r")
 
     def ends(self, seconds: float = 30) -> int:
-        """The exit code, once it has ended; 128 + n for signal n."""
+        """Wait for the program to end and return its exit code, or 128 + n if signal n ended it."""
         deadline = time.monotonic() + seconds
         while self.pump() is not None and time.monotonic() < deadline:
             pass

@@ -1,7 +1,6 @@
-"""A loopback GitHub with one pull request. It checks bodies by the published description and lines by the diff.
-
-Of GraphQL, whose schema is not in that description, it knows the one query and the one mutation of a review.
-"""
+"""A fake GitHub with one pull request, on the loopback. It validates bodies by the published JSON schemas and line
+numbers by the diff. Of GraphQL, which those schemas do not cover, it supports the one query and the one mutation
+that a review sends."""
 
 from __future__ import annotations
 
@@ -26,11 +25,11 @@ HEAD = "a" * 40
 
 
 class FakeGitHub:
-    """`with FakeGitHub({"a.py": patch}) as github:` then GITHUB_API_URL is `github.url`.
+    """A GitHub API at `url`: `with FakeGitHub({"a.py": patch}) as github:`.
 
-    `refuse` maps "METHOD last/part" to (status, headers) of the refusals to come, each used once. `refuse_paths` are
-    files no comment may be put on. `posted` are the bodies that were taken, `comments` what stands in the diff, `issue`
-    what stands in the conversation, `resolved` the ids of comments whose thread is resolved, `head` the newest commit.
+    `refuse` maps "METHOD last/part" to the (status, headers) of refusals to send, each used once. `refuse_paths` are
+    files that accept no comments. `posted` are the accepted bodies, `comments` the comments in the diff, `issue`
+    those in the conversation, `resolved` the ids of comments in resolved threads, `head` the newest commit.
     """
 
     def __init__(self, patches: dict[str, str], number: int = 7, token: str = "secret") -> None:
@@ -84,7 +83,7 @@ class FakeGitHub:
         self._server.server_close()
 
     def follow(self, folder: Path) -> None:
-        """Let the pull request's newest commit be the one that is checked out there."""
+        """Set the pull request's head to the commit that is checked out in the folder."""
         command = ["git", "rev-parse", "HEAD"]
         self.head = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
 
@@ -98,7 +97,7 @@ class FakeGitHub:
     def get(self, path: str, given: str) -> tuple[int, Any, dict[str, str]]:
         where, _, query = path.partition("?")
         last = where.rsplit("/", 1)[-1]
-        if refused := self._refused(f"GET {last}", given):
+        if refused := self._take_refusal(f"GET {last}", given):
             return refused
         base = f"/repos/acme/shop/pulls/{self.number}"
         if where == "/user":
@@ -128,7 +127,7 @@ class FakeGitHub:
         last = path.rsplit("/", 1)[-1]
         if given != f"Bearer {self.token}":
             return 401, {"message": "Bad credentials"}, {}
-        if refused := self._refused(f"{method} {last}", given):
+        if refused := self._take_refusal(f"{method} {last}", given):
             return refused
         if path == "/graphql":
             return 200, self._graphql(body), {}
@@ -185,7 +184,7 @@ class FakeGitHub:
             return {"data": {"resolveReviewThread": {"thread": {"isResolved": True}}}}
         return {"errors": [{"message": "unknown query"}]}
 
-    def _refused(self, what: str, given: str) -> tuple[int, Any, dict[str, str]] | None:
+    def _take_refusal(self, what: str, given: str) -> tuple[int, Any, dict[str, str]] | None:
         if given not in ("", f"Bearer {self.token}"):
             return 401, {"message": "Bad credentials"}, {}
         waiting = self.refuse.get(what)

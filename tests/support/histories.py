@@ -1,4 +1,4 @@
-"""Histories for property tests, wild and legal ones, and a checker that shares no code with the product."""
+"""Hypothesis strategies for valid and arbitrary histories, and a validator that shares no code with the product."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def complaint(messages: list[Message]) -> str:
-    """What a strict service would say against a history; "" when nothing."""
-    said = [m for m in messages if m["role"] != "system"]
-    if [m["role"] for m in messages].count("system") > 1 or (messages and said and said != messages[-len(said) :]):
+    """Return the error of a strict service for a history, or "" if the history is valid."""
+    body = [m for m in messages if m["role"] != "system"]
+    if [m["role"] for m in messages].count("system") > 1 or (messages and body and body != messages[-len(body) :]):
         return "the system message is not one and first"
-    if said and said[0]["role"] != "user":
-        return f"opens with {said[0]['role']}"
+    if body and body[0]["role"] != "user":
+        return f"opens with {body[0]['role']}"
     seen: set[str] = set()
     at = 0
     previous = ""
-    while at < len(said):
-        message = said[at]
+    while at < len(body):
+        message = body[at]
         role = message["role"]
         if role not in ("user", "assistant"):
             return f"{role} at {at} answers nothing"
@@ -33,19 +33,19 @@ def complaint(messages: list[Message]) -> str:
         at += 1
         previous = role
         calls = message.get("tool_calls", [])
-        if problem := _wrong_in(message, calls, seen):
+        if problem := _message_error(message, calls, seen):
             return problem
         for call in calls:
-            if at >= len(said) or said[at].get("tool_call_id") != call["id"] or said[at]["role"] != "tool":
+            if at >= len(body) or body[at].get("tool_call_id") != call["id"] or body[at]["role"] != "tool":
                 return f"call {call['id']} is not answered in its place"
-            if not isinstance(said[at]["content"], (str, list)):
+            if not isinstance(body[at]["content"], (str, list)):
                 return "a result without content"
             at += 1
             previous = "tool"
-    return _wrong_text(messages)
+    return _text_error(messages)
 
 
-def _wrong_in(message: Message, calls: list[Any], seen: set[str]) -> str:
+def _message_error(message: Message, calls: list[Any], seen: set[str]) -> str:
     content = message.get("content")
     if "tool_calls" in message and (message["role"] != "assistant" or not calls):
         return "tool_calls where there are none"
@@ -62,12 +62,12 @@ def _wrong_in(message: Message, calls: list[Any], seen: set[str]) -> str:
     return ""
 
 
-def _wrong_text(value: Any) -> str:
+def _text_error(value: Any) -> str:
     if isinstance(value, str):
         bad = any("\ud800" <= char <= "\udfff" or char == "\x00" for char in value)
         return "text that is not UTF-8, or NUL" if bad else ""
     parts = [*value.keys(), *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else []
-    return next((problem for part in parts if (problem := _wrong_text(part))), "")
+    return next((problem for part in parts if (problem := _text_error(part))), "")
 
 
 def call(call_id: str, name: str = "read_file", arguments: Any = "{}") -> Message:
@@ -100,7 +100,8 @@ wild_histories = st.lists(wild_messages, max_size=14)
 
 @st.composite
 def legal_histories(draw: st.DrawFn, longest: int = 60, turns: int = 5) -> list[Message]:
-    """A system message and whole turns, the last one perhaps still running. Texts up to `longest` characters."""
+    """Draw a history of a system message and whole turns, the last of which may be unfinished. Texts have up to
+    `longest` characters."""
     short = st.text(st.sampled_from("ab c\n漢"), min_size=1, max_size=8).filter(lambda t: bool(t.strip()))
     words = st.builds(lambda text, times: text * times, short, st.sampled_from([1, 1, 1, max(1, longest // 8)]))
     out: list[Message] = [{"role": "system", "content": draw(words)}]

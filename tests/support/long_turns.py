@@ -1,4 +1,4 @@
-"""One turn of sixty calls under any window and any condenser, through the real loop: for tests and a script."""
+"""Run one turn of sixty calls with a given window and condenser, for tests and for a script."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from tests.support.scripted import Reply, ScriptedModel
 
 CALLS = 60
 SUMMARY = "## Request\nRead the files and find the leak.\n## Done\nThe first files were read; there is no leak in them."
-READ, CACHED, WRITTEN = 1.0, 0.1, 5.0  # units for a token
+READ, CACHED, WRITTEN = 1.0, 0.1, 5.0  # cost per token
 
 
 @dataclass
 class LongTurn:
-    """What a turn came to: `rungs` by name, `asked` for summaries, tokens (four characters each), `cost` in units of a
-    token of input, `end` the last event's type or reason, lines for the user, the last request's system message."""
+    """The outcome of a turn: reductions by name, number of requests and of summary requests (`asked`), cost in units
+    of one input token, the largest request in tokens (four characters each), the last event's type or reason,
+    notices, the last system prompt and the invalid requests."""
 
     rungs: Counter[str] = field(default_factory=Counter)
     requests: int = 0
@@ -36,8 +37,8 @@ class LongTurn:
     illegal: list[str] = field(default_factory=list)
 
 
-def answers(summary: Callable[[int], Any]) -> Callable[[ModelRequest], Any]:
-    """A model that makes its calls one by one; `summary` answers the n-th request for one, from 1."""
+def scripted_turn(summary: Callable[[int], Any]) -> Callable[[ModelRequest], Any]:
+    """Return a model that makes its calls one at a time; `summary` answers the n-th summary request, from 1."""
     made, asked = iter(range(CALLS + 1)), iter(range(1, 99))
 
     def answer(request: ModelRequest) -> Any:
@@ -60,10 +61,10 @@ def answers(summary: Callable[[int], Any]) -> Callable[[ModelRequest], Any]:
 
 
 async def run_long_turn(context_window: int, summary: Callable[[int], Any] = lambda _: SUMMARY) -> LongTurn:
-    """One turn, in the working directory."""
+    """Run the turn in the working directory."""
     for number in range(9):
         Path(f"f{number}.txt").write_text("".join(f"line {n} of {number} {'x' * 40}\n" for n in range(200)))
-    model = ScriptedModel(answers(summary), context_window=context_window, max_output=4_096)
+    model = ScriptedModel(scripted_turn(summary), context_window=context_window, max_output=4_096)
     runtime = make_runtime(model, window=WindowSpec(5, 3), learn=False, max_turns=CALLS + 10)
     found = LongTurn()
     for event in await run_turn(runtime, "Find the leak in these files; never touch setup.py.", learn=False):
@@ -89,16 +90,16 @@ async def run_long_turn(context_window: int, summary: Callable[[int], Any] = lam
     return found
 
 
-def failing(times: int, how: Any) -> Callable[[int], Any]:
-    """A condenser that answers with `how` so many times, then as it should."""
+def failing_condenser(times: int, how: Any) -> Callable[[int], Any]:
+    """Return a condenser that answers with `how` that many times and correctly afterwards."""
     return lambda number: how if number <= times else SUMMARY
 
 
 CONDENSERS: dict[str, Callable[[int], Any]] = {
-    "works": failing(0, ""),
-    "fails once": failing(1, ""),
-    "fails three times": failing(3, ""),
-    "answers with nothing": failing(99, ""),
-    "answers with more than it got": failing(99, "word " * 60_000),
-    "answers with calls": failing(99, Reply("", calls=calls(("todo", {"items": []})).calls)),
+    "works": failing_condenser(0, ""),
+    "fails once": failing_condenser(1, ""),
+    "fails three times": failing_condenser(3, ""),
+    "answers with nothing": failing_condenser(99, ""),
+    "answers with more than it got": failing_condenser(99, "word " * 60_000),
+    "answers with calls": failing_condenser(99, Reply("", calls=calls(("todo", {"items": []})).calls)),
 }

@@ -1,4 +1,4 @@
-"""Requests and their answers, for tests of anything that talks to a model."""
+"""Requests and models for tests that send requests to a model."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def request(messages: Sequence[Mapping[str, Any]] = HELLO, **more: Any) -> Model
 
 
 def model_at(server: StrictProvider, name: str, **clocks: float) -> ChatModel:
-    """The model as a user with this server's variables set gets it."""
-    return wired(replace(resolve(name, server.environ()), **clocks))  # type: ignore[arg-type]
+    """Return the model that a user gets who has this server's environment variables set."""
+    return model_for_endpoint(replace(resolve(name, server.environ()), **clocks))  # type: ignore[arg-type]
 
 
-def wired(endpoint: Endpoint) -> ChatModel:
-    """The model of an endpoint on its wire."""
+def model_for_endpoint(endpoint: Endpoint) -> ChatModel:
+    """Return the model of an endpoint."""
     return on_its_wire(endpoint, find_row(endpoint.provider, endpoint.model))
 
 

@@ -1,4 +1,4 @@
-"""A small real project for journeys: a module, its tests, a git repository."""
+"""A small project for journeys: a module, its tests and a git repository."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_total():
 
 
 def make_project(folder: Path) -> Path:
-    """Write it into `folder`, as the first commit of a repository."""
+    """Write the project into `folder`, as the first commit of a repository."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in FILES.items():
         path = folder / name

@@ -1,7 +1,5 @@
-"""The ways in which services answer otherwise than they should: what comes, what the user sees, what is paid.
-
-The table in docs/reference/quirks.md is written from here: `PYTHONPATH=. python -m tests.support.quirks`.
-"""
+"""The ways in which services deviate from their protocol, each with the expected output and number of paid requests.
+The table in docs/reference/quirks.md is generated from them: `PYTHONPATH=. python -m tests.support.quirks`."""
 
 from __future__ import annotations
 
@@ -22,8 +20,8 @@ DONE = "Hello."
 
 @dataclass(frozen=True)
 class Quirk:
-    """`requests` are those that are paid for one question; `code` the exit code of `-p`; `seen` stands in a line for
-    people, "" for none; `answer` on stdout, and on the screen."""
+    """A deviation and its effect: the `requests` paid for one question, the exit `code` of `-p`, the text `seen` in
+    a line on stderr ("" for none), and the `answer` on stdout and on the screen."""
 
     what: str
     script: Callable[[], Any]
@@ -35,14 +33,14 @@ class Quirk:
 
 
 def _raw(*deltas: dict[str, Any], end: str | None = "stop", **more: Any) -> Reply:
-    """Chunks of the chat protocol, written out."""
+    """Return a reply in the chat protocol that consists of these deltas."""
     choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
     choices += [{"index": 0, "delta": {}, "finish_reason": end, **more}] if end else []
     body = "".join(f"data: {json.dumps({'choices': [choice]})}\n\n" for choice in choices) + "data: [DONE]\n\n"
     return Reply(wire=Wire(body=body.encode()))
 
 
-def _refused(words: str, sent: Callable[[dict[str, Any]], Any]) -> Callable[[Received], Reply | Refusal]:
+def _refuse_if(words: str, sent: Callable[[dict[str, Any]], Any]) -> Callable[[Received], Reply | Refusal]:
     return lambda received: Refusal(400, words) if sent(received.body) else Reply(DONE)
 
 
@@ -65,8 +63,8 @@ def _json(value: dict[str, Any]) -> Reply:
     return _body(json.dumps(value).encode(), "application/json")
 
 
-def _longest(most: int, words: str) -> Callable[[Received], Reply | Refusal]:
-    return _refused(words, lambda body: body["max_tokens"] > most)
+def _limit_output(most: int, words: str) -> Callable[[Received], Reply | Refusal]:
+    return _refuse_if(words, lambda body: body["max_tokens"] > most)
 
 
 def _no_endpoint(received: Received) -> Refusal | Reply:
@@ -74,21 +72,22 @@ def _no_endpoint(received: Received) -> Refusal | Reply:
     return Refusal(404, words) if "tools" in received.body else Reply(DONE)
 
 
-def _unended() -> Any:
-    """The marker of the end comes, its reason does not."""
+def _without_finish_reason() -> Any:
+    """End a stream with the end marker but without a finish reason."""
     ends = {"openai": _raw({"content": DONE}, end=None), "anthropic": _body(STOPPED.replace(b'"end_turn"', b"null"))}
     return lambda got: ends[str(got.protocol)]
 
 
-def _moving() -> Any:
-    """Each piece of one call counts on."""
+def _counting_index() -> Any:
+    """Increment the index with each chunk of a single call."""
     pieces = [{"id": "a", "function": {"name": "list_files"}}, {"function": {"arguments": '{"path"'}},
               {"function": {"arguments": ': "."}'}}]  # fmt: skip
     return [_raw(*({"tool_calls": [piece | {"index": at}]} for at, piece in enumerate(pieces))), Reply(DONE)]
 
 
 def _strict_about(text: str, words: str, refused: Callable[[dict[str, Any]], bool]) -> Any:
-    """A call beside this text; then refusals of a kind of message."""
+    """Return a script that replies with a call next to this text, and then refuses messages for which `refused` is
+    true."""
 
     def answer(got: Received) -> Refusal | Reply:
         if any(refused(message) for message in got.body["messages"]):
@@ -109,7 +108,7 @@ def _blank_beside_thoughts() -> Any:
     return [_body("".join(f"data: {json.dumps(event)}\n\n" for event in events).encode()), Reply(DONE)]
 
 
-def _still_open() -> Any:
+def _kept_open() -> Any:
     def answer(got: Received) -> Reply:
         body = ENDED if got.protocol == "openai" else STOPPED
         return Reply(wire=Wire(body=body, pings_at=len(body)))
@@ -170,14 +169,14 @@ QUIRKS = (
         Reply(calls=(Call("list_files", '{}{"path": "."}'),)), Reply(DONE)], 2, 0, "List .", wires=CHAT),
     Quirk("arguments that come twice", lambda: [
         Reply(calls=(Call("list_files", '{"path": "."}' * 2),)), Reply(DONE)], 2, 0, "List .", wires=CHAT),
-    Quirk("pieces of a call that count on", _moving, 2, 0, "List .", wires=CHAT),
+    Quirk("pieces of a call that count on", _counting_index, 2, 0, "List .", wires=CHAT),
     Quirk("a mark behind a tool's name", lambda: [
         Reply(calls=(Call("list_files<|channel|>commentary", {}),)), Reply(DONE)], 2, 0, "List .", wires=CHAT),
     Quirk("empty text beside thoughts", _blank_beside_thoughts, 2, 0, "List .", wires=MESSAGES),
     Quirk("a tool that the service runs itself", lambda: [_body(OWN_TOOL + STOPPED)], 1, wires=MESSAGES),
     Quirk("a call that the service could not read", lambda: [
         Refusal(400, "Failed to call.", "tool_use_failed"), Reply(DONE)], 2, 0, "Failed to call", wires=CHAT),
-    Quirk("keep-alives without end behind the answer", _still_open, 1),
+    Quirk("keep-alives without end behind the answer", _kept_open, 1),
     Quirk("silence behind the ending, and no end", _silent, 1),
     Quirk("letters that are no UTF-8", lambda: [_body(ENDED.replace(b"o.", b"o\xe9."))], 1, answer="Hello�.",
           wires=CHAT),
@@ -193,7 +192,7 @@ QUIRKS = (
     Quirk("thoughts in `<think>` tags", lambda: [Reply(f"<think>hm</think>{DONE}", piece=3)], 1, wires=CHAT),
     Quirk("thoughts in `<thought>` tags", lambda: [Reply(f"<thought>hm</thought>{DONE}", piece=3)], 1, wires=CHAT),
     Quirk("thoughts of which only the end is marked", lambda: [Reply(f"hm\n</think>\n\n{DONE}")], 1, wires=CHAT),
-    Quirk("an end without a reason", _unended, 1, 0, "'no reason'"),
+    Quirk("an end without a reason", _without_finish_reason, 1, 0, "'no reason'"),
     Quirk("an unknown word as the ending", lambda: [Reply(DONE, finish="weird")], 1, 0, "'weird'"),
     Quirk("a call in the old form", lambda: [
         _raw({"function_call": {"name": "list_files", "arguments": "{}"}}, end="function_call"), Reply(DONE)], 2, 0,
@@ -251,20 +250,20 @@ QUIRKS = (
     Quirk("no credit", lambda: [Refusal(402, "pay first")], 1, 1, "pay first", ""),
     Quirk("another address", lambda: [Refusal(302, headers={"location": "http://other.test/"})], 1, 1,
           "redirects to http://other.test/", ""),
-    Quirk("no tools", lambda: _refused("does not support tools", lambda body: "tools" in body), 2, 0,
+    Quirk("no tools", lambda: _refuse_if("does not support tools", lambda body: "tools" in body), 2, 0,
           "does not support tools: it can answer"),
     Quirk("no tools, called an unknown model (404)", lambda: _no_endpoint, 2, 0, "does not support tools", wires=CHAT),
     Quirk("no tools, called a failure of the server (500)", lambda: lambda got: Refusal(
         500, "tools param requires --jinja flag") if "tools" in got.body else Reply(DONE), 2, 0, "not support tools",
         wires=CHAT),
-    Quirk("no system role", lambda: _refused(
+    Quirk("no system role", lambda: _refuse_if(
         "System role not supported", lambda body: body["messages"][0]["role"] == "system"), 2, wires=CHAT),
-    Quirk("no `stream_options`", lambda: _refused(
+    Quirk("no `stream_options`", lambda: _refuse_if(
         "unknown field stream_options", lambda body: "stream_options" in body), 2, 0, "does not accept stream_options",
         wires=CHAT),
-    Quirk("an answer that may not be as long", lambda: _longest(
+    Quirk("an answer that may not be as long", lambda: _limit_output(
         4_096, "the valid range of max_tokens is [1, 4096]"), 2, wires=CHAT),
-    Quirk("no `additionalProperties`", lambda: _refused(
+    Quirk("no `additionalProperties`", lambda: _refuse_if(
         "Unknown name additionalProperties at 'tools[0].parameters'", lambda body: "additionalProperties" in str(body)),
         2, 0, "does not accept additionalProperties", wires=CHAT),
     Quirk("no content that is `null`", lambda: _strict_about(
@@ -273,13 +272,13 @@ QUIRKS = (
     Quirk("no text beside calls", lambda: _strict_about(
         "I look.", "Assistant message must have either content or tool_calls, but not both.",
         lambda one: "tool_calls" in one and bool(one["content"])), 3, 0, "List .", wires=CHAT),
-    Quirk("no streams", lambda: _refused("stream: not supported", lambda body: body.get("stream")), 2, 0,
+    Quirk("no streams", lambda: _refuse_if("stream: not supported", lambda body: body.get("stream")), 2, 0,
           "does not accept stream", wires=CHAT),
 )  # fmt: skip
 
 
 def table() -> str:
-    """The table of the page."""
+    """Return the page's table in Markdown."""
     rows = [
         f"| {quirk.what} | {'both' if quirk.wires == BOTH else 'OpenAI' if quirk.wires == CHAT else 'Anthropic'} "
         f"| {quirk.requests} | {quirk.code} | {quirk.answer or '-'} | {f'`{quirk.seen}`' if quirk.seen else '-'} |"
@@ -290,7 +289,7 @@ def table() -> str:
 
 
 def page() -> str:
-    """The page with the table as it is now."""
+    """Return the page with the table regenerated."""
     before, _, _ = PAGE.read_text(encoding="utf-8").partition("| what comes |")
     return f"{before}{table()}\n"
 

@@ -1,4 +1,4 @@
-"""Reviews in tests: begun on a runtime, run to their end."""
+"""Helpers that begin, continue and run reviews on a runtime."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ from swecli.review.read.run import Review
 from swecli.store.reviews import ReviewStore
 
 
-def store_of(runtime: Runtime) -> ReviewStore:
+def review_store(runtime: Runtime) -> ReviewStore:
     return ReviewStore(runtime.agent.sessions.database, str(runtime.cwd))
 
 
-async def begin(runtime: Runtime, *spec: str, trusted: bool = True, verify: bool = False, **options: Any) -> Review:
-    store, agent = store_of(runtime), runtime.agent
+async def begin_review(
+    runtime: Runtime, *spec: str, trusted: bool = True, verify: bool = False, **options: Any
+) -> Review:
+    store, agent = review_store(runtime), runtime.agent
     chosen = ReviewOptions(trusted=trusted, verify=verify, **options)
     job = await begin_job(agent, store, spec, chosen)
     return Review(job)
 
 
-async def go_on(runtime: Runtime) -> Review:
-    store, agent = store_of(runtime), runtime.agent
+async def continue_review(runtime: Runtime) -> Review:
+    store, agent = review_store(runtime), runtime.agent
     job = await begin_job(agent, store, None, ReviewOptions(trusted=True, verify=False))
     return Review(job)
 
@@ -35,33 +37,33 @@ async def collect(review: Review) -> list[Event]:
         return [event async for event in events]
 
 
-def reported(*rows: tuple[str, int, str], **fields: Any) -> str:
-    """Findings as a JSON block in prose."""
+def findings_text(*rows: tuple[str, int, str], **fields: Any) -> str:
+    """Return a model's answer with the findings as a JSON block in prose."""
     issues = [{"path": p, "line": n, "codeSmellType": t, "message": f"{t} there"} | fields for p, n, t in rows]
     return f"I found this:\n```json\n{json.dumps({'issues': issues})}\n```\n"
 
 
-def done(*rows: tuple[str, int, str], part: int | None = None, **fields: Any) -> tuple[str, dict[str, Any]]:
-    """The call that ends a part."""
+def report_call(*rows: tuple[str, int, str], part: int | None = None, **fields: Any) -> tuple[str, dict[str, Any]]:
+    """Return the call that reports findings and ends a part."""
     found = [{"path": p, "line": n, "code_smell_type": t, "message": f"{t} there"} | fields for p, n, t in rows]
     named = {"part": part} if part else {}
     return "report_findings", {**named, "done": True, "findings": found}
 
 
 def script_report(*rows: tuple[str, int, str], part: int | None = None, **fields: Any) -> dict[str, Any]:
-    """The same as an entry of a script for a process."""
-    name, arguments = done(*rows, part=part, **fields)
+    """Return the call that reports findings and ends a part, as an entry of a script file."""
+    name, arguments = report_call(*rows, part=part, **fields)
     return {"calls": [{"name": name, "arguments": arguments}]}
 
 
-def verdict(*judgements: tuple[str, str, str], path: str = "shop/prices.py") -> tuple[str, dict[str, Any]]:
-    """The call of a verifier: (id, verdict, quote) each."""
+def verdict_call(*judgements: tuple[str, str, str], path: str = "shop/prices.py") -> tuple[str, dict[str, Any]]:
+    """Return a verifier's call with a judgement per (id, verdict, quote)."""
     place = {"path": path, "line": 3, "why": "w"}
     rows = [{"id": ref, "verdict": word, "quote": quote, **place} for ref, word, quote in judgements]
     return "judge_findings", {"judgements": rows}
 
 
 def script_verdict(*judgements: tuple[str, str, str]) -> dict[str, Any]:
-    """The same as an entry of a script for a process."""
-    name, arguments = verdict(*judgements)
+    """Return a verifier's call as an entry of a script file."""
+    name, arguments = verdict_call(*judgements)
     return {"calls": [{"name": name, "arguments": arguments}]}

@@ -1,4 +1,4 @@
-"""A whole product without a screen: real store, real tools, a scripted model, a scripted user."""
+"""A complete runtime without a screen: real store, real tools, a scripted model and a scripted user."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.scripted import Reply, ScriptedCall, ScriptedModel
 
 @dataclass
 class User:
-    """Answers approvals in order; when the answers are used up, with the last one. Keeps what it was asked."""
+    """Answers approval requests in order, repeating the last answer, and records the requests in `asked`."""
 
     answers: list[Decision] = field(default_factory=lambda: [Decision(True)])
     asked: list[AskRequest] = field(default_factory=list)
@@ -59,7 +59,7 @@ def make_runtime(
 
 
 async def run_turn(runtime: Runtime, query: str, *, learn: bool = True) -> list[Event]:
-    """One turn with its learning, as a list of what happened."""
+    """Run one turn, with learning unless disabled, and return its events."""
     events: list[Event] = []
     async with aclosing(runtime.agent.run(runtime.agent.prepare(query))) as happening:
         async for event in happening:
@@ -70,7 +70,7 @@ async def run_turn(runtime: Runtime, query: str, *, learn: bool = True) -> list[
 
 
 async def catch_up(runtime: Runtime) -> list[Event]:
-    """What the prompt does as it starts: look for what is gone, and reflect on what earlier runs left."""
+    """Do what the REPL does at its start: check the anchors, and reflect on turns that earlier runs left."""
     pending = runtime.learning.pending()
     events: list[Event] = [*await runtime.learning.check_anchors()]
     for one in pending:
@@ -78,8 +78,8 @@ async def catch_up(runtime: Runtime) -> list[Event]:
     return events
 
 
-def kinds(events: Iterable[Event]) -> list[str]:
-    """The types in order, runs of deltas folded into one."""
+def event_types(events: Iterable[Event]) -> list[str]:
+    """Return the event types in order, consecutive deltas collapsed into one."""
     names: list[str] = []
     for event in events:
         if not (event.type.endswith("_delta") and names and names[-1] == event.type):
@@ -88,5 +88,5 @@ def kinds(events: Iterable[Event]) -> list[str]:
 
 
 def calls(*pairs: tuple[str, dict[str, Any] | str], text: str = "") -> Reply:
-    """A reply that calls tools."""
+    """Return a reply that calls tools."""
     return Reply(text, tuple(ScriptedCall(name, arguments) for name, arguments in pairs))

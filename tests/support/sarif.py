@@ -1,4 +1,4 @@
-"""SARIF 2.1.0 checked by the official schema, as models that a package has made from it, and which forbid the rest."""
+"""Validate SARIF 2.1.0 with generated models of the official schema, which forbid unknown fields."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonS
 
 
 def check_sarif(log: dict[str, Any]) -> None:
-    """Raises ValidationError with each fault and its place. What models cannot say is asserted: a text in each message,
-    and rules that differ."""
+    """Raise ValidationError for a log that violates the schema, AssertionError for an empty message or a duplicate
+    rule (which the models do not check)."""
     Log.model_validate(log)
     for run in log["runs"]:
         noted = [note for one in run.get("invocations", []) for note in one.get("toolExecutionNotifications", [])]

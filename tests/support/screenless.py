@@ -1,4 +1,4 @@
-"""The REPL without a terminal: keys come from a pipe, the line editor draws nowhere, everything else is real."""
+"""The REPL without a terminal: keys come from a pipe and the line editor draws nowhere; all else is real."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ENTER, ESC, CTRL_C, CTRL_D, CTRL_J, CTRL_O, SHIFT_TAB, UP = (
 
 
 class PlainOutput(DummyOutput):
-    """Keeps what is written as plain text, and nothing of the editor's drawing."""
+    """An output that keeps written text and discards the editor's drawing."""
 
     def __init__(self, file: io.StringIO) -> None:
         self.file = file
@@ -41,12 +41,12 @@ class PlainOutput(DummyOutput):
         self.file.write(data)
 
     def get_rows_below_cursor_position(self) -> int:
-        raise NotImplementedError  # as with every real terminal
+        raise NotImplementedError  # as in real terminals
 
 
 @dataclass
-class Played:
-    """A finished run: its exit code, all that was printed, the requests the model got, the REPL."""
+class ReplRun:
+    """A finished run: its exit code, its output, the model with its requests, and the REPL."""
 
     code: int
     text: str
@@ -62,10 +62,10 @@ async def play(
     start: Start | None = None,
     build: Callable[[Start, Ask], Runtime] | None = None,
     hooks: Callable[[PipeInput, REPL], None] | None = None,
-) -> Played:
-    """Type the keys into a REPL, let it run to its end. The last key must leave, or a hook must.
+) -> ReplRun:
+    """Type the keys into a REPL and run it to its end, which the last key or a hook must cause.
 
-    `hooks` gets the pipe and the REPL before the run, for keys that depend on what happens.
+    `hooks` is called with the pipe and the REPL before the run, for keys that depend on events.
     """
     model = ScriptedModel(replies)
     built: list[Runtime] = []
@@ -81,5 +81,5 @@ async def play(
         if hooks:
             hooks(pipe, repl)
         pipe.send_text(keys)
-        code = await asyncio.wait_for(repl.run(), 60)  # no run may hold up the suite
-    return Played(code, printed.getvalue(), model, repl, built)
+        code = await asyncio.wait_for(repl.run(), 60)  # A run that hangs must not block the suite.
+    return ReplRun(code, printed.getvalue(), model, repl, built)

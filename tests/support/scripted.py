@@ -1,4 +1,4 @@
-"""A model that plays a script: for tests of everything above it, and for reproducing a problem without a provider."""
+"""A model that plays a script, for tests and for reproducing a problem without a provider."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from swecli.models.message import CallDelta, ModelChunk, ModelRequest, StopReaso
 
 @dataclass(frozen=True, slots=True)
 class ScriptedCall:
-    """One tool call. `arguments` as a dict, or as raw text to play a model that writes it badly."""
+    """A tool call. `arguments` is a dict, or raw text for malformed arguments."""
 
     name: str
     arguments: dict[str, Any] | str = field(default_factory=dict)
@@ -27,9 +27,11 @@ class ScriptedCall:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One answer. It comes in pieces of `piece` characters, `delay` seconds apart; `stop` "" picks the right one.
+    """A reply, streamed in pieces of `piece` characters, `delay` seconds apart; an empty `stop` selects the correct
+    reason.
 
-    With `cut_after` only that many pieces come, then `failure` (None: the stream just ends, without a stop).
+    With `cut_after`, only that many pieces are sent, followed by `failure` (None: the stream ends without a stop
+    reason).
     """
 
     text: str = ""
@@ -44,7 +46,7 @@ class Reply:
     failure: Exception | None = None
 
     def chunks(self, number: int) -> Iterator[ModelChunk]:
-        """All its pieces; `number` makes the ids of calls that were given none."""
+        """Return the reply's chunks; `number` makes the ids of calls without one."""
         yield from (ModelChunk(reasoning=part) for part in _pieces(self.reasoning, self.piece))
         yield from (ModelChunk(text=part) for part in _pieces(self.text, self.piece))
         for index, call in enumerate(self.calls):
@@ -61,8 +63,8 @@ Replies = Iterable[Step | Callable[[ModelRequest], Step]] | Callable[[ModelReque
 
 
 class ScriptedModel:
-    """Answers with the replies in order: a Reply, a text, an exception to raise, or a function that makes one of them.
-    One function in place of the list answers every request. `requests` records all of them."""
+    """Answers requests with the replies in order: a Reply, a text, an exception to raise, or a function that returns
+    one of these. A function in place of the list answers every request. `requests` records all of them."""
 
     def __init__(
         self,
@@ -80,8 +82,8 @@ class ScriptedModel:
 
     @classmethod
     def from_file(cls, path: Path, name: str) -> ScriptedModel:
-        """A model that plays a JSON file: a list of texts and of objects with the fields of Reply, or with `error` for
-        a service that cannot be reached for now. Raises BadInput for any other file."""
+        """Load a model from a JSON file: a list of texts and of objects with the fields of Reply, or with `error`
+        for a temporarily unavailable service. Raises BadInput for any other file."""
         try:
             rows = json.loads(path.read_text(encoding="utf-8"))
             return cls([_step(row) for row in rows], name=name)
@@ -89,7 +91,7 @@ class ScriptedModel:
             raise BadInput(f"The script {path} cannot be used: {error}", "It is a JSON list of replies.") from None
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelChunk]:
-        """Play the next reply. Raises what the script says."""
+        """Stream the next reply. Raises the script's exceptions."""
         self.requests.append(request)
         step = self._replies if callable(self._replies) else next(self._replies, ProviderError("The script is over."))
         step = step(request) if callable(step) else step
@@ -107,12 +109,12 @@ class ScriptedModel:
 
 @provider("scripted")
 def scripted(name: str, settings: Settings, environ: Mapping[str, str]) -> ScriptedModel:
-    """`scripted/FILE`. Raises BadInput for one that cannot be used."""
+    """Return the model of `scripted/FILE`. Raises BadInput if the file cannot be used."""
     return ScriptedModel.from_file(Path(name.partition("/")[2]), name)
 
 
 def _step(row: Any) -> Step:
-    """One reply of a script file. Raises TypeError for anything else."""
+    """Parse one reply of a script file. Raises TypeError for any other value."""
     if isinstance(row, str):
         return row
     if "error" in row:

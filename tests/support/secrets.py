@@ -1,8 +1,7 @@
-"""Secrets as the big services shape them, made at run time: a repository that held them would be blocked by its host.
-
-In a shape `<A36>` stands for 36 random characters: A letters and digits, H hex, U upper case and digits, L lower case
-and digits, D digits, B base64, W word characters and hyphens, C letters. Between « and » is what must go.
-"""
+"""Secrets in the formats of well-known services, generated at run time because hosts block repositories that contain
+them. In a shape, `<A36>` stands for 36 random characters: A letters and digits, H hex, U upper case and digits, L
+lower case and digits, D digits, B base64, W word characters and hyphens, C letters. The part between « and » must be
+masked."""
 
 from __future__ import annotations
 
@@ -287,7 +286,7 @@ def _lines(table: str) -> list[str]:
 
 @cache
 def secrets(seed: int = 0) -> dict[str, tuple[str, str]]:
-    """By what it is: (a text as it stands in files, the secret in it)."""
+    """Return, by kind of secret, a text as it appears in files and the secret in it."""
     made = {}
     for name, shape in (line.split(" | ", 1) for line in _lines(SHAPES)):
         text = _fill(shape, f"{seed}{name}")
@@ -296,5 +295,5 @@ def secrets(seed: int = 0) -> dict[str, tuple[str, str]]:
 
 
 def harmless() -> list[str]:
-    """Lines that look alike and hold none."""
+    """Return lines that resemble secrets and contain none."""
     return _lines(HARMLESS)

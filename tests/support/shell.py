@@ -1,4 +1,4 @@
-"""swecli as a shell starts it: a real process, or the same door in this one. No outcome may hold a traceback."""
+"""Run swecli as a shell does, in a process of its own. No output may contain a traceback."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tests.support import spare
 
 ROOT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-m", "swecli")
-ON_PATH = os.pathsep.join((str(ROOT), str(ROOT / "tests" / "plugins")))  # the program, and the scripted model
+ON_PATH = os.pathsep.join((str(ROOT), str(ROOT / "tests" / "plugins")))  # swecli itself, and the scripted model
 SCRIPTS = ROOT / "tests" / "support" / "scripts"
-HELLO = f"scripted/{SCRIPTS}/hello.json"  # a model that greets, once a process
+HELLO = f"scripted/{SCRIPTS}/hello.json"  # a model that answers with a greeting, once per process
 
 
 @dataclass(frozen=True)
-class Done:
-    """What a run left behind."""
+class CompletedRun:
+    """The exit code, stdout and stderr of a run."""
 
     code: int
     out: str
@@ -30,17 +30,17 @@ class Done:
 
     @property
     def json(self) -> Any:
-        """stdout as one JSON value."""
+        """Parse stdout as one JSON value."""
         return json.loads(self.out)
 
     @property
     def lines(self) -> list[Any]:
-        """stdout as one JSON value a line."""
+        """Parse each line of stdout as a JSON value."""
         return [json.loads(line) for line in self.out.split("\n") if line]
 
     @property
     def complaint(self) -> str:
-        """The one line that says what is wrong."""
+        """Return the one error line of stderr."""
         found = [line for line in self.err.splitlines() if line.startswith("swecli: ")]
         assert len(found) == 1, self.err
         return found[0]
@@ -55,12 +55,12 @@ def swecli(
     stdin: str | bytes = b"",
     environ: Mapping[str, str] | None = None,
     before: Sequence[str] = (),
-) -> Done:
-    """Run a process to its end. `before` are the words of a command that starts it."""
+) -> CompletedRun:
+    """Run a process to its end. `before` is a command prefix, for example `setpriv`."""
     given = stdin.encode() if isinstance(stdin, str) else stdin
-    if not before and spare.suits(environ or {}):
+    if not before and spare.can_fork(environ or {}):
         code, out, err = spare.run([os.fsencode(one) for one in arguments], given, environment(environ), 120)
-        return checked(Done(code, out.decode(), err.decode()))
+        return check_output(CompletedRun(code, out.decode(), err.decode()))
     done = subprocess.run(
         [*before, *COMMAND, *arguments],
         input=given,
@@ -69,11 +69,11 @@ def swecli(
         timeout=120,
         check=False,
     )
-    return checked(Done(done.returncode, done.stdout.decode(), done.stderr.decode()))
+    return check_output(CompletedRun(done.returncode, done.stdout.decode(), done.stderr.decode()))
 
 
-def begin(*arguments: str, **options: Any) -> subprocess.Popen[str]:
-    """Start a process and leave it running."""
+def start_process(*arguments: str, **options: Any) -> subprocess.Popen[str]:
+    """Start a process and return it while it runs."""
     return subprocess.Popen(
         [*COMMAND, *arguments],
         stdin=options.pop("stdin", subprocess.DEVNULL),
@@ -85,22 +85,22 @@ def begin(*arguments: str, **options: Any) -> subprocess.Popen[str]:
     )
 
 
-def ended(process: subprocess.Popen[str]) -> Done:
-    """Wait for its end."""
+def wait_for_exit(process: subprocess.Popen[str]) -> CompletedRun:
+    """Wait for the process to end."""
     out, err = process.communicate(timeout=120)
-    return checked(Done(process.returncode, out, err))
+    return check_output(CompletedRun(process.returncode, out, err))
 
 
-def checked(done: Done) -> Done:
+def check_output(done: CompletedRun) -> CompletedRun:
     assert "Traceback" not in done.err, done.err
     assert "This is a fault of swecli" not in done.err, done.err
     return done
 
 
-Run = Callable[..., Done]
+Run = Callable[..., CompletedRun]
 
 
 def script(path: str, *replies: Any) -> str:
-    """Write replies for the scripted model; the model's name."""
+    """Write replies to a file for the scripted model and return the model's name."""
     Path(path).write_text(json.dumps(replies), encoding="utf-8")
     return f"scripted/{path}"

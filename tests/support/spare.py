@@ -1,5 +1,5 @@
-"""A process that has loaded what a run loads, and forks for each: the run itself is a process like any other, without
-the second that its imports take. `run` is asked by tests, `_serve` answers in the spare process."""
+"""A process that has already imported swecli and forks for each run, which saves a second per run. Each run is a
+process of its own. Tests call `run`; `_serve` handles the requests in the spare process."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-_STARTS_ALONE = ("PYTHON", "LC_", "LANG", "LITELLM", "TIKTOKEN")  # variables that are read as a process starts
+_STARTS_ALONE = ("PYTHON", "LC_", "LANG", "LITELLM", "TIKTOKEN")  # variables that are read when a process starts
 
 
-def suits(environ: Mapping[str, str]) -> bool:
-    """Whether a run with these variables besides its own may be forked."""
+def can_fork(environ: Mapping[str, str]) -> bool:
+    """Return True if a run with these additional variables can be forked."""
     return not any(name.startswith(_STARTS_ALONE) for name in environ)
 
 
 def run(
     arguments: Sequence[bytes], given: bytes, environ: Mapping[str, str], timeout: float
 ) -> tuple[int, bytes, bytes]:
-    """Run swecli with these arguments and this on stdin: exit code, stdout and stderr. Raises TimeoutError."""
+    """Run swecli with these arguments and this stdin; return exit code, stdout and stderr. Raises TimeoutError."""
     order = {"argv": [os.fsdecode(one) for one in arguments], "cwd": str(Path.cwd()), "environ": dict(environ)}
     what = os.memfd_create("order")
     os.write(what, json.dumps(order).encode())
     pipes = [os.pipe() for _ in range(4)]  # stdin, stdout, stderr, exit code
-    theirs = [pipes[0][0], pipes[1][1], pipes[2][1], pipes[3][1]]
-    socket.send_fds(_spare(), [b"."], [*theirs, what])
-    for fd in (*theirs, what):
+    child_ends = [pipes[0][0], pipes[1][1], pipes[2][1], pipes[3][1]]
+    socket.send_fds(_spare(), [b"."], [*child_ends, what])
+    for fd in (*child_ends, what):
         os.close(fd)
-    came: dict[int, bytes] = {}
+    received: dict[int, bytes] = {}
 
     def read(number: int) -> None:
         with os.fdopen(pipes[number][0], "rb") as pipe:
-            came[number] = pipe.read()
+            received[number] = pipe.read()
 
     readers = [threading.Thread(target=read, args=(number,), daemon=True) for number in (1, 2, 3)]
     for reader in readers:
@@ -52,32 +52,32 @@ def run(
         reader.join(timeout)
         if reader.is_alive():
             raise TimeoutError(f"swecli {arguments!r} did not end")
-    return int(came[3]), came[1], came[2]
+    return int(received[3]), received[1], received[2]
 
 
 @cache
 def _spare() -> socket.socket:
-    ours, theirs = socket.socketpair()
+    ours, child_ends = socket.socketpair()
     root = Path(__file__).parents[2]
     path = os.pathsep.join((str(root), str(root / "tests" / "plugins")))
-    code = f"from tests.support.spare import _serve; _serve({theirs.fileno()})"
+    code = f"from tests.support.spare import _serve; _serve({child_ends.fileno()})"
     spare = subprocess.Popen(
         [sys.executable, "-P", "-c", code],
-        pass_fds=[theirs.fileno()],
+        pass_fds=[child_ends.fileno()],
         env={**os.environ, "PYTHONPATH": path},
         stdin=subprocess.DEVNULL,
         start_new_session=True,
     )
-    theirs.close()
+    child_ends.close()
     atexit.register(spare.wait)
     atexit.register(ours.close)
     return ours
 
 
 def _serve(number: int) -> None:
-    """Fork for each order that comes, until the other end is closed."""
+    """Fork for each request until the other end is closed."""
     orders = socket.socket(fileno=number)
-    _load()
+    _preload()
     gc.collect()
     gc.freeze()
     keepers = 0
@@ -88,7 +88,7 @@ def _serve(number: int) -> None:
         keepers += 1
         if os.fork() == 0:
             orders.close()
-            _keep(fds)
+            _supervise(fds)
         while keepers and os.waitpid(-1, os.WNOHANG)[0]:
             keepers -= 1
         for fd in fds:
@@ -97,8 +97,8 @@ def _serve(number: int) -> None:
         os.wait()
 
 
-def _load() -> None:
-    # ruff: noqa: PLC0415  # the tests that ask for a run need none of it
+def _preload() -> None:
+    # ruff: noqa: PLC0415  # late imports: the tests that request a run do not need them
     import tests.support.scripted  # noqa: F401
     from swecli.context.tokens import TokenCounter
     from swecli.llm.http import load_httpx
@@ -109,11 +109,11 @@ def _load() -> None:
     TokenCounter().load()
 
 
-def _keep(fds: list[int]) -> None:
-    """In the fork: start the run, wait for it, and write its exit code."""
+def _supervise(fds: list[int]) -> None:
+    """In the supervising fork: start the run, wait for it and write its exit code."""
     pid = os.fork()
     if pid == 0:
-        _become(fds)
+        _run_main(fds)
     for fd in fds[:3]:
         os.close(fd)
     _, status = os.waitpid(pid, 0)
@@ -121,8 +121,8 @@ def _keep(fds: list[int]) -> None:
     os._exit(0)
 
 
-def _become(fds: list[int]) -> None:
-    """In the run: what a new process has, then `main`, which ends it."""
+def _run_main(fds: list[int]) -> None:
+    """In the run: set up the state of a new process and call `main`, which exits."""
     order = json.loads(os.pread(fds[4], 10_000_000, 0))
     for number in range(3):
         os.dup2(fds[number], number)

@@ -1,4 +1,4 @@
-"""What the database holds, read back as a program that is started anew would read it."""
+"""Read stored rows as a new process would."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from swecli.store.session_manager import SessionManager
 
 
 def stored_calls(manager: SessionManager, interaction: int) -> list[ToolCall]:
-    """The calls of one interaction of the session in use, in their order."""
+    """Return the calls of one interaction of the current session, in order."""
     session = manager.current_session
     assert session is not None
     other = SessionManager(manager.database)

@@ -1,4 +1,4 @@
-"""A program in a real pseudo-terminal: keys typed, the screen read as an emulator shows it."""
+"""A program in a real pseudo-terminal: send keys and read the screen of a terminal emulator."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PATIENCE = 30.0
 
 
 class Terminal:
-    """swecli, or another command, at `columns` x `rows`. Leaving the context ends the process."""
+    """Runs swecli, or another command, at `columns` x `rows`. Leaving the context ends the process."""
 
     def __init__(
         self,
@@ -36,7 +36,8 @@ class Terminal:
         self.process = pexpect.spawn(
             command[0], [*command[1:], *arguments], dimensions=(rows, columns), env=env, timeout=None
         )
-        self._screen.write_process_input = lambda data: self.process.send(data.encode())  # answers to its questions
+        # replies to the program's terminal queries
+        self._screen.write_process_input = lambda data: self.process.send(data.encode())
 
     def __enter__(self) -> Terminal:
         return self
@@ -45,26 +46,26 @@ class Terminal:
         self.process.close(force=True)
 
     def keys(self, text: str) -> None:
-        """Type."""
+        """Send the keys."""
         self.process.send(text.encode())
 
     def resize(self, columns: int, rows: int) -> None:
-        """Give the window another size."""
+        """Resize the window."""
         self._screen.resize(rows, columns)
         self.process.setwinsize(rows, columns)
 
     @property
     def is_raw(self) -> bool:
-        """Whether the terminal neither echoes keys by itself nor waits for whole lines."""
+        """Return True if the terminal neither echoes input nor waits for whole lines."""
         return not termios.tcgetattr(self.process.fileno())[3] & (termios.ECHO | termios.ICANON)
 
     @property
     def text(self) -> str:
-        """The screen's lines, without trailing spaces."""
+        """Return the screen's lines, without trailing spaces."""
         return "\n".join(line.rstrip() for line in self._screen.display).rstrip()
 
     def pump(self, seconds: float = 0.05) -> bool:
-        """Take what the program writes within so many seconds; false once it has ended."""
+        """Read output for up to that many seconds; return False if the program has ended."""
         try:
             data = self.process.read_nonblocking(65536, timeout=seconds)
         except pexpect.TIMEOUT:
@@ -76,15 +77,15 @@ class Terminal:
         return True
 
     def wait(self, pattern: str) -> str:
-        """Until the pattern stands on the screen; the screen. Fails with the screen when it does not come."""
+        """Wait until the pattern matches the screen and return the screen. Raises AssertionError on timeout."""
         return self._until(lambda: re.search(pattern, self.text, re.MULTILINE) is not None, f"no {pattern!r}")
 
     def gone(self, pattern: str) -> str:
-        """Until the pattern is no longer on the screen."""
+        """Wait until the pattern no longer matches the screen."""
         return self._until(lambda: re.search(pattern, self.text, re.MULTILINE) is None, f"{pattern!r} is still there")
 
     def ends(self) -> int:
-        """Until the program has ended; its exit code."""
+        """Wait for the program to end and return its exit code."""
         self._until(lambda: not self.process.isalive(), "it still runs")
         return self.process.exitstatus if self.process.exitstatus is not None else -self.process.signalstatus
 

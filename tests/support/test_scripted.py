@@ -1,4 +1,4 @@
-"""The scripted model plays what it is told, and says so when the script is over."""
+"""Test the scripted model, and its error at the end of the script."""
 
 from __future__ import annotations
 

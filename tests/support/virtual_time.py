@@ -1,4 +1,4 @@
-"""An event loop whose clock jumps: waiting costs nothing, and what is timed happens in its order."""
+"""An event loop with a virtual clock, so that sleeping takes no time and timers fire in order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Result = TypeVar("Result")
 
 
 class _JumpingSelector(selectors.SelectSelector):
-    """Instead of waiting for the next timer it moves the clock on to it."""
+    """A selector that advances the clock to the next timer in place of waiting for it."""
 
     now = 0.0
 
@@ -23,7 +23,7 @@ class _JumpingSelector(selectors.SelectSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """`time` is virtual; files and pipes are real."""
+    """An event loop whose `time` is virtual; files and pipes are real."""
 
     def __init__(self) -> None:
         self._jumping = _JumpingSelector()
@@ -34,7 +34,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 
 def run_virtually(work: Coroutine[Any, Any, Result]) -> Result:
-    """Run it to its end in virtual time."""
+    """Run the coroutine to its end in virtual time."""
     loop = VirtualLoop()
     try:
         return loop.run_until_complete(work)

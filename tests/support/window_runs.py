@@ -1,4 +1,5 @@
-"""Long conversations over HTTP under any window and any reflector: what their requests held, for tests and a script."""
+"""Run long conversations over HTTP with a given window and reflector, and measure their requests, for tests and for
+a script."""
 
 from __future__ import annotations
 
@@ -27,9 +28,12 @@ _QUERY = re.compile(r"turn (\d+):")
 
 @dataclass
 class WindowRun:
-    """`most`: the largest number of completed interactions in one body; `tokens` of a turn's last body by its number
-    (four characters a token); `extended`: bodies that only add to the one before; `broken`: the others, of which
-    `announced` have a reduction row; `pairs` is both together; `waiting` are turns that were not reflected on."""
+    """Measurements of a conversation.
+
+    `most` is the largest number of completed interactions in one body; `tokens` the size of each turn's last body,
+    by turn number (four characters per token); `pairs` the number of consecutive bodies, `broken` those of which the
+    later does not extend the earlier, `announced` the stored reductions; `waiting` the turns without a reflection.
+    """
 
     most: int = 0
     tokens: dict[int, int] = field(default_factory=dict)
@@ -41,12 +45,13 @@ class WindowRun:
 
     @property
     def extended(self) -> float:
-        """The share of bodies that begin with the whole one before, 0 to 1."""
+        """Return the share of bodies that begin with the whole previous one, 0 to 1."""
         return 1 - self.broken / self.pairs if self.pairs else 1.0
 
 
 def steps(turns: int) -> Iterator[Reply]:
-    """Each turn's work. Two in five fail at something: there is what to reflect on."""
+    """Return the replies of each turn. Two turns in five fail at something, so that there is something to reflect
+    on."""
     for turn in range(1, turns + 1):
         file = f"src/f{turn % 9}.py"
         if turn % 5 in (0, 1):
@@ -57,8 +62,8 @@ def steps(turns: int) -> Iterator[Reply]:
         yield Reply(f"Turn {turn} is done. " + "That is how it stands. " * 8)
 
 
-def answering(turns: int, reflector: str) -> Any:
-    """The script for a conversation whose reflector works, fails, or never answers."""
+def script_answers(turns: int, reflector: str) -> Any:
+    """Return the script of a conversation whose reflector works, fails, or never answers."""
     script = steps(turns)
 
     def answer(request: Received) -> Answer:
@@ -73,7 +78,7 @@ def answering(turns: int, reflector: str) -> Any:
 
 
 def make_project() -> None:
-    """Files to read, in the working directory."""
+    """Write files to read into the working directory."""
     Path("src").mkdir()
     for number in range(9):
         lines = [f"value_{number}_{line} = {line}  # {'why not ' * 4}" for line in range(60)]
@@ -81,9 +86,9 @@ def make_project() -> None:
 
 
 async def run_window(window: str, reflector: str, turns: int) -> WindowRun:
-    """A conversation of that many turns; reflections go on behind it, as behind a prompt."""
+    """Run a conversation of that many turns, with reflections in the background as in the REPL."""
     found, behind = WindowRun(), set[asyncio.Task[Any]]()
-    with StrictProvider(answering(turns, reflector)) as server:
+    with StrictProvider(script_answers(turns, reflector)) as server:
         environ = {**os.environ, **server.environ()}
         model = make_model(f"openai/{OPENAI_MODEL}", make_start().settings, environ)
         wanted = reflector != "none"
@@ -100,13 +105,13 @@ async def run_window(window: str, reflector: str, turns: int) -> WindowRun:
                     pass
             part = runtime.learning.after_turn()
             if part.needs_model:
-                task = asyncio.create_task(_reflected(runtime, part.interaction))
+                task = asyncio.create_task(_reflect(runtime, part.interaction))
                 behind.add(task)
                 if reflector in ("works", "fails"):
                     await task
             bodies = [body for body in server.bodies[before:] if body.get("tools")]
             found.tokens[turn] = len(json.dumps(bodies[-1]["messages"], ensure_ascii=False)) // 4
-            found.most = max(found.most, *(held(body, turn) for body in bodies))
+            found.most = max(found.most, *(count_interactions(body, turn) for body in bodies))
             sent += bodies
         for task in behind:
             task.cancel()
@@ -124,11 +129,11 @@ async def run_window(window: str, reflector: str, turns: int) -> WindowRun:
     return found
 
 
-async def _reflected(runtime: Runtime, interaction: int) -> None:
+async def _reflect(runtime: Runtime, interaction: int) -> None:
     await runtime.learning.reflect(interaction)
 
 
-def held(body: dict[str, Any], turn: int) -> int:
-    """Completed interactions in a body of that turn."""
+def count_interactions(body: dict[str, Any], turn: int) -> int:
+    """Return the number of completed interactions in a body of that turn."""
     texts = (str(message["content"]) for message in body["messages"] if message["role"] == "user")
     return len({int(found[1]) for text in texts if (found := _QUERY.match(text))} - {turn})

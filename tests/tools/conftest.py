@@ -1,4 +1,4 @@
-"""A workspace, a context, and a way to run one call as the agent does."""
+"""Fixtures for tools: a workspace, a context, and a function that runs one call as the agent does."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ RunTool = Callable[..., Awaitable[ToolResult]]
 
 
 class Answers:
-    """Somebody who is asked: keeps the questions, gives the same answer to each. `meanwhile` happens before that."""
+    """Gives the same decision to each approval request and records the requests. `meanwhile` is called before each
+    answer."""
 
     def __init__(self) -> None:
         self.asked: list[AskRequest] = []
@@ -33,7 +34,7 @@ class Answers:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """An empty workspace."""
+    """Create an empty workspace."""
     folder = tmp_path / "project"
     folder.mkdir()
     return folder
@@ -41,31 +42,31 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def reported() -> list[str]:
-    """What running calls reported."""
+    """Return the list of the output that running calls report."""
     return []
 
 
 @pytest.fixture
 def ctx(root: Path, reported: list[str]) -> ToolContext:
-    """A context as a session has it."""
+    """Return a context like a session's."""
     return ToolContext(root=root, report=reported.append, environ=dict(os.environ), timeout=20)
 
 
 @pytest.fixture
 def answers() -> Answers:
-    """Says yes, once, to everything, unless told otherwise."""
+    """Return a user who approves everything once; a test may change the decision."""
     return Answers()
 
 
 @pytest.fixture
 def permissions() -> Permissions:
-    """No rules, mode ask."""
+    """Return permissions in mode `ask` without rules."""
     return Permissions()
 
 
 @pytest.fixture
 def run(ctx: ToolContext, permissions: Permissions, answers: Answers) -> RunTool:
-    """Run one call through all of execute."""
+    """Return a function that runs one call through `execute`."""
     registry = ToolRegistry.discover()
 
     async def run_one(name: str, /, **parameters: Any) -> ToolResult:

@@ -1,4 +1,4 @@
-"""Tools as they are declared."""
+"""Test declaring tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schemas in the plainest form."""
+"""Test simplifying JSON schemas."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from swecli.tools.base import Params, _plain_schema
 
 
 class Inner(Params):
-    """Told to nobody."""
+    """A docstring that the schema omits."""
 
     title: str = Field(description="A parameter may be called title.")
 
 
 class Outer(Params):
-    """Told to nobody."""
+    """A docstring that the schema omits."""
 
     inner: list[Inner] = Field(description="Some.")
     number: int | None = Field(None, ge=1, description="A number.")

@@ -1,4 +1,4 @@
-"""Exact-match edits."""
+"""Test exact-match edits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Diffs, judged by git, which applies them."""
+"""Test diffs by applying them with git."""
 
 from __future__ import annotations
 

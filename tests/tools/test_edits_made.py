@@ -1,4 +1,4 @@
-"""A change is made as it was shown, or not at all."""
+"""Test that an edit is applied exactly as it was shown, or not at all."""
 
 from __future__ import annotations
 

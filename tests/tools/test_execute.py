@@ -1,4 +1,4 @@
-"""One call from what the model sent to what it is told."""
+"""Test executing one call, from the model's arguments to the result it gets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class NoParams(Params):
 
 
 def made(name: str, fault: BaseException | None = None, at: str = "run") -> Tool:
-    """A tool that fails as it is told."""
+    """Return a tool that raises `fault` while planning or running."""
 
     def plan(params: NoParams, ctx: ToolContext) -> ToolPlan:
         if fault is not None and at == "plan":
@@ -184,7 +184,7 @@ async def test_a_yes_for_the_project_is_kept_in_a_file_of_the_users(ctx: ToolCon
         asked.append(request)
         return Decision(True, scope="project")
 
-    for name in ("a", "b"):  # each time as if started anew
+    for name in ("a", "b"):  # each time as in a new session
         permissions = Permissions(project=ProjectRules(file, ctx.root))
         await call_of("run_command", ctx, project, permissions, parameters={"command": f"mkdir {name}"})
     assert [(r.session_rule, r.session_label, r.project_file) for r in asked] == [

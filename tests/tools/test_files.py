@@ -1,4 +1,4 @@
-"""Single files: read without following links, written whole or not at all."""
+"""Test reading files without following links, and writing them atomically."""
 
 from __future__ import annotations
 

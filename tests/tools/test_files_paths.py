@@ -1,4 +1,4 @@
-"""Where paths lead, and which files are special."""
+"""Test resolving paths, and detecting special files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bytes to text and back."""
+"""Test decoding and encoding text."""
 
 from __future__ import annotations
 

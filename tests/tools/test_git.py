@@ -1,4 +1,4 @@
-"""git, asked carefully: a hostile repository names a program that leaves a mark wherever one can be named."""
+"""Test running git safely in a hostile repository, which names a program wherever git would run one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WHO = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "protocol.fi
 
 
 def git(folder: Path, *arguments: str, stdin: str = "") -> str:
-    """git as a user runs it, with a configuration of the user's own."""
+    """Run git as a user does, with the user's own configuration."""
     done = subprocess.run(
         ["git", *WHO, *arguments], cwd=folder, input=stdin, check=True, capture_output=True, encoding="utf-8"
     )
@@ -38,7 +38,7 @@ def mark() -> Path:
 
 @pytest.fixture
 def program(mark: Path) -> str:
-    """A program that leaves a mark wherever it is started."""
+    """Create a program that appends to the mark file when it is run."""
     path = Path("program").resolve()
     path.write_text(f'#!/bin/sh\necho "$0 $*" >> "{mark}"\ncat 2>/dev/null\n')
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
@@ -46,7 +46,7 @@ def program(mark: Path) -> str:
 
 
 def changed(root: Path) -> None:
-    """Two branches, a merge, a staged, a changed and a new file: something to look at for every command."""
+    """Create two branches, a merge, and a staged, a changed and a new file, so that every command finds something."""
     git(root, "checkout", "-qb", "other", "HEAD")
     (root / "README.md").write_text("of the other branch\n")
     git(root, "commit", "-qam", "other")
@@ -60,7 +60,7 @@ def changed(root: Path) -> None:
     (root / "new.py").write_text("")
 
 
-# every question that the program asks git, by the places that ask
+# every use of git, by the code that makes it
 QUESTIONS: dict[str, Callable[[Path], object]] = {
     "uncommitted changes": lambda root: resolve_target(root, ()),
     "staged changes": lambda root: resolve_target(root, ("--staged",)),
@@ -82,7 +82,7 @@ HOOKS = ("post-index-change", "fsmonitor-watchman", "reference-transaction", "po
 
 
 def hostile(root: Path, program: str) -> None:
-    """Name the program wherever a repository can name one, by an included file too."""
+    """Name the program wherever a repository can name one, including in an included file."""
     git(root, "remote", "add", "origin", "https://github.com/a/b.git")
     for name in SETTINGS:
         git(root, "config", name, program)
@@ -115,13 +115,13 @@ def test_no_program_that_a_repository_names_is_started(question: str, program: s
     signed(root)
     hostile(root, program)
     for name in ("README.md", "shop/prices.py", "pyproject.toml"):
-        os.utime(root / name, (1, 1))  # git has to look into them
+        os.utime(root / name, (1, 1))  # Git must read these files.
     assert QUESTIONS[question](root)
     assert not mark.exists(), mark.read_text()
 
 
 def signed(root: Path) -> None:
-    """Give the newest commit a signature that git would have checked."""
+    """Sign the newest commit, in a format that git would verify with a program."""
     head = git(root, "cat-file", "commit", "HEAD")
     front, _, text = head.partition("\n\n")
     signature = "gpgsig -----BEGIN PGP SIGNATURE-----\n \n abc\n -----END PGP SIGNATURE-----"

@@ -1,4 +1,4 @@
-"""Patterns over paths, of a search and of permission rules."""
+"""Test glob patterns of searches and of permission rules."""
 
 from __future__ import annotations
 

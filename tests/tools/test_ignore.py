@@ -1,4 +1,4 @@
-"""Ignore rules, judged by git."""
+"""Test ignore rules by comparing them with git's."""
 
 from __future__ import annotations
 

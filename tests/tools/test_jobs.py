@@ -1,4 +1,4 @@
-"""Commands in the background: real programs, through all of a call."""
+"""Test background commands with real programs, through the whole call."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RunTool = Callable[..., Awaitable[ToolResult]]
 
 
 async def ended(ctx: ToolContext) -> str:
-    """The line on the next job that ends."""
+    """Wait for the next job to end and return the line that reports it."""
     return await asyncio.wait_for(ctx.jobs.finished.get(), 20)
 
 

@@ -1,4 +1,4 @@
-"""Limits: nothing is ever longer than its limit."""
+"""Test that no output exceeds its limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hidden letters are shown."""
+"""Test that invisible characters are made visible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Going round in circles is seen for what it is, and nothing else is."""
+"""Test detecting repeated calls, without false alarms."""
 
 from __future__ import annotations
 

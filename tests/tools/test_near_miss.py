@@ -1,4 +1,4 @@
-"""What is told on a miss."""
+"""Test the hints for an edit that matches nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules, modes, and what was said in the session."""
+"""Test permission rules, modes, and the decisions of a session."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def decide(permissions: Permissions, name: str, subject: str, guard: str = "") -
 
 
 def exact(name: str, subject: str) -> str:
-    """The rule that covers this alone."""
+    """Return the rule that matches only this subject."""
     tool = TOOLS.get(name)
     assert tool is not None
     return Permissions.suggest_rule(tool, ToolPlan("x", subject=subject), CTX, exact_only=True)[0]

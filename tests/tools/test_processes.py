@@ -1,4 +1,4 @@
-"""Programs in groups of their own, really run."""
+"""Test running programs in process groups of their own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from swecli.tools.processes import ProcessExit, child_environment, find_program,
 
 
 class Output:
-    """Collects what a program says, and tells when some words have come."""
+    """Collects a program's output and sets `came` when it contains "ready"."""
 
     def __init__(self, stop_at: bytes | None = None) -> None:
         self.data = b""
@@ -36,7 +36,7 @@ async def sh(root: Path, command: str, output: Output, timeout: float = 20, erro
 
 
 async def gone(pid: int) -> bool:
-    """Whether a process ends soon; one that is dead but not yet collected counts as ended."""
+    """Return True if the process ends within five seconds; a zombie counts as ended."""
     for _ in range(500):
         try:
             os.kill(pid, 0)
@@ -120,7 +120,7 @@ async def test_being_cancelled_twice_still_ends_the_group(root: Path) -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert await gone(int(output.data.split()[0]))
-    # the loop must see the exit before it closes, or a later test is blamed for an unclosed process
+    # The loop must see the exit before it closes, or a later test fails with an unclosed process.
     if pending := asyncio.all_tasks() - {asyncio.current_task()}:
         await asyncio.wait(pending, timeout=5)
 

@@ -1,4 +1,4 @@
-"""Output at a pace a screen can follow."""
+"""Test throttling output to a rate that a screen can follow."""
 
 from __future__ import annotations
 

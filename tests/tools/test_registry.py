@@ -1,4 +1,4 @@
-"""The tools there are, and what the model is told of them."""
+"""Test the registered tools and their specifications."""
 
 from __future__ import annotations
 
@@ -20,10 +20,8 @@ def specs() -> str:
 
 
 def test_the_specifications_are_these_to_the_byte() -> None:
-    """What the model is told changes only on purpose: it breaks the provider's cache of every session.
-
-    To take a change over: PYTHONPATH=. python tests/tools/test_registry.py
-    """
+    """Specifications change only on purpose, because a change invalidates the provider's cache of every session. To
+    accept a change: PYTHONPATH=. python tests/tools/test_registry.py"""
     assert specs() == SNAPSHOT.read_text(encoding="utf-8")
 
 

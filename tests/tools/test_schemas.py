@@ -1,4 +1,4 @@
-"""What a model gets of the tools without their modules, and in a small window."""
+"""Test the specifications that a model gets without importing the tools' modules, and with a small context window."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ripgrep reports, read piece by piece."""
+"""Test parsing ripgrep's output in chunks."""
 
 from __future__ import annotations
 

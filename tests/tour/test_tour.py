@@ -1,4 +1,4 @@
-"""The tour: found by its entry point, six sentences, quotations of what tools answer, and nothing made up."""
+"""Test the tour model: its entry point, its six sentences, and answers that only quote tool results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from swecli.models.review_events import ReviewFinished
 from swecli.playbook.learning.reflector_model import Answer
 from tests.support.histories import Message, call, result, wild_histories
 from tests.support.model_requests import ask
-from tests.support.reviews import begin, collect
+from tests.support.reviews import begin_review, collect
 from tests.support.runtime import NO, User, make_runtime, run_turn
 from tests.support.shell import ROOT
 
@@ -44,7 +44,7 @@ async def first_call(*lines: str, system: str = "s") -> tuple[str, dict[str, obj
 
 
 async def answer_to(runtime: Runtime, line: str) -> str:
-    """The answer to a line."""
+    """Return the answer to a line."""
     await run_turn(runtime, line)
     assert runtime.sessions.current_session is not None
     return runtime.sessions.current_session.messages[-1].content
@@ -57,13 +57,13 @@ def project() -> Path:
     return Path("shop/prices.py")
 
 
-# Found from outside
+# Entry point
 
 
 def test_the_entry_point_of_the_package_is_the_tour() -> None:
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]["swecli.providers"]
     found = {point.name: point.value for point in entry_points(group="swecli.providers")}
-    found.pop("scripted", None)  # the tests' own
+    found.pop("scripted", None)  # the scripted model of the tests
     assert found == declared
     assert [make_model(name, Settings(), {}).name for name in ("demo", "demo/rules", " demo ")] == ["demo"] * 3
 
@@ -118,7 +118,7 @@ async def test_what_tools_answer_is_quoted(project: Path) -> None:
     assert "TAX = 0.19" in await answer_to(runtime, "read shop/prices.py")
     assert "ROUNDED" in await answer_to(runtime, "search for ROUNDED")
     assert "nothere.py" in await answer_to(runtime, "read nothere.py")
-    both = await answer_to(runtime, "list shop\nsearch for TAX in shop")  # an intent a line
+    both = await answer_to(runtime, "list shop\nsearch for TAX in shop")  # one intent per line
     assert both.index("In `shop`") < both.index("Lines with `TAX`")
 
 
@@ -184,7 +184,7 @@ async def test_a_summary_is_the_request_the_files_and_the_exit_codes() -> None:
 
 async def test_a_review_finds_nothing_and_states_that_nothing_was_reviewed(project: Path) -> None:
     runtime = make_runtime(tour())
-    review = await begin(runtime, "shop")
+    review = await begin_review(runtime, "shop")
     events = await collect(review)
     assert isinstance(events[-1], ReviewFinished)
     assert events[-1].total == 0

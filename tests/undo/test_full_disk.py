@@ -1,4 +1,4 @@
-"""An undo whose files cannot be written: a limit on the size of files takes the place of a full disk."""
+"""Test an undo whose files cannot be written; a file size limit stands in for a full disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Undo and redo of whole turns: real files, a real shell, a real database, and a model that is scripted."""
+"""Test undo and redo of whole turns with real files, a real shell, a real database and a scripted model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Look = dict[str, tuple[int, bytes]]
 
 
 def look(root: Path | None = None) -> Look:
-    """Every path below the working directory with its mode and its bytes."""
+    """Return every path below the working directory with its mode and its bytes."""
     top, found = root or Path.cwd(), {}
     for path in sorted(top.rglob("*")):
         status = path.lstat()

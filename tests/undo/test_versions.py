@@ -1,4 +1,5 @@
-"""What is kept of files: cheaply looked at, bounded, honest about what is not kept; and what calls leave behind."""
+"""Test file versions: scans are cheap, storage is bounded and omitted files are reported; and the files that calls
+leave behind."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ def test_a_scan_reads_only_what_changed_also_in_a_new_process(tmp_path: Path, ke
     past = time.time() - 100
     for path in Path.cwd().iterdir():
         os.utime(path, (past, past))
-    time.sleep(0.06)  # else they may change again within one tick of the clock
+    time.sleep(0.06)  # Otherwise they may change again within one tick of the clock.
     kept.scan()
     again = FileVersions(Path.cwd(), tmp_path / "versions", dict(os.environ))
     read: list[str] = []

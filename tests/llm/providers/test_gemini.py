@@ -16,7 +16,7 @@ from swecli.llm.base import ChatModel
 from swecli.llm.endpoints import resolve
 from swecli.models.errors import ProviderError, Unavailable, UnsupportedFeature
 from swecli.models.message import Usage
-from tests.support.model_requests import HELLO, READ, ask, request, wired
+from tests.support.model_requests import HELLO, READ, ask, model_for_endpoint, request
 
 pytestmark = pytest.mark.slow  # Slow because litellm itself runs over HTTP, at many offsets.
 
@@ -70,7 +70,7 @@ def serve_gemini(*pieces: dict[str, Any], status: int = 200) -> Iterator[tuple[C
         thread.start()
         base = f"http://127.0.0.1:{server.server_port}/v1beta"
         environ = {"GEMINI_API_KEY": "k", "GEMINI_BASE_URL": base}
-        yield wired(resolve("gemini/gemini-3.8-flash", environ)), received
+        yield model_for_endpoint(resolve("gemini/gemini-3.8-flash", environ)), received
         server.shutdown()
         thread.join(5)
 

@@ -15,7 +15,7 @@ from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
 from swecli.models.errors import ProviderError
 from swecli.models.message import ModelReply, ModelRequest
 from tests.support.model_requests import HELLO, READ
-from tests.support.runtime import kinds, make_runtime, run_turn
+from tests.support.runtime import event_types, make_runtime, run_turn
 from tests.support.strict_provider import Received, Refusal, Reply, StrictProvider
 
 pytestmark = pytest.mark.slow
@@ -208,7 +208,7 @@ async def test_a_window_that_the_first_refusal_names_brings_few_tools_in_the_sam
     with StrictProvider(small, models=("unlisted",)) as server:
         runtime = make_runtime(model_at(resolve("openai/unlisted", server.environ()), None), learn=False)
         turns = [await run_turn(runtime, "hello", learn=False) for _ in range(2)]
-        assert [kinds(turn)[-1] for turn in turns] == ["turn_finished"] * 2
+        assert [event_types(turn)[-1] for turn in turns] == ["turn_finished"] * 2
         assert [len(body["tools"]) < 6 for body in server.bodies] == [False, True, True], "nor is it asked again"
 
 
@@ -221,7 +221,7 @@ async def test_a_window_that_no_refusal_names_is_reached_with_few_tools_and_shor
     with StrictProvider(small, models=("unlisted",)) as server:
         runtime = make_runtime(model_at(resolve("openai/unlisted", server.environ()), None), learn=False)
         turns = [await run_turn(runtime, "hello", learn=False) for _ in range(2)]
-        assert [kinds(turn)[-1] for turn in turns] == ["turn_finished"] * 2
+        assert [event_types(turn)[-1] for turn in turns] == ["turn_finished"] * 2
         assert len(server.bodies) <= 5
 
 

@@ -14,7 +14,7 @@ from swecli.context.system_message import cache_marks
 from swecli.llm.endpoints import resolve
 from swecli.llm.native import NativeModel, safe_call_id
 from swecli.models.message import HEAD_OPENS, ModelRequest, ToolCall
-from tests.support.model_requests import wired
+from tests.support.model_requests import model_for_endpoint
 
 KEYS = dict.fromkeys(
     (
@@ -31,7 +31,7 @@ KEYS = dict.fromkeys(
 
 def request_body(messages: list[dict[str, Any]], name: str) -> dict[str, Any]:
     """Return the body of a request with these messages."""
-    model = wired(resolve(name, KEYS))
+    model = model_for_endpoint(resolve(name, KEYS))
     assert isinstance(model, NativeModel)
     return model.body(ModelRequest(name, messages, marks=cache_marks(messages)))
 

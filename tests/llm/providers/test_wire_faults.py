@@ -26,7 +26,7 @@ from swecli.models.errors import (
     Unavailable,
 )
 from swecli.models.message import ModelRequest
-from tests.support.model_requests import READ, ask, collect, model_at, request, wired
+from tests.support.model_requests import READ, ask, collect, model_at, model_for_endpoint, request
 from tests.support.strict_provider import Call, Refusal, Reply, StrictProvider, Wire
 from tests.support.virtual_time import run_virtually
 
@@ -63,7 +63,7 @@ async def test_a_refused_key_names_the_variable(name: str) -> None:
     with StrictProvider(key="another") as server:
         endpoint = resolve(name, server.environ() | {"OPENAI_API_KEY": "sk-bad", "ANTHROPIC_API_KEY": "sk-bad"})
         with pytest.raises(AuthFailed) as caught:
-            await ask(wired(endpoint), request())
+            await ask(model_for_endpoint(endpoint), request())
     assert endpoint.key_name in caught.value.message
     assert caught.value.status == 401
     assert "sk-bad" not in str(caught.value)
@@ -125,7 +125,7 @@ async def test_an_overloaded_service_may_say_when_to_come_back(name: str) -> Non
 async def test_the_fallback_asks_once_at_each_try() -> None:
     with StrictProvider([Refusal(500, "not now")] * 3, models=("m",)) as server:
         environ = {"NVIDIA_NIM_API_KEY": "test-key", "NVIDIA_NIM_BASE_URL": server.openai_base}
-        model = wired(resolve("nvidia_nim/m", environ))
+        model = model_for_endpoint(resolve("nvidia_nim/m", environ))
         with pytest.raises(Unavailable):
             await ask(model, request())
         assert len(server.requests) == 1
@@ -139,7 +139,7 @@ async def test_the_fallback_asks_once_at_each_try() -> None:
 async def test_the_fallback_sends_no_service_the_key_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-openai")
     with StrictProvider([Reply("Hello.")], key=None, models=("m",)) as server:
-        await ask(wired(resolve("nvidia_nim/m", {"NVIDIA_NIM_BASE_URL": server.openai_base})), request())
+        await ask(model_for_endpoint(resolve("nvidia_nim/m", {"NVIDIA_NIM_BASE_URL": server.openai_base})), request())
         assert "sk-of-openai" not in str(server.requests[0].headers)
 
 
@@ -191,7 +191,7 @@ async def test_an_unreachable_server_is_named_with_its_address(name: str) -> Non
         port = taken.getsockname()[1]
     environ = {"OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1", "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{port}"}
     with pytest.raises(Unavailable) as caught:
-        await ask(wired(resolve(name, environ)), request())
+        await ask(model_for_endpoint(resolve(name, environ)), request())
     assert f"127.0.0.1:{port}" in caught.value.message
     assert "connection refused" in caught.value.message
 

@@ -10,7 +10,7 @@ import pytest
 
 from swecli.llm.endpoints import resolve
 from swecli.models.message import ModelRequest, ToolCall, Usage
-from tests.support.model_requests import HELLO, READ, ask, collect, model_at, request, wired
+from tests.support.model_requests import HELLO, READ, ask, collect, model_at, model_for_endpoint, request
 from tests.support.strict_provider import Call, Reply, StrictProvider, Tokens, Wire
 
 OPENAI, ANTHROPIC = "openai/gpt-4.1", "anthropic/claude-haiku-4-5"
@@ -201,7 +201,7 @@ async def test_a_local_server_needs_no_key_and_costs_nothing(provider: str) -> N
     with StrictProvider([Reply("x")], key=None, models=("qwen3:8b",)) as server:
         stem = {"ollama_chat": "ollama", "hosted_vllm": "vllm"}.get(provider, provider).upper()
         environ = {f"{stem}_BASE_URL": server.url}
-        reply = await ask(wired(resolve(f"{provider}/qwen3:8b", environ)), request())
+        reply = await ask(model_for_endpoint(resolve(f"{provider}/qwen3:8b", environ)), request())
     assert reply.text == "x"
     assert reply.cost == 0.0
 

@@ -1,4 +1,4 @@
-"""The question before a call runs, and its answers."""
+"""Test the approval question before a tool call, and its answers."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from swecli.repl.input.question import Option
 from swecli.repl.render.renderer import Renderer
 from swecli.repl.render.screen import Screen
 from tests.screen.canned import ASK_EDIT, ASK_RUN
-from tests.screen.emulated import Paper
+from tests.screen.emulated import TextSurface
 
 
 class Answers:
-    """Picks options by their marks, in order; types `reason` where a line is asked for."""
+    """Chooses options by their marks, in order, and answers text questions with `reason`."""
 
     def __init__(self, *marks: str | None, reason: str | None = None) -> None:
         self.marks, self.reason = list(marks), reason
@@ -40,9 +40,11 @@ class Answers:
         return self.reason
 
 
-async def asked(answers: Answers, request: AskRequest = ASK_EDIT, questions: int = 1) -> tuple[list[Decision], str]:
+async def ask_approval(
+    answers: Answers, request: AskRequest = ASK_EDIT, questions: int = 1
+) -> tuple[list[Decision], str]:
     out = io.StringIO()
-    renderer = Renderer(Screen(Paper(out, 100), False))
+    renderer = Renderer(Screen(TextSurface(out, 100), False))
     context = CommandContext(None, (), renderer, None, answers, None)  # type: ignore[arg-type]
     return list(await asyncio.gather(*(context.approve(request) for _ in range(questions)))), out.getvalue()
 
@@ -58,22 +60,22 @@ async def asked(answers: Answers, request: AskRequest = ASK_EDIT, questions: int
     ],
 )
 async def test_each_answer_decides(mark: str | None, decision: Decision) -> None:
-    decisions, _ = await asked(Answers(mark), replace(ASK_EDIT, project_file="/home/ann/rules.toml"))
+    decisions, _ = await ask_approval(Answers(mark), replace(ASK_EDIT, project_file="/home/ann/rules.toml"))
     assert decisions == [decision]
 
 
 async def test_a_no_can_say_what_to_do_instead() -> None:
-    decisions, out = await asked(Answers("4", reason="use git rm"))
+    decisions, out = await ask_approval(Answers("4", reason="use git rm"))
     assert decisions == [Decision(False, reason="use git rm")]
     assert "✗ refused: Edit swecli/app.py (+2 −2) · use git rm" in out
 
 
 async def test_a_no_without_a_reason_is_still_a_no() -> None:
-    assert (await asked(Answers("4")))[0] == [Decision(False)]
+    assert (await ask_approval(Answers("4")))[0] == [Decision(False)]
 
 
 async def test_the_whole_change_stands_above_the_question_and_one_line_stays_below() -> None:
-    _, out = await asked(Answers("1"))
+    _, out = await ask_approval(Answers("1"))
     assert "10 +     choice = choose_model(settings, start.environ)" in out
     assert out.endswith("✓ allowed: Edit swecli/app.py (+2 −2)\n")
 
@@ -83,7 +85,7 @@ async def test_a_longer_yes_names_what_it_covers_and_where_it_is_saved() -> None
     request = replace(
         ASK_RUN, session_rule="run(pytest *)", session_label="`pytest *`", project_file="/home/ann/rules.toml"
     )
-    _, out = await asked(answers, request)
+    _, out = await ask_approval(answers, request)
     assert answers.seen[0]["2"] == "yes, and don't ask again this session for `pytest *`"
     assert answers.seen[0]["5"] == "yes, always in this project for `pytest *` (saved in /home/ann/rules.toml)"
     assert "always in this project: `pytest *`" in out
@@ -96,11 +98,11 @@ async def test_a_number_means_the_same_in_every_question() -> None:
         replace(ASK_RUN, session_rule="run(x)", session_label="x"),
         replace(ASK_RUN, session_rule="run(x)", session_label="x", project_file="/rules"),
     ):
-        assert (await asked(answers, request))[0] == [Decision(False)]
+        assert (await ask_approval(answers, request))[0] == [Decision(False)]
     assert [sorted(seen) for seen in answers.seen] == [list("134"), list("1234"), list("12345")]
 
 
 async def test_calls_that_wait_together_are_asked_one_after_the_other() -> None:
-    decisions, out = await asked(Answers("1", "3"), questions=2)
+    decisions, out = await ask_approval(Answers("1", "3"), questions=2)
     assert decisions == [Decision(True), Decision(False)]
     assert out.index("✓ allowed") < out.index("✗ refused")

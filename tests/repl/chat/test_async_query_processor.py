@@ -1,4 +1,4 @@
-"""From a query to the messages of a request."""
+"""Test building the messages of a request from a query."""
 
 from __future__ import annotations
 

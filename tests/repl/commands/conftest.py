@@ -1,4 +1,4 @@
-"""A runtime whose model always answers "ok", and a command context for it."""
+"""Fixtures for commands: a runtime whose model always answers "ok", and a command context."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/findings walk`: cards, one after the other, with a key for each thing that can be done."""
+"""Test `/findings walk`, which shows findings as cards, one at a time, with a key for each action."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from swecli.models.errors import BadInput
 from swecli.store.reviews import ReviewStore
 from tests.support.command_context import ScriptedContext
 from tests.support.project import make_project
-from tests.support.reviews import begin, collect, done, store_of, verdict
+from tests.support.reviews import begin_review, collect, report_call, review_store, verdict_call
 from tests.support.runtime import make_runtime, run_turn
 from tests.support.scripted import Reply, ScriptedCall
 
@@ -18,7 +18,7 @@ PRICES = Path("shop/prices.py")
 
 
 def report(*rows: tuple[str, int, str], **fields: object) -> Reply:
-    return Reply("", (ScriptedCall(*done(*rows, **fields)),))
+    return Reply("", (ScriptedCall(*report_call(*rows, **fields)),))
 
 
 async def desk_with(
@@ -28,8 +28,8 @@ async def desk_with(
     fields = {"suggestion": "TAX = Decimal('0.19')", "severity": "high", **fields}
     first = report(("shop/prices.py", 3, "MAGIC_NUMBERS"), ("README.md", 1, "DEAD_CODE"), **fields)
     runtime = make_runtime([first, *replies])
-    await collect(await begin(runtime, "shop/prices.py", "README.md"))
-    return ScriptedContext(runtime), store_of(runtime)
+    await collect(await begin_review(runtime, "shop/prices.py", "README.md"))
+    return ScriptedContext(runtime), review_store(runtime)
 
 
 async def test_a_card_shows_the_code_and_the_suggestion_as_a_diff(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,7 +90,7 @@ async def test_an_empty_reason_dismisses_nothing(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.slow
 async def test_a_check_names_its_price_and_moves_the_state(monkeypatch: pytest.MonkeyPatch) -> None:
-    judged = Reply("", (ScriptedCall(*verdict(("F-1", "refuted", "Decimal('0.19')"))),))
+    judged = Reply("", (ScriptedCall(*verdict_call(("F-1", "refuted", "Decimal('0.19')"))),))
     ctx, store = await desk_with(monkeypatch, judged)
     ctx.will_pick("1")
     await ctx.type("/findings apply F-1")

@@ -1,4 +1,4 @@
-"""Commands that a project brings along as Markdown files."""
+"""Test commands that a project defines in Markdown files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from swecli.repl.commands.registry import CommandTable
 from tests.support.command_context import ScriptedContext
 
 
-class _Steered(ScriptedContext):
+class _SteeredContext(ScriptedContext):
     """A context that records the query a command submits."""
 
     def __init__(self, runtime: Runtime) -> None:
@@ -24,19 +24,19 @@ class _Steered(ScriptedContext):
         self.sent.append(text)
 
 
-def write(root: Path, name: str, text: str, folder: str = ".claude/commands") -> None:
+def write_command(root: Path, name: str, text: str, folder: str = ".claude/commands") -> None:
     path = root / folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
 
 
-def only(root: Path) -> Command:
-    (found,) = own(root)
+def project_command(root: Path) -> Command:
+    (found,) = project_commands(root)
     return found
 
 
-def own(root: Path) -> list[Command]:
-    """The commands that are there because of the project."""
+def project_commands(root: Path) -> list[Command]:
+    """Return the commands that the project defines."""
     built_in = {command.name for command in CommandTable.discover().commands}
     return [command for command in CommandTable.discover(root).commands if command.name not in built_in]
 
@@ -56,22 +56,22 @@ def own(root: Path) -> list[Command]:
     ],
 )
 async def test_the_text_is_sent_with_its_arguments(runtime: Runtime, text: str, args: str, sent: str) -> None:
-    write(runtime.cwd, "fix.md", text)
-    ctx = _Steered(runtime)
-    await only(runtime.cwd).run(ctx, args)
+    write_command(runtime.cwd, "fix.md", text)
+    ctx = _SteeredContext(runtime)
+    await project_command(runtime.cwd).run(ctx, args)
     assert ctx.sent == [sent]
 
 
 def test_front_matter_gives_help_and_arguments(tmp_path: Path) -> None:
-    write(tmp_path, "fix.md", "---\ndescription: 'Fix one issue'\nargument-hint: ISSUE\nmodel: x\n---\nFix $1")
-    command = only(tmp_path)
+    write_command(tmp_path, "fix.md", "---\ndescription: 'Fix one issue'\nargument-hint: ISSUE\nmodel: x\n---\nFix $1")
+    command = project_command(tmp_path)
     assert (command.name, command.help, command.usage) == ("fix", "Fix one issue", "ISSUE")
 
 
 def test_a_built_in_name_stays_and_the_first_folder_wins(tmp_path: Path) -> None:
-    write(tmp_path, "help.md", "Not this.")
-    write(tmp_path, "fix.md", "---\ndescription: second\n---\nx")
-    write(tmp_path, "Fix.md", "---\ndescription: first\n---\nx", ".agents/commands")
+    write_command(tmp_path, "help.md", "Not this.")
+    write_command(tmp_path, "fix.md", "---\ndescription: second\n---\nx")
+    write_command(tmp_path, "Fix.md", "---\ndescription: first\n---\nx", ".agents/commands")
     table = CommandTable.discover(tmp_path)
     help, fix = table.find("help"), table.find("fix")
     assert help is not None
@@ -83,21 +83,21 @@ def test_a_built_in_name_stays_and_the_first_folder_wins(tmp_path: Path) -> None
 def test_links_out_of_the_project_and_odd_names_are_passed_over(tmp_path: Path) -> None:
     (tmp_path / "secret.md").write_text("secret")
     project = tmp_path / "project"
-    write(project, "two words.md", "x")
+    write_command(project, "two words.md", "x")
     (project / ".claude/commands/leak.md").symlink_to(tmp_path / "secret.md")
-    assert own(project) == []
+    assert project_commands(project) == []
 
 
 @pytest.mark.parametrize(("text", "why"), [("---\nmodel: x\n---\n", "no text"), ("x" * 40_000, "longer than 32,768")])
 async def test_a_file_that_cannot_be_sent_is_named(runtime: Runtime, text: str, why: str) -> None:
-    write(runtime.cwd, "fix.md", text)
+    write_command(runtime.cwd, "fix.md", text)
     with pytest.raises(BadInput, match=why):
-        await only(runtime.cwd).run(_Steered(runtime), "")
+        await project_command(runtime.cwd).run(_SteeredContext(runtime), "")
 
 
 async def test_a_file_that_went_away_is_named(runtime: Runtime) -> None:
-    write(runtime.cwd, "fix.md", "x")
-    command = only(runtime.cwd)
+    write_command(runtime.cwd, "fix.md", "x")
+    command = project_command(runtime.cwd)
     (runtime.cwd / ".claude/commands/fix.md").unlink()
     with pytest.raises(BadInput, match=r"fix\.md cannot be read"):
-        await command.run(_Steered(runtime), "")
+        await command.run(_SteeredContext(runtime), "")

@@ -1,4 +1,4 @@
-"""Declaring and finding commands."""
+"""Test declaring and finding commands."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_every_promised_command_is_there_with_its_other_names(name: str) -> None
 
 
 def test_declaring_commands_loads_nothing_slow() -> None:
-    """Their names complete a moment after the first prompt, long before the store and the drawing are there."""
+    """Their names are completed right after the first prompt, long before the store is loaded."""
     code = "import sys; from swecli.repl.commands.registry import CommandTable as T; T.discover(); print(*sys.modules)"
     root = Path(__file__).parents[3]
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)

@@ -1,4 +1,4 @@
-"""What the prompt offers while typing."""
+"""Test completion at the prompt."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def paint(ctx: CommandContext, args: str) -> None:
 TABLE = CommandTable([paint])
 
 
-class Source:
+class CommandSource:
     def __init__(self, table: CommandTable) -> None:
         self._table = table
 
@@ -37,57 +37,57 @@ class Source:
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def make_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for path in PATHS:
         Path(path).parent.mkdir(exist_ok=True)
         Path(path).mkdir() if path.endswith("/") else Path(path).touch()
 
 
-async def offered(text: str, table: CommandTable = TABLE) -> list[str]:
-    completer = LineCompleter(Source(table), Path.cwd())
+async def completions(text: str, table: CommandTable = TABLE) -> list[str]:
+    completer = LineCompleter(CommandSource(table), Path.cwd())
     document = Document(text, len(text))
     assert list(completer.get_completions(document, CompleteEvent())) == []
     return [c.text async for c in completer.get_completions_async(document, CompleteEvent())]
 
 
 async def test_commands_are_offered_by_name_and_by_alias() -> None:
-    assert await offered("/") == ["paint"]
-    assert await offered("/pai") == ["paint"]
-    assert await offered("/col") == ["paint"]
-    assert await offered("/x") == []
+    assert await completions("/") == ["paint"]
+    assert await completions("/pai") == ["paint"]
+    assert await completions("/col") == ["paint"]
+    assert await completions("/x") == []
 
 
 async def test_letters_in_their_order_are_enough_and_a_beginning_comes_first() -> None:
-    assert await offered("/pt") == ["paint"]
-    assert await offered("/clr") == ["paint"]
-    assert await offered("/tp") == []
+    assert await completions("/pt") == ["paint"]
+    assert await completions("/clr") == ["paint"]
+    assert await completions("/tp") == []
     table = CommandTable.discover()
-    assert (await offered("/perm", table))[0] == "permissions"
-    assert (await offered("/mo", table))[:2] == ["mode", "model"]
-    assert "permissions" in await offered("/prms", table)
+    assert (await completions("/perm", table))[0] == "permissions"
+    assert (await completions("/mo", table))[:2] == ["mode", "model"]
+    assert "permissions" in await completions("/prms", table)
 
 
 async def test_every_built_in_command_is_offered() -> None:
-    names = await offered("/", CommandTable.discover())
+    names = await completions("/", CommandTable.discover())
     assert {"help", "exit", "window", "prompt", "playbook", "sessions"} <= set(names)
 
 
 async def test_arguments_are_offered_where_a_command_has_some() -> None:
-    assert await offered("/paint r") == ["red", "rose"]
-    assert await offered("/colour ") == ["red", "rose", "blue"]
-    assert await offered("/paint red and") == []
-    assert await offered("/other ") == []
+    assert await completions("/paint r") == ["red", "rose"]
+    assert await completions("/colour ") == ["red", "rose", "blue"]
+    assert await completions("/paint red and") == []
+    assert await completions("/other ") == []
 
 
 @pytest.mark.parametrize("text", ["see @app", "@app", "one\ntwo @app"])
 async def test_files_are_offered_behind_an_at(text: str) -> None:
-    assert await offered(text) == ["src/app.py", "tests/test_app.py"]
+    assert await completions(text) == ["src/app.py", "tests/test_app.py"]
 
 
 @pytest.mark.parametrize("text", ["me@app", "plain", "", "a /pa", "@src/app.py then"])
 async def test_elsewhere_nothing_is_offered(text: str) -> None:
-    assert await offered(text) == []
+    assert await completions(text) == []
 
 
 def test_the_beginning_wins_over_the_middle_and_that_over_mere_letters() -> None:

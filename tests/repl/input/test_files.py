@@ -1,4 +1,4 @@
-"""The files an `@` may name."""
+"""Test the list of files that `@` completes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def git(*arguments: str) -> None:
 
 @pytest.fixture
 def repository() -> Path:
-    """One tracked, one new and one ignored file."""
+    """Create a repository with a tracked, a new and an ignored file."""
     git("init", "-q")
     Path("src").mkdir()
     Path("src/new.py").write_text("")

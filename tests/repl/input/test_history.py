@@ -1,4 +1,4 @@
-"""The line history in its file."""
+"""Test the history file of typed lines."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from swecli.repl.input.buffer import LineHistory
 
 
-def loaded(path: Path) -> list[str]:
-    """The entries a new program would find, newest first."""
+def load_entries(path: Path) -> list[str]:
+    """Return the entries that a new process loads, newest first."""
     return list(LineHistory(path).load_history_strings())
 
 
@@ -22,7 +22,7 @@ def test_lines_come_back_in_the_next_run(tmp_path: Path) -> None:
     history = LineHistory(path)
     for line in ("first", "second\nwith\n\n+plus", "# third"):
         history.append_string(line)
-    assert loaded(path) == ["# third", "second\nwith\n\n+plus", "first"]
+    assert load_entries(path) == ["# third", "second\nwith\n\n+plus", "first"]
 
 
 def test_only_the_owner_can_read_it(tmp_path: Path) -> None:
@@ -36,13 +36,13 @@ def test_a_line_twice_in_a_row_is_kept_once(tmp_path: Path) -> None:
     history = LineHistory(tmp_path / "h")
     for line in ("a", "a", "b", "a", "  "):
         history.append_string(line)
-    assert loaded(tmp_path / "h") == ["a", "b", "a"]
+    assert load_entries(tmp_path / "h") == ["a", "b", "a"]
 
 
 def test_pastes_are_kept_written_out(tmp_path: Path) -> None:
     history, pasted = LineHistory(tmp_path / "h"), "word " * 1000
     history.append_string(f"see {history.pastes.add_text(pasted)}")
-    assert loaded(tmp_path / "h") == [f"see {pasted}"]
+    assert load_entries(tmp_path / "h") == [f"see {pasted}"]
 
 
 def test_two_programs_append_to_one_file(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_two_programs_append_to_one_file(tmp_path: Path) -> None:
     one.append_string("a")
     two.append_string("b")
     one.append_string("c")
-    assert loaded(tmp_path / "h") == ["c", "b", "a"]
+    assert load_entries(tmp_path / "h") == ["c", "b", "a"]
 
 
 def test_a_history_that_cannot_be_written_states_it_once(tmp_path: Path) -> None:
@@ -75,4 +75,4 @@ def test_the_editor_goes_back_through_it(tmp_path: Path) -> None:
 def test_any_line_survives_the_file(tmp_path_factory, line: str) -> None:  # type: ignore[no-untyped-def]
     path = tmp_path_factory.mktemp("history") / "h"
     LineHistory(path).append_string(line)
-    assert loaded(path) == ([line] if line.strip() else [])
+    assert load_entries(path) == ([line] if line.strip() else [])

@@ -1,4 +1,4 @@
-"""Keys that are not an ordinary editor's; what they do in the whole is in the runs of the REPL."""
+"""Test the key bindings that the line editor adds; their effects are tested in whole runs of the REPL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading a typed line."""
+"""Test parsing a typed line."""
 
 from __future__ import annotations
 

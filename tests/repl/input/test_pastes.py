@@ -1,4 +1,4 @@
-"""Long pastes behind placeholders."""
+"""Test long pastes and their placeholders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A long list: searched as one types, previewed, and the draft comes back."""
+"""Test the picker: search while typing, preview, and restoring the draft."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ DETAILS = [["> it fails on tabs", "Done."], ["> a tutorial", "Written."], ["> be
 
 
 def test_every_typed_word_narrows_by_label_and_by_what_stands_in_the_details() -> None:
-    async def found(text: str) -> list[str]:
+    async def matching_labels(text: str) -> list[str]:
         picker = Picker("Which?", OPTIONS, DETAILS)
         picker.update_draft(text)
         return [option.label for option in picker.options]
 
     async def check() -> None:
-        assert await found("parser") == ["Fix the parser", "Review the parser"]
-        assert await found("PARS rel") == ["Review the parser"]
-        assert await found("tutorial") == ["Write the docs"]
-        assert await found("") == [option.label for option in OPTIONS]
-        assert await found("nothing") == []
+        assert await matching_labels("parser") == ["Fix the parser", "Review the parser"]
+        assert await matching_labels("PARS rel") == ["Review the parser"]
+        assert await matching_labels("tutorial") == ["Write the docs"]
+        assert await matching_labels("") == [option.label for option in OPTIONS]
+        assert await matching_labels("nothing") == []
 
     asyncio.run(check())
 
@@ -54,7 +54,7 @@ def test_what_a_preview_leaves_out_is_marked() -> None:
 
 
 def pick(*keys: str, draft: str = "") -> tuple[int | None, str, list[str]]:
-    """The place picked by these keys, the draft afterwards, and what was sent."""
+    """Type the keys in a picker; return the picked index, the draft afterwards and the submitted lines."""
 
     async def run() -> tuple[int | None, str, list[str]]:
         with create_pipe_input() as pipe:

@@ -1,4 +1,4 @@
-"""A question above the line: no key that was not meant for it answers it, every key that was does."""
+"""Test questions above the input line: only keys that are meant as an answer answer them."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ OPTIONS = [Option("yes", "1", "y"), Option("for longer", "2"), Option("no", "3",
 UP, DOWN, ENTER, ESC, CTRL_C, BACKSPACE = "\x1b[A", "\x1b[B", "\r", "\x1b", "\x03", "\x7f"
 
 
-class Drawn(DummyOutput):
-    """A terminal that, like real ones, does not tell where its cursor is."""
+class TerminalOutput(DummyOutput):
+    """An output that, like real terminals, does not report the cursor's position."""
 
     def get_rows_below_cursor_position(self) -> int:
         raise NotImplementedError
 
 
-class Resized(Drawn):
-    """A terminal whose width changes; keeps how far the cursor went up before each erasing, and what was written."""
+class ResizableOutput(TerminalOutput):
+    """An output of changing width that records the rows moved up before each erase, and the written text."""
 
     def __init__(self) -> None:
         self.columns, self.up, self.written = 100, [0], ""
@@ -49,7 +49,7 @@ class Resized(Drawn):
 
 
 class ScriptedContext:
-    """A program that does nothing but note what its keys ask for."""
+    """A program that only records the actions of its keys."""
 
     def __init__(self) -> None:
         self.queue, self.done, self.sent = LineQueue(), [], []  # type: tuple[LineQueue, list[str], list[str]]
@@ -57,8 +57,8 @@ class ScriptedContext:
 
     def start_loading(self) -> None: ...
 
-    def submit(self, typed: str) -> None:
-        self.sent.append(typed)
+    def submit(self, run_prompt: str) -> None:
+        self.sent.append(run_prompt)
 
     def interrupt(self) -> None:
         self.done.append("interrupt")
@@ -85,21 +85,21 @@ class NoCommands:
 
 
 class Typist:
-    """A prompt, and somebody at its keyboard."""
+    """A prompt and the pipe that types into it."""
 
     def __init__(self, pipe: PipeInput, output: Output | None = None, **settings: str) -> None:
         self.pipe, self.ctx = pipe, ScriptedContext()
         self.sent, start = self.ctx.sent, make_start(**settings)
-        self.prompt = PromptLine(self.ctx, start, NoCommands(), pipe, output or Drawn())
+        self.prompt = PromptLine(self.ctx, start, NoCommands(), pipe, output or TerminalOutput())
 
     async def type(self, *keys: str, gap: float = 0.1) -> None:
-        """One key after the other, `gap` seconds apart."""
+        """Send one key after the other, `gap` seconds apart."""
         for key in keys:
             self.pipe.send_text(key)
             await asyncio.sleep(gap)
 
     async def answer(self, *keys: str, gap: float = 0.1) -> int | None:
-        """What these keys answer to a question that has been looked at; None where nothing came of them."""
+        """Type the keys once a question accepts answers; return its answer, or None if the keys did not answer it."""
         asked = asyncio.ensure_future(self.prompt.choose("Run this?", OPTIONS, guarded=True))
         await asyncio.sleep(_QUIET_SECONDS + 0.1)
         await self.type(*keys, gap=gap)
@@ -110,7 +110,7 @@ class Typist:
         return asked.result() if answered else None
 
 
-def typed(play: Callable[[Typist], Awaitable[None]]) -> Typist:
+def run_prompt(play: Callable[[Typist], Awaitable[None]]) -> Typist:
     async def run() -> Typist:
         with create_pipe_input() as pipe:
             typist = Typist(pipe)
@@ -147,7 +147,7 @@ def test_every_deliberate_answer_is_one(keys: tuple[str, ...], place: int) -> No
         assert await typist.answer(*keys) == place
         assert typist.prompt.buffer.text == "", "an answer leaves nothing in the line"
 
-    assert typed(play).sent == []
+    assert run_prompt(play).sent == []
 
 
 @pytest.mark.parametrize("keys", [(ENTER,), (ENTER, ENTER), ("9",), ("x",), ("\x1b9",), ("yes",), ("1 more thing",)])
@@ -155,7 +155,7 @@ def test_enter_alone_other_keys_and_words_answer_nothing(keys: tuple[str, ...]) 
     async def play(typist: Typist) -> None:
         assert await typist.answer(*keys) is None
 
-    typed(play)
+    run_prompt(play)
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_a_line_typed_when_the_question_comes_is_sent_and_answers_nothing(line: 
         assert not asked.done()
         asked.cancel()
 
-    assert "\r".join(typed(play).sent) == line
+    assert "\r".join(run_prompt(play).sent) == line
 
 
 def test_what_follows_a_digit_makes_it_text() -> None:
@@ -177,14 +177,14 @@ def test_what_follows_a_digit_makes_it_text() -> None:
         assert await typist.answer(*"1. fix the tests", gap=0.25) is None
         assert typist.prompt.buffer.text == "1. fix the tests"
 
-    typed(play)
+    run_prompt(play)
 
 
 def test_a_digit_that_is_taken_back_answers_nothing() -> None:
     async def play(typist: Typist) -> None:
         assert await typist.answer("1", BACKSPACE) is None
 
-    typed(play)
+    run_prompt(play)
 
 
 def test_while_a_draft_stands_digits_are_text_and_arrows_or_alt_answer() -> None:
@@ -196,14 +196,14 @@ def test_while_a_draft_stands_digits_are_text_and_arrows_or_alt_answer() -> None
         assert await typist.answer("\x1b3") == 2
         assert typist.prompt.buffer.text == "half a line1", "the draft outlives the answers"
 
-    assert typed(play).sent == []
+    assert run_prompt(play).sent == []
 
 
 def test_typing_on_after_an_arrow_takes_the_choice_back() -> None:
     async def play(typist: Typist) -> None:
         assert await typist.answer(DOWN, *"and then", ENTER) is None
 
-    assert typed(play).sent == ["and then"]
+    assert run_prompt(play).sent == ["and then"]
 
 
 @pytest.mark.slow
@@ -212,7 +212,7 @@ def test_escape_and_ctrl_c_interrupt_and_never_answer() -> None:
         assert await typist.answer(ESC, gap=0.5) is None
         assert await typist.answer(CTRL_C) is None
 
-    assert typed(play).ctx.done == ["interrupt", "interrupt"]
+    assert run_prompt(play).ctx.done == ["interrupt", "interrupt"]
 
 
 def test_a_terminal_that_goes_away_answers_no_option() -> None:
@@ -246,7 +246,7 @@ def test_a_free_question_takes_the_line_itself() -> None:
         await typist.type(*"use git rm", ENTER)
         assert await asked == "use git rm"
 
-    assert typed(play).sent == []
+    assert run_prompt(play).sent == []
 
 
 def test_a_list_of_ones_own_asking_is_answered_at_once() -> None:
@@ -264,7 +264,7 @@ def test_a_list_of_ones_own_asking_is_answered_at_once() -> None:
         await typist.type(ESC, gap=0.5)
         assert await asked is None
 
-    typed(play)
+    run_prompt(play)
 
 
 WORDS = [
@@ -294,8 +294,8 @@ WORDS = [
 ]
 
 
-def human(chance: random.Random) -> Iterator[tuple[str, float]]:
-    """Keys as people press them: words, Enter, digits, pastes and arrows, in bursts, never a long pause."""
+def human_keys(chance: random.Random) -> Iterator[tuple[str, float]]:
+    """Generate keys as people type them: words, Enter, digits, pastes and arrows, in bursts without long pauses."""
     for _ in range(chance.randint(1, 6)):
         kind = chance.choice(["words", "words", "digit", "paste", "arrows", "enter", "correct", "alt"])
         pace = chance.uniform(0.03, 0.3)
@@ -318,13 +318,13 @@ def human(chance: random.Random) -> Iterator[tuple[str, float]]:
 
 
 def stream_answers(count: int, seed: int) -> list[int]:
-    """The streams that answered a question that came up in their middle."""
+    """Return the seeds of the key streams that answered a question shown while they were typed."""
     answered: list[int] = []
 
     async def play(typist: Typist) -> None:
         for number in range(count):
             chance = random.Random(seed + number)
-            keys = list(human(chance))
+            keys = list(human_keys(chance))
             comes_at = chance.randrange(len(keys))
             asked = None
             for place, (key, pause) in enumerate(keys):
@@ -338,7 +338,7 @@ def stream_answers(count: int, seed: int) -> list[int]:
             await asyncio.wait([asked])
             typist.prompt.buffer.reset()
 
-    typed(play)
+    run_prompt(play)
     return answered
 
 
@@ -353,7 +353,7 @@ def test_hundreds_of_random_streams_of_keys_answer_nothing() -> None:
 
 
 def test_a_question_is_drawn_again_once_the_width_has_settled_and_from_where_it_began() -> None:
-    terminal, seen = Resized(), list[object]()
+    terminal, seen = ResizableOutput(), list[object]()
 
     async def run() -> None:
         with create_pipe_input() as pipe:

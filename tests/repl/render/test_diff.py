@@ -1,4 +1,4 @@
-"""Unified diffs as lines with numbers."""
+"""Test rendering unified diffs with line numbers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from swecli.repl.render.screen import Screen
 from swecli.repl.render.tools import render_diff
-from tests.screen.emulated import Paper
+from tests.screen.emulated import TextSurface
 
 DIFF = """--- a/x.py
 +++ b/x.py
@@ -26,14 +26,14 @@ DIFF = """--- a/x.py
 """
 
 
-def drawn(diff: str, width: int = 60, limit: int = 2000, room: int = 0) -> str:
+def render(diff: str, width: int = 60, limit: int = 2000, room: int = 0) -> str:
     out = io.StringIO()
-    Screen(Paper(out, width), False).print(render_diff(diff, limit, room))
+    Screen(TextSurface(out, width), False).print(render_diff(diff, limit, room))
     return out.getvalue()
 
 
 def test_lines_are_numbered_in_the_file_they_are_of() -> None:
-    assert drawn(DIFF).splitlines() == [
+    assert render(DIFF).splitlines() == [
         " 3   same",
         " 4 - -- old text that looks like a header",
         " 4 + new",
@@ -47,25 +47,25 @@ def test_lines_are_numbered_in_the_file_they_are_of() -> None:
 
 
 def test_a_long_diff_is_folded() -> None:
-    assert drawn(DIFF, room=3).splitlines()[2:] == ["… 7 more lines (Ctrl+O to expand)"]
+    assert render(DIFF, room=3).splitlines()[2:] == ["… 7 more lines (Ctrl+O to expand)"]
 
 
 def test_several_files_are_named() -> None:
-    assert "x.py" not in drawn(DIFF)
-    lines = drawn(DIFF + DIFF.replace("x.py", "y.py")).splitlines()
+    assert "x.py" not in render(DIFF)
+    lines = render(DIFF + DIFF.replace("x.py", "y.py")).splitlines()
     assert [line for line in lines if line.endswith(".py")] == ["x.py", "y.py"]
 
 
 def test_what_is_no_diff_is_shown_all_the_same() -> None:
-    assert drawn("hello\nworld") == "hello\nworld\n"
+    assert render("hello\nworld") == "hello\nworld\n"
 
 
 def test_a_line_that_is_too_long_states_how_much_is_missing() -> None:
     long = f"@@ -0,0 +1 @@\n+{'x' * 500}"
-    assert "… 400 more characters" in " ".join(drawn(long, limit=100).split())
-    assert drawn(long, limit=0).count("x") == 500
+    assert "… 400 more characters" in " ".join(render(long, limit=100).split())
+    assert render(long, limit=0).count("x") == 500
 
 
 @given(st.text(st.sampled_from("+-@ a\n\\1,日"), max_size=200))
 def test_any_text_is_drawn_within_the_width(text: str) -> None:
-    assert all(len(line) <= 40 for line in drawn(text, 40).split("\n"))
+    assert all(len(line) <= 40 for line in render(text, 40).split("\n"))

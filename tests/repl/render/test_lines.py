@@ -1,4 +1,4 @@
-"""The single lines between the answers."""
+"""Test the status lines between answers."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from swecli.models.message import Usage
 from swecli.repl.render.event_lines import render_remark, render_turn_end
 from swecli.repl.render.formatting import format_duration
 from swecli.repl.render.screen import Screen
-from tests.screen.emulated import Paper
+from tests.screen.emulated import TextSurface
 
 
-def text(drawing: RenderableType | None) -> str:
+def render(drawing: RenderableType | None) -> str:
     assert drawing is not None
     out = io.StringIO()
-    Screen(Paper(out, 100), False).print(drawing)
+    Screen(TextSurface(out, 100), False).print(drawing)
     return out.getvalue().rstrip("\n")
 
 
-def finished(reason: str = "done", cost: float | None = 0.0021, usage: Usage | None = None) -> str:
+def render_end(reason: str = "done", cost: float | None = 0.0021, usage: Usage | None = None) -> str:
     used = Usage(1_000, 204, 0, 70, 10) if usage is None else usage
-    return text(render_turn_end(TurnFinished(reason, "", used, cost, 1, 2_340)))  # type: ignore[arg-type]
+    return render(render_turn_end(TurnFinished(reason, "", used, cost, 1, 2_340)))  # type: ignore[arg-type]
 
 
 def test_a_turn_closes_with_time_tokens_and_cost() -> None:
-    assert finished() == "2.3 s · 1,204 in / 80 out · $0.0021"
-    assert finished(cost=None) == "2.3 s · 1,204 in / 80 out · cost unknown"
-    assert finished(cost=0.0, usage=Usage()) == "2.3 s · no cost"
-    assert finished("max_turns").startswith("stopped: ")
-    assert finished("cancelled").startswith("interrupted · ")
+    assert render_end() == "2.3 s · 1,204 in / 80 out · $0.0021"
+    assert render_end(cost=None) == "2.3 s · 1,204 in / 80 out · cost unknown"
+    assert render_end(cost=0.0, usage=Usage()) == "2.3 s · no cost"
+    assert render_end("max_turns").startswith("stopped: ")
+    assert render_end("cancelled").startswith("interrupted · ")
 
 
 @pytest.mark.parametrize(
@@ -47,11 +47,11 @@ def test_times_read_well(milliseconds: int, shown: str) -> None:
 
 def test_what_was_learned_states_what_it_cost() -> None:
     one = PlaybookUpdated(7, "d", ("+ run tests with pytest -q  (P-3)",), added=("P-3",))
-    assert text(render_remark(one)) == "✎ learned: + run tests with pytest -q  (P-3) · no cost"
+    assert render(render_remark(one)) == "✎ learned: + run tests with pytest -q  (P-3) · no cost"
     many = PlaybookUpdated(7, "d", tuple(f"P-{n} helpful" for n in range(9)), tagged=("P-1",), cost=0.02)
-    assert text(render_remark(many)) == "✎ playbook: P-0 helpful · 8 more: /playbook list --log · $0.02"
+    assert render(render_remark(many)) == "✎ playbook: P-0 helpful · 8 more: /playbook list --log · $0.02"
     refused = PlaybookUpdated(7, "d", (), refused=("not learned: it holds a secret",))
-    assert "it holds a secret" in text(render_remark(refused))
+    assert "it holds a secret" in render(render_remark(refused))
     assert render_remark(replace(refused, tokens=90)) is None, "rejected proposals of a model are only logged"
     assert render_remark(PlaybookUpdated(7, "d", ())) is None
 

@@ -1,4 +1,4 @@
-"""Markdown as it is drawn: everything is shown, nothing overflows, nothing foreign gets through."""
+"""Test rendering Markdown: nothing is lost, nothing overflows, and no escape sequence is passed on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from swecli.repl.render.screen import Screen
-from tests.screen.emulated import Paper
+from tests.screen.emulated import TextSurface
 
 PIECES = [
     "# head\n", "text ", "**bold", "**", "`code`", "- item\n", "  - nested\n", "1. one\n", "> quote\n", "\n", "```py\n",
@@ -22,9 +22,9 @@ PIECES = [
 documents = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
 
 
-def drawn(text: str, width: int = 60, color: bool = False) -> str:
+def render(text: str, width: int = 60, color: bool = False) -> str:
     out = io.StringIO()
-    Screen(Paper(out, width), color).markdown(text)
+    Screen(TextSurface(out, width), color).markdown(text)
     return out.getvalue()
 
 
@@ -35,7 +35,7 @@ def drawn(text: str, width: int = 60, color: bool = False) -> str:
 @settings(max_examples=150)
 @pytest.mark.slow
 def test_any_text_is_drawn_within_forty_columns_and_without_control_letters(text: str) -> None:
-    out = drawn(text, 40)
+    out = render(text, 40)
     assert all(cell_len(line) <= 40 for line in out.split("\n"))
     assert not set(out) & set("\x1b\x07\x9b\u202e\r")
 
@@ -43,7 +43,7 @@ def test_any_text_is_drawn_within_forty_columns_and_without_control_letters(text
 @given(documents)
 @settings(max_examples=50)
 def test_in_colour_the_only_escapes_are_styles(text: str) -> None:
-    out = drawn(text, 50, color=True)
+    out = render(text, 50, color=True)
     assert out.count("\x1b") == out.count("\x1b[")
     assert "\u202e" not in out
 
@@ -64,10 +64,10 @@ def test_in_colour_the_only_escapes_are_styles(text: str) -> None:
     ],
 )
 def test_nothing_that_was_written_is_left_out(text: str, shown: str) -> None:
-    assert drawn(text).strip() == shown
+    assert render(text).strip() == shown
 
 
 @pytest.mark.parametrize("columns", [2, 8, 30])
 def test_a_table_too_wide_for_its_columns_is_folded_and_stays_within_the_width(columns: int) -> None:
     text = f"|{'|'.join('h' * columns)}|\n|{'|'.join(['---'] * columns)}|\n|{'|'.join(['value'] * columns)}|\n"
-    assert all(len(line) <= 40 for line in drawn(text, 40).split("\n"))
+    assert all(len(line) <= 40 for line in render(text, 40).split("\n"))

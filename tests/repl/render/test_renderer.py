@@ -1,4 +1,4 @@
-"""A turn as it is drawn: what stays, what is only there while work goes on, and how often it is drawn."""
+"""Test rendering a turn: its permanent and its live lines, and the number of redraws."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from swecli.models.message import Decision, Display, ToolResult, Usage
 from swecli.repl.render.renderer import Renderer
 from swecli.repl.render.screen import Screen
 from tests.screen import canned
-from tests.screen.emulated import Bottom, Emulated
+from tests.screen.emulated import EmulatedTerminal, LiveTerminal
 
 WORDS = ["One", "sentence", "that", "is", "long", "enough", "to", "be", "wrapped", "on", "this", "screen,", "twice."]
 
 
 class Clock:
-    """Seconds that pass when told to."""
+    """A clock that tests advance."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -40,12 +40,12 @@ class Clock:
 
 
 class Stage:
-    """A renderer on an emulated terminal, with a clock of its own."""
+    """A renderer with its own clock on an emulated terminal."""
 
     def __init__(self, columns: int = 60, rows: int = 24) -> None:
         self.clock = Clock()
-        self.terminal = Emulated(columns, rows)
-        self.screen = Screen(Bottom(self.terminal), True)
+        self.terminal = EmulatedTerminal(columns, rows)
+        self.screen = Screen(LiveTerminal(self.terminal), True)
         self.renderer = Renderer(self.screen, self.clock)
 
     def show(self, *events: Event) -> list[str]:
@@ -81,9 +81,9 @@ def test_while_work_goes_on_the_last_line_states_what_runs_and_how_long() -> Non
 def test_the_to_do_list_is_in_view_while_it_works_and_gone_when_all_is_done(columns: int, color: bool) -> None:
     texts = ["look", "write the parser " * 10, *(f"step {number}" for number in range(3, 9))]
     todos = [{"text": text, "status": "pending"} for text in texts]
-    terminal = Emulated(columns, 24)
+    terminal = EmulatedTerminal(columns, 24)
     clock = Clock()
-    renderer = Renderer(Screen(Bottom(terminal), color), clock, todos)
+    renderer = Renderer(Screen(LiveTerminal(terminal), color), clock, todos)
     renderer.begin()
     todos[0]["status"], todos[1]["status"] = "done", "in_progress"
     clock.now += 1
@@ -271,8 +271,8 @@ def test_a_long_unfinished_text_never_fills_the_screen() -> None:
 
 
 async def test_in_a_loop_the_spinner_turns_by_itself_until_the_end() -> None:
-    terminal = Emulated(60, 10)
-    renderer = Renderer(Screen(Bottom(terminal), True))
+    terminal = EmulatedTerminal(60, 10)
+    renderer = Renderer(Screen(LiveTerminal(terminal), True))
     renderer.begin()
     before = terminal.writes
     while terminal.writes < before + 2:
@@ -283,7 +283,7 @@ async def test_in_a_loop_the_spinner_turns_by_itself_until_the_end() -> None:
 
 
 def test_plain_places_get_no_escape_codes_at_all() -> None:
-    terminal = Emulated(60, 200)
+    terminal = EmulatedTerminal(60, 200)
     renderer = Renderer(Screen(terminal, False), Clock())
     renderer.begin()
     for event in canned.events():

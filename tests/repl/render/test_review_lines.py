@@ -1,4 +1,4 @@
-"""A review's lines on the screen."""
+"""Test the lines of a review on the screen."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from swecli.models.review_events import (
 )
 from swecli.repl.render.event_lines import render_remark
 from swecli.repl.render.screen import Screen
-from tests.screen.emulated import Paper
+from tests.screen.emulated import TextSurface
 
 ODD = Finding("a\x1b[31m.py", 3, "DEAD_CODE", "bad [bold]\x07 words", id="F-1", verified=False, why="no such file")
 
@@ -36,7 +36,7 @@ ODD = Finding("a\x1b[31m.py", 3, "DEAD_CODE", "bad [bold]\x07 words", id="F-1", 
 )  # fmt: skip
 def test_each_event_has_its_line(event: ReviewEvent, said: str) -> None:
     paper = io.StringIO()
-    screen = Screen(Paper(paper, 200), False)
+    screen = Screen(TextSurface(paper, 200), False)
     drawing = render_remark(event)
     assert drawing is not None
     screen.print(drawing)

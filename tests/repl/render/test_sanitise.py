@@ -1,4 +1,4 @@
-"""The filter before the screen: nothing that is not a letter gets through, and nothing else is lost."""
+"""Test the filter for terminal output: it removes every control sequence, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The way onto the terminal."""
+"""Test `Screen`, through which all output reaches the terminal."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from rich.cells import cell_len
 
 from swecli.repl.render.screen import Screen
 from swecli.repl.render.tools import render_diff
-from tests.screen.emulated import Paper
+from tests.screen.emulated import TextSurface
 from tests.screen.hostile import HOSTILE
 
 
-class Recorded(io.StringIO):
-    """Counts what is written."""
+class CountingFile(io.StringIO):
+    """Counts the calls of `write`."""
 
     writes = 0
 
@@ -25,7 +25,7 @@ class Recorded(io.StringIO):
         return super().write(text)
 
 
-def everything(screen: Screen, text: str) -> None:
+def write_everything(screen: Screen, text: str) -> None:
     screen.line(text, "ok")
     screen.note(text)
     screen.warn(text)
@@ -40,30 +40,30 @@ def everything(screen: Screen, text: str) -> None:
 @settings(max_examples=60)
 @pytest.mark.slow
 def test_hostile_text_never_reaches_the_output_raw(text: str) -> None:
-    out = Recorded()
-    everything(Screen(Paper(out, 60), False), text)
+    out = CountingFile()
+    write_everything(Screen(TextSurface(out, 60), False), text)
     assert not set(out.getvalue()) & set("\x1b\x07\x08\x7f\x85\x90\x9b\x9f\u202e\u2066\u200b\ufeff\U000e0041\r\ud800")
 
 
 @given(st.text(max_size=60))
 @settings(max_examples=60)
 def test_no_line_is_wider_than_the_screen(text: str) -> None:
-    out = Recorded()
-    screen = Screen(Paper(out, 40), False)
+    out = CountingFile()
+    screen = Screen(TextSurface(out, 40), False)
     screen.line(text)
     screen.error(text, text)
     assert all(cell_len(line) <= 40 for line in out.getvalue().split("\n"))
 
 
 def test_without_colour_there_are_no_escape_codes_and_no_trailing_spaces() -> None:
-    out = Recorded()
-    everything(Screen(Paper(out, 60), False), "**bold** `code`\n\n| a | b |\n|--|--|\n| 1 | 2 |")
+    out = CountingFile()
+    write_everything(Screen(TextSurface(out, 60), False), "**bold** `code`\n\n| a | b |\n|--|--|\n| 1 | 2 |")
     assert "\x1b" not in out.getvalue()
     assert all(line == line.rstrip() for line in out.getvalue().split("\n"))
 
 
 def test_the_width_is_asked_for_each_time() -> None:
-    paper = Paper(Recorded(), 77)
+    paper = TextSurface(CountingFile(), 77)
     screen = Screen(paper, False)
     assert screen.width == 77
     paper.size = 50, 24

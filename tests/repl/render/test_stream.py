@@ -1,4 +1,4 @@
-"""Markdown that is still arriving: printed once, in order, with work that grows no faster than the text."""
+"""Test streaming Markdown: each block is printed once, in order, in time linear in the length of the text."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from rich.console import RenderableType
 from swecli.repl.render.markdown import MarkdownStream
 from swecli.repl.render.screen import Screen
 from tests.screen.canned import ANSWER
-from tests.screen.emulated import Paper
+from tests.screen.emulated import TextSurface
 
 
-def streamed(text: str, size: int = 7, width: int = 60, color: bool = False) -> str:
+def render_stream(text: str, size: int = 7, width: int = 60, color: bool = False) -> str:
     out = io.StringIO()
-    screen, stream = Screen(Paper(out, width), color), MarkdownStream(color)
+    screen, stream = Screen(TextSurface(out, width), color), MarkdownStream(color)
     for at in range(0, len(text), size):
-        put(screen, stream.feed(text[at : at + size]))
-    put(screen, stream.finish())
+        print_blocks(screen, stream.feed(text[at : at + size]))
+    print_blocks(screen, stream.finish())
     return out.getvalue()
 
 
-def put(screen: Screen, blocks: list[RenderableType]) -> None:
+def print_blocks(screen: Screen, blocks: list[RenderableType]) -> None:
     for block in blocks:
         screen.print(block)
 
 
-def whole(text: str, width: int = 60) -> str:
+def render_whole(text: str, width: int = 60) -> str:
     out = io.StringIO()
-    Screen(Paper(out, width), False).markdown(text)
+    Screen(TextSurface(out, width), False).markdown(text)
     return out.getvalue()
 
 
 @pytest.mark.parametrize("size", [1, 3, 17, 10_000])
 def test_a_streamed_text_looks_as_if_it_had_come_at_once(size: int) -> None:
-    assert streamed(ANSWER, size) == whole(ANSWER)
+    assert render_stream(ANSWER, size) == render_whole(ANSWER)
 
 
 LINES = ["# h", "text", "more text", "- a", "- b", "  - c", "", "", "> q", "1. x", "---", "| a | b |", "```", "`c`"]
@@ -49,13 +49,13 @@ LINES = ["# h", "text", "more text", "- a", "- b", "  - c", "", "", "> q", "1. x
 @pytest.mark.slow
 def test_however_it_is_cut_the_same_is_printed(lines: list[str], size: int) -> None:
     text = "\n".join(lines)
-    assert streamed(text, size) == streamed(text, 1)
+    assert render_stream(text, size) == render_stream(text, 1)
 
 
 @given(st.text(st.sampled_from("ab `*-#>|1.\n\t\r[]~"), max_size=120), st.integers(1, 9))
 @settings(max_examples=150)
 def test_no_text_breaks_it(text: str, size: int) -> None:
-    streamed(text, size)
+    render_stream(text, size)
 
 
 UNITS = {
@@ -71,8 +71,8 @@ UNITS = {
 }
 
 
-def calls_of(text: str) -> int:
-    """How many functions are called to stream a text."""
+def count_calls(text: str) -> int:
+    """Return the number of function calls that streaming a text takes."""
     calls = 0
 
     def count(frame: object, event: str, value: object) -> None:
@@ -82,7 +82,7 @@ def calls_of(text: str) -> int:
     before = sys.getprofile()
     sys.setprofile(count)
     try:
-        streamed(text, 50)
+        render_stream(text, 50)
     finally:
         sys.setprofile(before)
     return calls
@@ -93,44 +93,44 @@ def calls_of(text: str) -> int:
 def test_the_work_grows_with_the_text_and_not_with_its_square(unit: str) -> None:
     small = (unit * (10_000 // len(unit) + 1))[:10_000]
     large = (unit * (50_000 // len(unit) + 1))[:50_000]
-    assert calls_of(large) <= 8 * calls_of(small)
+    assert count_calls(large) <= 8 * count_calls(small)
 
 
 def test_finished_blocks_are_printed_once_and_before_the_end() -> None:
     out = io.StringIO()
-    screen, stream = Screen(Paper(out, 60), False), MarkdownStream(False)
-    put(screen, stream.feed("First.\n\nSecond.\n\nThi"))
+    screen, stream = Screen(TextSurface(out, 60), False), MarkdownStream(False)
+    print_blocks(screen, stream.feed("First.\n\nSecond.\n\nThi"))
     assert out.getvalue() == "First.\n\nSecond.\n"
-    put(screen, stream.feed("rd."))
-    put(screen, stream.finish())
+    print_blocks(screen, stream.feed("rd."))
+    print_blocks(screen, stream.finish())
     assert out.getvalue() == "First.\n\nSecond.\n\nThird.\n"
 
 
 def test_code_is_shown_while_it_comes_and_printed_as_soon_as_it_is_whole() -> None:
     out = io.StringIO()
-    screen = Screen(Paper(out, 60), False)
+    screen = Screen(TextSurface(out, 60), False)
     stream = MarkdownStream(False)
-    put(screen, stream.feed("```python\n" + "".join(f"line_{number}\n" for number in range(500))))
+    print_blocks(screen, stream.feed("```python\n" + "".join(f"line_{number}\n" for number in range(500))))
     tail = stream.tail(10, 60)
     assert tail is not None
     assert "line_499" in screen.render(tail)
     assert out.getvalue() == ""
-    put(screen, stream.feed("```\n"))
+    print_blocks(screen, stream.feed("```\n"))
     assert out.getvalue().count("line_") == 500
 
 
 def test_a_long_list_goes_on_counting_in_its_own_numbers() -> None:
     text = "".join("1. item\n" for _ in range(30))
-    out = streamed(text)
+    out = render_stream(text)
     assert [int(line.split(".")[0]) for line in out.split("\n") if line.strip()] == list(range(1, 31))
 
 
 def test_a_table_comes_when_it_is_complete() -> None:
     out = io.StringIO()
-    screen, stream = Screen(Paper(out, 60), False), MarkdownStream(False)
-    put(screen, stream.feed("| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n"))
+    screen, stream = Screen(TextSurface(out, 60), False), MarkdownStream(False)
+    print_blocks(screen, stream.feed("| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n"))
     assert out.getvalue() == ""
-    put(screen, stream.feed("\nafter"))
+    print_blocks(screen, stream.feed("\nafter"))
     assert "3" in out.getvalue()
     assert "after" not in out.getvalue()
 
@@ -138,9 +138,9 @@ def test_a_table_comes_when_it_is_complete() -> None:
 @pytest.mark.slow
 def test_the_tail_of_a_text_without_end_stays_small() -> None:
     out = io.StringIO()
-    screen = Screen(Paper(out, 60), False)
+    screen = Screen(TextSurface(out, 60), False)
     stream = MarkdownStream(False)
-    put(screen, stream.feed("| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 5_000))
+    print_blocks(screen, stream.feed("| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 5_000))
     tail = stream.tail(10, 60)
     assert tail is not None
     assert len(screen.render(tail).splitlines()) <= 12

@@ -1,4 +1,4 @@
-"""What the terminal is asked for beyond drawing, and where."""
+"""Test terminal features beyond drawing (notifications, prompt marks), and in which terminals they are used."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from prompt_toolkit.input import PipeInput, create_pipe_input
 
 from swecli.repl.render.formatting import format_notification, notification_kind
 from swecli.repl.repl import REPL
-from tests.repl.input.test_question import OPTIONS, Drawn, Typist
+from tests.repl.input.test_question import OPTIONS, TerminalOutput, Typist
 from tests.support.runtime import make_start
 from tests.support.screenless import play
 from tests.support.virtual_time import run_virtually
@@ -63,29 +63,29 @@ async def test_known_terminals_get_marks_around_lines_and_what_they_lead_to(monk
 
 
 def test_a_question_calls_once_no_key_came_for_a_while_and_not_when_it_was_answered() -> None:
-    class Heard(Drawn):
+    class CountingOutput(TerminalOutput):
         calls = 0
 
         def write_raw(self, data: str) -> None:
             self.calls += data.count("\x1b]9;")
 
-    async def waited(*seconds: float) -> list[int]:
-        heard, counts = Heard(), []
+    async def count_calls(*seconds: float) -> list[int]:
+        output, counts = CountingOutput(), []
         with create_pipe_input() as pipe:
-            typist = Typist(pipe, heard, notify="osc9")
+            typist = Typist(pipe, output, notify="osc9")
             running = asyncio.ensure_future(typist.prompt.run())
             await typist.type("a", "\x7f")
             asked = asyncio.ensure_future(typist.prompt.choose("Run this?", OPTIONS, guarded=True))
             for pause in seconds:
                 await asyncio.sleep(pause)
-                counts.append(heard.calls)
+                counts.append(output.calls)
             asked.cancel()
             await asyncio.wait([asked])
             await asyncio.sleep(20)
-            counts.append(heard.calls)
+            counts.append(output.calls)
             typist.prompt.end()
             await running
         return counts
 
-    assert run_virtually(waited(9.5, 1, 20)) == [0, 1, 1, 1]
-    assert run_virtually(waited(9.5)) == [0, 0]
+    assert run_virtually(count_calls(9.5, 1, 20)) == [0, 1, 1, 1]
+    assert run_virtually(count_calls(9.5)) == [0, 0]

@@ -1,4 +1,4 @@
-"""Themes: what becomes of the colours, and how the terminal's background is found."""
+"""Test themes, and detecting the terminal's background."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tool calls as they are drawn."""
+"""Test rendering tool calls."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from swecli.models.message import AskRequest, Decision, Display, ToolCall, ToolR
 from swecli.repl.render import tools
 from swecli.repl.render.screen import Screen
 from tests.screen.canned import ASK_EDIT, ASK_RUN, DIFF
-from tests.screen.emulated import Paper
+from tests.screen.emulated import TextSurface
 
 CALL = ToolCall("c1", "run_command", {"command": "ls"})
 
 
-def text(drawing: RenderableType | None, width: int = 80) -> str:
+def render(drawing: RenderableType | None, width: int = 80) -> str:
     assert drawing is not None
     out = io.StringIO()
-    Screen(Paper(out, width), False).print(drawing)
+    Screen(TextSurface(out, width), False).print(drawing)
     return out.getvalue()
 
 
-def outcome(result: ToolResult, summary: str = "Run ls", call: ToolCall = CALL) -> str:
-    return text(tools.render_call(ToolFinished(call, summary, result), has_head=False))
+def render_result(result: ToolResult, summary: str = "Run ls", call: ToolCall = CALL) -> str:
+    return render(tools.render_call(ToolFinished(call, summary, result), has_head=False))
 
 
-def numbered(count: int) -> str:
+def numbered_lines(count: int) -> str:
     return "\n".join(f"line {n}" for n in range(count))
 
 
 def test_a_head_names_the_call_and_how_long_it_took_if_that_was_long() -> None:
-    assert text(tools.render_head("Run ls", "ok", replace(CALL, duration_ms=40))) == "● Run ls\n"
-    assert text(tools.render_head("Run ls", "ok", replace(CALL, duration_ms=2_340))) == "● Run ls · 2.3 s\n"
+    assert render(tools.render_head("Run ls", "ok", replace(CALL, duration_ms=40))) == "● Run ls\n"
+    assert render(tools.render_head("Run ls", "ok", replace(CALL, duration_ms=2_340))) == "● Run ls · 2.3 s\n"
 
 
 @pytest.mark.parametrize(
@@ -53,70 +53,72 @@ def test_the_state_reports_the_colour(result: ToolResult, state: str) -> None:
 
 
 def test_short_output_is_shown_whole() -> None:
-    assert outcome(ToolResult(True, "a\nb", Display(body="a\nb"))) == "  └ a\n    b\n"
+    assert render_result(ToolResult(True, "a\nb", Display(body="a\nb"))) == "  └ a\n    b\n"
 
 
 def test_long_text_shows_its_beginning_and_how_much_there_is() -> None:
-    shown = outcome(ToolResult(True, "", Display(body=numbered(40))))
+    shown = render_result(ToolResult(True, "", Display(body=numbered_lines(40))))
     assert shown.startswith("  └ line 0\n")
     assert shown.endswith("    … 35 more lines (Ctrl+O to expand)\n")
 
 
 def test_a_programs_output_shows_its_end() -> None:
-    shown = outcome(ToolResult(True, "", Display(body=numbered(40)), exit_code=0))
+    shown = render_result(ToolResult(True, "", Display(body=numbered_lines(40)), exit_code=0))
     assert shown.startswith("  └ … 35 lines above (Ctrl+O to expand)\n")
     assert shown.endswith("    line 39\n")
 
 
 def test_what_the_head_has_reported_is_not_reported_again() -> None:
-    assert outcome(ToolResult(True, "", Display("ls: exit code 0", "x"), exit_code=0)) == "  └ x\n"
-    assert outcome(ToolResult(False, "", Display("ls: exit code 2", "x"), exit_code=2)) == "  └ exit code 2\n    x\n"
-    assert outcome(ToolResult(True, "", Display("a.py", "80 lines")), "Read a.py 1-80") == "  └ 80 lines\n"
+    assert render_result(ToolResult(True, "", Display("ls: exit code 0", "x"), exit_code=0)) == "  └ x\n"
+    assert (
+        render_result(ToolResult(False, "", Display("ls: exit code 2", "x"), exit_code=2)) == "  └ exit code 2\n    x\n"
+    )
+    assert render_result(ToolResult(True, "", Display("a.py", "80 lines")), "Read a.py 1-80") == "  └ 80 lines\n"
 
 
 def test_nothing_known_is_reported() -> None:
-    assert outcome(ToolResult(True, "")) == "  └ no output\n"
-    assert outcome(ToolResult(False, "", exit_code=3)) == "  └ exit code 3\n"
+    assert render_result(ToolResult(True, "")) == "  └ no output\n"
+    assert render_result(ToolResult(False, "", exit_code=3)) == "  └ exit code 3\n"
 
 
 def test_a_refusal_gives_its_reason() -> None:
-    assert outcome(ToolResult(False, "long story", denied=True), call=replace(CALL, reason="not now")) == (
+    assert render_result(ToolResult(False, "long story", denied=True), call=replace(CALL, reason="not now")) == (
         "  └ refused: not now\n"
     )
 
 
 def test_a_change_that_was_just_approved_is_not_shown_again() -> None:
     result = ToolResult(True, "ok", Display("swecli/app.py", DIFF, "diff"))
-    assert "choose_model" in outcome(result, "Edit swecli/app.py")
+    assert "choose_model" in render_result(result, "Edit swecli/app.py")
     edit = ToolFinished(CALL, "Edit swecli/app.py", result)
-    assert text(tools.render_call(edit, approved=True)) == "● Edit swecli/app.py\n"
+    assert render(tools.render_call(edit, approved=True)) == "● Edit swecli/app.py\n"
 
 
 @pytest.mark.slow
 def test_a_huge_line_is_cut_when_folded_and_longer_when_whole() -> None:
     result = ToolResult(True, "x" * 1_000_000, Display(body="x" * 1_000_000))
-    assert len(outcome(result)) < 600
-    shown = text(tools.render_expanded(ToolFinished(CALL, "Run ls", result)))
+    assert len(render_result(result)) < 600
+    shown = render(tools.render_expanded(ToolFinished(CALL, "Run ls", result)))
     assert shown.count("x") == 20_000
     assert "980,000 more characters" in shown
 
 
 def test_whole_output_is_what_the_model_was_notified() -> None:
-    result = ToolResult(True, numbered(40), Display("a.py", "40 lines"))
-    shown = text(tools.render_expanded(ToolFinished(CALL, "Read a.py", result)))
+    result = ToolResult(True, numbered_lines(40), Display("a.py", "40 lines"))
+    shown = render(tools.render_expanded(ToolFinished(CALL, "Read a.py", result)))
     assert all(f"line {n}\n" in shown for n in range(40))
 
 
 @pytest.mark.slow
 def test_a_question_shows_all_of_the_change() -> None:
     long = "--- a/x\n+++ b/x\n@@ -0,0 +1,3000 @@\n" + "".join(f"+row {n}\n" for n in range(3_000)) + "+" + "z" * 9_000
-    shown = text(tools.render_approval(replace(ASK_EDIT, preview=Display("x", long, "diff"))))
+    shown = render(tools.render_approval(replace(ASK_EDIT, preview=Display("x", long, "diff"))))
     assert all(f"+ row {n}\n" in shown for n in range(3_000))
     assert shown.count("z") == 9_000
 
 
 def test_a_question_shows_all_of_a_command_with_nothing_hidden() -> None:
-    shown = text(tools.render_approval(ASK_RUN))
+    shown = render(tools.render_approval(ASK_RUN))
     assert "<U+202E>'hidden'\n" in shown
     assert "curl example.org\n" in shown
     assert "in /home/ann/project" in shown
@@ -125,14 +127,14 @@ def test_a_question_shows_all_of_a_command_with_nothing_hidden() -> None:
 
 def test_a_question_without_a_preview_shows_the_parameters() -> None:
     request = AskRequest(ToolCall("c", "odd", {"target": "a\x1b[31m"}), "Run this?", "Do odd things", Display())
-    shown = text(tools.render_approval(request))
+    shown = render(tools.render_approval(request))
     assert '"target"' in shown
     assert "\x1b" not in shown
 
 
 def test_a_one_line_command_is_shown_once() -> None:
     request = replace(ASK_RUN, summary="Run ls -l", preview=Display("", "ls -l", "code", "bash"), why="")
-    assert text(tools.render_approval(request)) == "● Run ls -l\n"
+    assert render(tools.render_approval(request)) == "● Run ls -l\n"
 
 
 @pytest.mark.parametrize(
@@ -148,14 +150,14 @@ def test_a_one_line_command_is_shown_once() -> None:
     ],
 )
 def test_an_answer_leaves_one_line(decision: Decision, line: str) -> None:
-    assert text(tools.render_decision(ASK_EDIT, decision), 120) == line + "\n"
+    assert render(tools.render_decision(ASK_EDIT, decision), 120) == line + "\n"
 
 
 def test_the_path_of_a_changed_file_is_a_link_where_there_are_such(tmp_path: Path) -> None:
     changed, out = Display("src/a b.py", DIFF, "diff"), io.StringIO()
     for shown, root in ((changed, tmp_path), (changed, None), (Display("src/a b.py", "text"), tmp_path)):
-        Screen(Paper(out, 80), True).print(tools.render_head("Edit src/a b.py (+1 -1)", "ok", CALL, shown, root))
+        Screen(TextSurface(out, 80), True).print(tools.render_head("Edit src/a b.py (+1 -1)", "ok", CALL, shown, root))
     link = rf"\x1b]8;[^;]*;{tmp_path.as_uri()}/src/a%20b.py\x1b\\[^;]*src/a b.py"
     assert len(re.findall(link, out.getvalue())) == out.getvalue().count("file:") == 1
-    Screen(Paper(out, 200), True).print(tools.render_decision(ASK_EDIT, Decision(True), tmp_path))
+    Screen(TextSurface(out, 200), True).print(tools.render_decision(ASK_EDIT, Decision(True), tmp_path))
     assert f"{tmp_path.as_uri()}/swecli/app.py\x1b" in out.getvalue()

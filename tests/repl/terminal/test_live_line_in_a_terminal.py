@@ -1,4 +1,5 @@
-"""The line that is always alive, in a real pseudo-terminal: typing under an answer, queue, questions, odd windows."""
+"""Test the input line in a real pseudo-terminal: typing during an answer, queued lines, questions, unusual window
+sizes."""
 
 from __future__ import annotations
 
@@ -23,19 +24,19 @@ RUN = {"text": "I run it.", "calls": [{"name": "run_command", "arguments": {"com
 
 
 @pytest.fixture(autouse=True)
-def work() -> None:
+def write_script() -> None:
     Path("make.sh").write_text("touch made\necho made it\n")
 
 
-def start(*replies: Any, columns: int = 100, rows: int = 30, **environ: str) -> Terminal:
-    environ = {"SWECLI_REFLECT_WITH_MODEL": "false", **environ}  # the replies are for the turns
+def start_terminal(*replies: Any, columns: int = 100, rows: int = 30, **environ: str) -> Terminal:
+    environ = {"SWECLI_REFLECT_WITH_MODEL": "false", **environ}  # The scripted replies are for turns only.
     terminal = Terminal("-m", script("s.json", *replies), columns=columns, rows=rows, environ=environ)
     terminal.wait(FOOTER)
     return terminal
 
 
-def asked(terminal: Terminal) -> None:
-    """A question is on the screen, and has been looked at."""
+def wait_for_question(terminal: Terminal) -> None:
+    """Wait until a question is on the screen and accepts answers."""
     terminal.wait("Run this")
     terminal.wait("Answer with a number")
 
@@ -47,7 +48,7 @@ def pump(terminal: Terminal, seconds: float) -> None:
 
 
 def test_what_is_typed_stands_under_the_answer_and_the_footer_stays() -> None:
-    with start(LONG) as terminal:
+    with start_terminal(LONG) as terminal:
         terminal.keys("go\r")
         terminal.wait("word word")
         terminal.keys("half a line")
@@ -60,13 +61,13 @@ def test_what_is_typed_stands_under_the_answer_and_the_footer_stays() -> None:
 
 @pytest.mark.parametrize("line", ["why is that so slow", "y"])
 def test_the_next_line_typed_while_it_works_answers_no_question(line: str) -> None:
-    with start({**RUN, "piece": 1, "delay": 0.05}, "Then not.", "Second.") as terminal:
+    with start_terminal({**RUN, "piece": 1, "delay": 0.05}, "Then not.", "Second.") as terminal:
         terminal.keys("go\r")
         terminal.wait("I run")
         for letter in f"{line}\r":
             terminal.keys(letter)
             pump(terminal, 0.08)
-        asked(terminal)
+        wait_for_question(terminal)
         assert f"1 {line}" in terminal.wait("queued")
         assert not Path("made").exists()
         terminal.keys("3")
@@ -77,16 +78,16 @@ def test_the_next_line_typed_while_it_works_answers_no_question(line: str) -> No
 
 
 def test_a_question_is_answered_on_purpose_also_beside_a_draft() -> None:
-    with start(RUN, "Done.", RUN, "Done again.") as terminal:
+    with start_terminal(RUN, "Done.", RUN, "Done again.") as terminal:
         terminal.keys("go\r")
-        asked(terminal)
+        wait_for_question(terminal)
         terminal.keys("1")
         terminal.wait("allowed: ")
         terminal.wait("Done.")
         assert Path("made").exists()
         Path("made").unlink()
         terminal.keys("again\r")
-        asked(terminal)
+        wait_for_question(terminal)
         terminal.keys("a draft")
         terminal.wait("answer with Alt\\+number")
         terminal.keys("1\r")
@@ -98,7 +99,7 @@ def test_a_question_is_answered_on_purpose_also_beside_a_draft() -> None:
 
 
 def test_the_queue_is_shown_edited_and_outlives_an_interrupt() -> None:
-    with start(LONG, "Answered.") as terminal:
+    with start_terminal(LONG, "Answered.") as terminal:
         terminal.keys("go\r")
         terminal.wait("word word")
         terminal.keys("the first\r")
@@ -118,7 +119,7 @@ def test_the_queue_is_shown_edited_and_outlives_an_interrupt() -> None:
 
 
 def test_lines_sent_in_a_burst_stay_lines_and_the_terminal_is_raw_throughout() -> None:
-    with start("One.", "Two.", "Three.") as terminal:
+    with start_terminal("One.", "Two.", "Three.") as terminal:
         terminal.keys("first\rsecond\rthird\r")
         for _ in range(100):
             assert terminal.is_raw
@@ -129,7 +130,7 @@ def test_lines_sent_in_a_burst_stay_lines_and_the_terminal_is_raw_throughout() -
 
 
 def test_a_change_of_width_in_the_middle_leaves_one_line_and_one_footer() -> None:
-    with start(LONG, columns=100) as terminal:
+    with start_terminal(LONG, columns=100) as terminal:
         terminal.keys("go\r")
         terminal.wait("word word")
         terminal.keys("still typing")
@@ -162,7 +163,7 @@ def test_a_window_of_twenty_columns_and_five_rows_can_answer() -> None:
 
 
 def test_a_paste_of_ten_megabytes_under_an_answer_is_one_line() -> None:
-    with start(LONG, "Long.") as terminal:
+    with start_terminal(LONG, "Long.") as terminal:
         terminal.keys("go\r")
         terminal.wait("word word")
         data = b"\x1b[200~" + b"0123456789abcde\r" * 655_360 + b"\x1b[201~"
@@ -176,7 +177,7 @@ def test_a_paste_of_ten_megabytes_under_an_answer_is_one_line() -> None:
 
 
 def test_odd_letters_are_typed_and_stored_without_harm() -> None:
-    with start("Fine.") as terminal:
+    with start_terminal("Fine.") as terminal:
         os.write(terminal.process.fileno(), b"a\x00b\xff\xed\xa0\x80c\r")
         terminal.wait("no cost")
         pump(terminal, 1.0)
@@ -189,11 +190,11 @@ def test_odd_letters_are_typed_and_stored_without_harm() -> None:
 
 
 def test_nothing_is_approved_when_the_terminal_goes_away() -> None:
-    with start(RUN, "Never.") as terminal:
+    with start_terminal(RUN, "Never.") as terminal:
         terminal.keys("go\r")
-        asked(terminal)
+        wait_for_question(terminal)
         pid = terminal.process.pid
-        with suppress(ExceptionPexpect):  # slower than its patience
+        with suppress(ExceptionPexpect):  # slower than the timeout
             terminal.process.close(force=False)
         for _ in range(400):
             if (state := Path(f"/proc/{pid}/stat")).exists() and " Z " not in state.read_text():
@@ -203,26 +204,26 @@ def test_nothing_is_approved_when_the_terminal_goes_away() -> None:
 
 
 def test_a_question_survives_being_stopped_and_continued() -> None:
-    with start(RUN, "Done.") as terminal:
+    with start_terminal(RUN, "Done.") as terminal:
         terminal.keys("go\r")
-        asked(terminal)
+        wait_for_question(terminal)
         terminal.keys("\x1a")
         pump(terminal, 1.0)
         os.kill(terminal.process.pid, signal.SIGCONT)
         pump(terminal, 0.3)
         assert terminal.is_raw
-        terminal.keys("1")  # too early: it has to be read again
+        terminal.keys("1")  # Too early: the question must be visible for a moment first.
         terminal.wait("^> 1$")
         terminal.keys("\x7f")
         terminal.wait("You can answer once you stop")
-        asked(terminal)
+        wait_for_question(terminal)
         terminal.keys("1")
         terminal.wait("Done.")
         assert Path("made").exists()
 
 
 def test_commands_that_need_no_agent_answer_while_it_works() -> None:
-    with start(LONG) as terminal:
+    with start_terminal(LONG) as terminal:
         terminal.keys("go\r")
         terminal.wait("word word")
         terminal.keys("/cost\r")
@@ -232,7 +233,7 @@ def test_commands_that_need_no_agent_answer_while_it_works() -> None:
 
 def test_a_line_steers_the_running_turn() -> None:
     wait = {"text": "Waiting.", "calls": [{"name": "list_files", "arguments": {}}], "piece": 2, "delay": 0.2}
-    with start(wait, "Steered.") as terminal:
+    with start_terminal(wait, "Steered.") as terminal:
         terminal.keys("go\r")
         terminal.wait("Wait")
         terminal.keys("rather this\x14")
@@ -246,7 +247,7 @@ def test_a_line_steers_the_running_turn() -> None:
 def test_the_to_do_list_stands_above_the_spinner_until_the_turn_ends(columns: int) -> None:
     items = [{"text": "look around", "status": "in_progress"}, {"text": "write it down"}]
     planned = {"calls": [{"name": "todo", "arguments": {"items": items}}]}
-    with start(planned, {**LONG, "reasoning": ""}, columns=columns, NO_COLOR="1") as terminal:
+    with start_terminal(planned, {**LONG, "reasoning": ""}, columns=columns, NO_COLOR="1") as terminal:
         terminal.keys("go\r")
         listed = r"^  to do · 0 of 2 done\n  \[>\] look around\n  \[ \] write it down\n"
         terminal.wait(listed + r". Writing · \d+ s · Esc to interrupt\n+>")

@@ -1,4 +1,4 @@
-"""The whole program in a real pseudo-terminal."""
+"""Test the whole program in a real pseudo-terminal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PROMPT = r"^> ?$"
 
 @pytest.fixture
 def demo() -> Iterator[Terminal]:
-    """The demo model, loaded, with an empty line."""
+    """The demo model, loaded, with an empty input line."""
     Path("notes.txt").write_text("alpha\nbeta\n")
     Path("many words.txt").write_text("x")
     with Terminal("-m", "demo") as terminal:
@@ -27,8 +27,8 @@ def demo() -> Iterator[Terminal]:
         yield terminal
 
 
-def finished(terminal: Terminal) -> None:
-    """A turn has ended, and the line is free."""
+def wait_for_turn_end(terminal: Terminal) -> None:
+    """Wait until a turn has ended and the input line is empty."""
     terminal.wait("no cost")
     for _ in range(20):
         terminal.pump(0.05)
@@ -129,11 +129,11 @@ def test_a_running_command_is_interrupted_and_the_prompt_is_back(demo: Terminal)
     demo.keys("read notes.txt\r")
     demo.wait("beta")
     left = subprocess.run(["pgrep", "-f", "sleep 60"], capture_output=True, text=True, check=False).stdout.split()
-    assert [pid for pid in left if is_ours(int(pid), demo.process.pid)] == []
+    assert [pid for pid in left if is_descendant(int(pid), demo.process.pid)] == []
 
 
-def is_ours(pid: int, parent: int) -> bool:
-    """Whether a process descends from another."""
+def is_descendant(pid: int, parent: int) -> bool:
+    """Return True if the process descends from `parent`."""
     while pid > 1:
         if pid == parent:
             return True
@@ -150,7 +150,7 @@ def test_an_edit_is_asked_for_and_keys_typed_before_are_kept(demo: Terminal) -> 
     demo.wait("Answer with a number")
     demo.keys("1")
     demo.wait("allowed: ")
-    finished(demo)
+    wait_for_turn_end(demo)
     assert Path("notes.txt").read_text() == "gamma\nbeta\n"
 
 
@@ -158,7 +158,7 @@ def test_history_crosses_sessions() -> None:
     with Terminal("-m", "demo") as first:
         first.wait(FOOTER)
         first.keys("/cost\r")
-        first.wait("0 requests[^~]*^>")  # Ctrl-D at a prompt, not while the command still prints
+        first.wait("0 requests[^~]*^>")  # Ctrl-D at a prompt, not while the command still prints.
         first.keys("\x04")
         first.ends()
     with Terminal("-m", "demo") as second:
@@ -179,7 +179,7 @@ def test_learning_is_reported_above_the_line_being_typed(demo: Terminal) -> None
 
 def test_a_session_goes_on(demo: Terminal) -> None:
     demo.keys("read notes.txt\r")
-    finished(demo)
+    wait_for_turn_end(demo)
     demo.keys("\x04")
     demo.ends()
     with Terminal("-m", "demo", "-c") as again:
@@ -254,7 +254,7 @@ def test_ctrl_r_searches_the_history(demo: Terminal) -> None:
 
 def test_a_session_is_picked_at_the_start(demo: Terminal) -> None:
     demo.keys("read notes.txt\r")
-    finished(demo)
+    wait_for_turn_end(demo)
     demo.keys("\x04")
     demo.ends()
     with Terminal("-m", "demo", "-r") as again:

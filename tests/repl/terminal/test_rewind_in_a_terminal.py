@@ -1,4 +1,4 @@
-"""Esc Esc, in a real pseudo-terminal: a picker of turns, and what of one is taken back."""
+"""Test Esc Esc in a real pseudo-terminal: pick a turn, and what of it to undo."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tests.support.terminal import Terminal
 pytestmark = pytest.mark.slow
 
 
-def writes(name: str, text: str) -> dict[str, Any]:
+def write_call(name: str, text: str) -> dict[str, Any]:
     return {"text": "", "calls": [{"name": "write_file", "arguments": {"path": name, "content": text}}]}
 
 
 def test_esc_twice_picks_a_turn_and_what_of_it_is_undone() -> None:
-    replies = script("s.json", writes("one", "1"), "First done.", writes("two", "2"), "Second done.")
+    replies = script("s.json", write_call("one", "1"), "First done.", write_call("two", "2"), "Second done.")
     environ = {"SWECLI_REFLECT_WITH_MODEL": "false"}
     with Terminal("-m", replies, "--mode", "auto", columns=100, rows=30, environ=environ) as terminal:
         terminal.wait("· auto")
@@ -35,17 +35,17 @@ def test_esc_twice_picks_a_turn_and_what_of_it_is_undone() -> None:
         terminal.wait("What to undo of T2 and later")
         terminal.keys("1")
         terminal.wait("undid T2")
-        terminal.wait("^> make two$")  # to be said otherwise
+        terminal.wait("^> make two$")  # The query is back, to be rephrased.
         assert Path("one").read_text() == "1"
         assert not Path("two").exists()
-        terminal.keys("\x1b\x1b")  # a draft is not thrown away
+        terminal.keys("\x1b\x1b")  # A draft is kept.
         terminal.keys("\x15/redo\r")
         terminal.wait("redid T2")
         assert Path("two").read_text() == "2"
 
 
 def test_a_file_of_the_users_is_asked_about_before_it_is_overwritten() -> None:
-    replies = script("s.json", writes("one", "1"), "Done.")
+    replies = script("s.json", write_call("one", "1"), "Done.")
     with Terminal(
         "-m", replies, "--mode", "auto", columns=100, rows=30, environ={"SWECLI_REFLECT_WITH_MODEL": "false"}
     ) as terminal:

@@ -1,4 +1,4 @@
-"""A model that reflects for ten seconds, in a real terminal: nobody waits for it, and no kill loses it."""
+"""Test a reflection of ten seconds in a real terminal: it blocks nothing, and a killed process loses nothing."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ from tests.support.terminal import Terminal
 pytestmark = pytest.mark.slow
 CALL = {"text": "I build.", "calls": [{"name": "run_command", "arguments": {"command": "sh build.sh"}}]}
 LESSON = {"text": "Build with `sh build.sh`", "section": "build", "quote": "build it now"}
-SLOW = {"text": json.dumps({"tags": [], "add": [LESSON]}), "piece": 10_000, "delay": 5.0}  # two pieces
+# two pieces, five seconds each
+SLOW = {"text": json.dumps({"tags": [], "add": [LESSON]}), "piece": 10_000, "delay": 5.0}
 LEARNED = r"Build with `?sh build.sh"
 
 
 @pytest.fixture(autouse=True)
-def build() -> None:
+def write_build_script() -> None:
     Path("build.sh").write_text("echo error: unknown option --fast; exit 1\n")
 
 
-def start(*replies: Any, more: tuple[str, ...] = ()) -> Terminal:
+def start_terminal(*replies: Any, more: tuple[str, ...] = ()) -> Terminal:
     return Terminal("-m", script("s.json", *replies), "--mode", "auto", *more, columns=100, rows=40)
 
 
 def test_the_next_line_is_answered_while_the_reflection_runs() -> None:
-    with start(CALL, "It failed.", SLOW, "At once.") as terminal:
+    with start_terminal(CALL, "It failed.", SLOW, "At once.") as terminal:
         terminal.wait(r"window 5\+3")
         terminal.keys("build it now\r")
         terminal.wait("It failed.")
@@ -44,7 +45,7 @@ def test_the_next_line_is_answered_while_the_reflection_runs() -> None:
 
 
 def test_a_reflection_that_was_killed_is_made_when_the_program_starts_again() -> None:
-    with start(CALL, "It failed.", SLOW) as terminal:
+    with start_terminal(CALL, "It failed.", SLOW) as terminal:
         terminal.wait(r"window 5\+3")
         terminal.keys("build it now\r")
         terminal.wait("It failed.")
@@ -54,7 +55,7 @@ def test_a_reflection_that_was_killed_is_made_when_the_program_starts_again() ->
         terminal.ends()
     assert swecli("playbook", "list", "--json").json == []
     assert "1 of them pending reflection" in swecli("playbook", "list", "--verbose").out
-    with start({**SLOW, "delay": 0.0}, more=("-c",)) as terminal:
+    with start_terminal({**SLOW, "delay": 0.0}, more=("-c",)) as terminal:
         terminal.wait(LEARNED)
     assert [row["content"] for row in swecli("playbook", "list", "--json").json] == [LESSON["text"]]
     assert "0 of them pending reflection" in swecli("playbook", "list", "--verbose").out

@@ -1,4 +1,4 @@
-"""What the terminal answers, and the keys of vi, in a real pseudo-terminal."""
+"""Test the terminal's replies to queries, and vi keys, in a real pseudo-terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Findings against the files they speak of."""
+"""Test checking findings against the files that they name."""
 
 from __future__ import annotations
 
@@ -16,95 +16,100 @@ from swecli.review.judge.sources import Block, Sources
 TEXT = "import os\n\n\ndef f():\n    return 37\n\n\ndef g():\n    return 37\n"
 
 
-def write(text: str = TEXT) -> None:
+def write_file(text: str = TEXT) -> None:
     Path("a.py").write_text(text)
 
 
-def one(line: int = 5, path: str = "a.py", **fields: object) -> Finding:
+def make_finding(line: int = 5, path: str = "a.py", **fields: object) -> Finding:
     return Finding(path, line, "MAGIC_NUMBERS", "37 has no name", **fields)  # type: ignore[arg-type]
 
 
-def grounded(finding: Finding) -> Finding:
+def ground_one(finding: Finding) -> Finding:
     return ground([finding], Sources(Path.cwd()))[0]
 
 
 @pytest.mark.parametrize(
     ("finding", "why"),
     [
-        (one(), ""),
-        (one(evidence="return  37"), ""),
-        (one(evidence="`return 37`", line=4, end_line=5), ""),
-        (one(line=99), "past the end"),
-        (one(line=10**9), "past the end"),
-        (one(end_line=99), "past the end"),
-        (one(path="b.py"), "no such file"),
-        (one(path="../a.py"), "out of the project"),
-        (one(path="/etc/passwd"), "outside"),
-        (one(line=1, evidence="def g():"), ""),
-        (one(evidence="return 42"), "quoted code is not there"),
-        (one(line=0), "names no line"),
-        (one(line=0, evidence="def g():"), ""),
-        (one(path="bin"), "not a text file"),
-        (one(path="big"), "too large"),
-        (one(path="folder"), "directory"),
+        (make_finding(), ""),
+        (make_finding(evidence="return  37"), ""),
+        (make_finding(evidence="`return 37`", line=4, end_line=5), ""),
+        (make_finding(line=99), "past the end"),
+        (make_finding(line=10**9), "past the end"),
+        (make_finding(end_line=99), "past the end"),
+        (make_finding(path="b.py"), "no such file"),
+        (make_finding(path="../a.py"), "out of the project"),
+        (make_finding(path="/etc/passwd"), "outside"),
+        (make_finding(line=1, evidence="def g():"), ""),
+        (make_finding(evidence="return 42"), "quoted code is not there"),
+        (make_finding(line=0), "names no line"),
+        (make_finding(line=0, evidence="def g():"), ""),
+        (make_finding(path="bin"), "not a text file"),
+        (make_finding(path="big"), "too large"),
+        (make_finding(path="folder"), "directory"),
     ],
 )
 def test_what_does_not_fit_is_marked_and_not_dropped(finding: Finding, why: str) -> None:
-    write()
+    write_file()
     Path("bin").write_bytes(b"\0\1")
     Path("big").write_bytes(b"x" * 5_000_001)
     Path("folder").mkdir()
-    found = grounded(finding)
+    found = ground_one(finding)
     assert found.verified is not bool(why)
     assert why in found.why
     assert found.fingerprint
 
 
 def test_a_quote_that_stands_once_corrects_the_line() -> None:
-    write()
-    assert (grounded(one(line=1, evidence="def g():")).line, grounded(one(line=-4, evidence="def g():")).line) == (8, 8)
-    assert grounded(one(line=10**9, evidence="def g():")).verified
+    write_file()
+    assert (
+        ground_one(make_finding(line=1, evidence="def g():")).line,
+        ground_one(make_finding(line=-4, evidence="def g():")).line,
+    ) == (8, 8)
+    assert ground_one(make_finding(line=10**9, evidence="def g():")).verified
 
 
-@pytest.mark.parametrize("finding", [one(0), one(10**9), one(path="../../etc/passwd"), one(path="b.py")])
+@pytest.mark.parametrize(
+    "finding", [make_finding(0), make_finding(10**9), make_finding(path="../../etc/passwd"), make_finding(path="b.py")]
+)
 def test_without_a_file_or_a_line_it_is_refuted_by_rule(finding: Finding) -> None:
-    write()
-    found = grounded(finding)
+    write_file()
+    found = ground_one(finding)
     assert (found.state, found.verdict) == ("refuted", "refuted")
     assert found.judgement is not None
     assert found.judgement.by == "rule"
 
 
 def test_a_finding_on_a_blank_line_is_at_the_next_line_with_text() -> None:
-    write()
-    found = grounded(one(line=2, suggestion="import sys", improvement="Import it."))
+    write_file()
+    found = ground_one(make_finding(line=2, suggestion="import sys", improvement="Import it."))
     assert (found.line, found.state, found.verified, found.anchor) == (4, "open", True, "def f():")
-    assert (found.suggestion, found.improvement) == ("", "Import it.\nimport sys")  # it would replace other code there
-    assert grounded(one(line=3, end_line=5, suggestion="x")).suggestion == "x"
-    write("\n\n")
-    assert grounded(one(line=1)).why == "its file has only blank lines"
+    assert (found.suggestion, found.improvement) == ("", "Import it.\nimport sys")  # It would replace other code there.
+    assert ground_one(make_finding(line=3, end_line=5, suggestion="x")).suggestion == "x"
+    write_file("\n\n")
+    assert ground_one(make_finding(line=1)).why == "its file has only blank lines"
 
 
 def test_the_same_code_in_two_places_is_two_findings() -> None:
-    write()
-    assert grounded(one(5)).fingerprint != grounded(one(9)).fingerprint
+    write_file()
+    assert ground_one(make_finding(5)).fingerprint != ground_one(make_finding(9)).fingerprint
 
 
 def test_a_finding_keeps_its_fingerprint_when_code_above_it_moves() -> None:
-    write()
-    before = grounded(one())
-    write("# a new line\n" * 7 + TEXT)
-    assert grounded(one(12)).fingerprint == before.fingerprint
+    write_file()
+    before = ground_one(make_finding())
+    write_file("# a new line\n" * 7 + TEXT)
+    assert ground_one(make_finding(12)).fingerprint == before.fingerprint
 
 
 def test_a_long_method_is_known_by_all_of_its_lines_and_by_its_length() -> None:
-    write()
-    block = Block.load(grounded(Finding("a.py", 4, "LONG_METHOD", "m")).block, "")
+    write_file()
+    block = Block.load(ground_one(Finding("a.py", 4, "LONG_METHOD", "m")).block, "")
     assert (block.length, block.measure) == (len("deff():return37"), 2)
 
 
 def test_the_digest_holds_the_open_ones_of_the_files_at_hand() -> None:
-    found = [replace(one(n), id=f"F-{n}") for n in (1, 2, 3)]
+    found = [replace(make_finding(n), id=f"F-{n}") for n in (1, 2, 3)]
     rows = [found[0], replace(found[2], path="b.py", state="regressed")]
     texts = [HeadParts("", findings=some).compose(Session(""), "", ()) for some in (rows, rows * 11, [])]
     assert "[F-1] a.py" in texts[0]
@@ -129,6 +134,6 @@ def test_a_path_is_the_reviewed_file_that_it_must_mean(path: str) -> None:
     Path("src").mkdir()
     Path("src/a.py").write_text("x = 1\n")
     names = {"src/a.py": "src/a.py", "old/a.py": "src/a.py", "src/b.py": "src/b.py"}
-    [found] = ground([one(1, path=path)], Sources(Path.cwd()), names)
+    [found] = ground([make_finding(1, path=path)], Sources(Path.cwd()), names)
     assert (found.path, found.state) == ("src/a.py", "open")
-    assert ground([one(1, path="../src/a.py")], Sources(Path.cwd()), names)[0].state == "refuted"
+    assert ground([make_finding(1, path="../src/a.py")], Sources(Path.cwd()), names)[0].state == "refuted"

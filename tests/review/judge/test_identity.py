@@ -1,4 +1,4 @@
-"""The same problem in other words and at another line, and two problems that only look alike."""
+"""Test recognizing the same problem in other words and at another line, and distinguishing similar ones."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_one_that_shares_some_of_its_words_may_be_it_and_is_left_to_the_verifier
     )
     assert _identify(found, [ROW]) == ("", "F-1")
     assert [(f.id, f.same_as) for f in identify_all([found], [ROW])] == [("", "F-1")]
-    assert _identify(found, [ROW], {"F-1"}) == ("", "")  # this review has reported that one itself
+    assert _identify(found, [ROW], {"F-1"}) == ("", "")  # This review has reported that problem itself.
 
 
 def test_wordings_of_before_are_known() -> None:

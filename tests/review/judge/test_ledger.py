@@ -1,4 +1,4 @@
-"""The ledger against the files."""
+"""Test rechecking stored findings against the files."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_only_what_changed_is_reported_and_kept(store: ReviewStore) -> None:
 
 
 def test_one_whose_file_comes_later_keeps_its_fingerprint_beside_its_twin(store: ReviewStore) -> None:
-    for text in ("", "x = 1\n"):  # the first one is reported of a file that is not there
+    for text in ("", "x = 1\n"):  # The first one names a file that does not exist.
         if text:
             Path("b.py").write_text(text)
         found = ground([Finding("b.py", 1, "MAGIC_NUMBERS", "m")], Sources(Path.cwd()))
@@ -69,18 +69,18 @@ def other(kind):
 """
 
 
-def seen(finding: Finding, text: str = CODE) -> Finding:
-    """The finding as a review stores it that has read this text."""
+def stored_finding(finding: Finding, text: str = CODE) -> Finding:
+    """Return the finding as a review of this text stores it."""
     Path("r.py").write_text(text)
     return ground([finding], Sources(Path.cwd()))[0]
 
 
-def again(finding: Finding, text: str) -> Finding:
+def recheck_one(finding: Finding, text: str) -> Finding:
     Path("r.py").write_text(text)
     return _recheck_finding(finding, Sources(Path.cwd()))
 
 
-def magic(line: int = 7, end: int | None = None) -> Finding:
+def magic_number(line: int = 7, end: int | None = None) -> Finding:
     return Finding("r.py", line, "MAGIC_NUMBERS", "m", end_line=end)
 
 
@@ -97,7 +97,7 @@ def magic(line: int = 7, end: int | None = None) -> Finding:
     ],
 )
 def test_code_that_stands_nowhere_is_gone_and_never_called_fixed(old: str, new: str, state: str, line: int) -> None:
-    after = again(seen(magic()), CODE.replace(old, new))
+    after = recheck_one(stored_finding(magic_number()), CODE.replace(old, new))
     assert (after.state, after.line) == (state, line)
     assert after.is_open
 
@@ -112,49 +112,49 @@ def test_code_that_stands_nowhere_is_gone_and_never_called_fixed(old: str, new: 
     ],
 )
 def test_a_range_is_compared_as_a_whole(old: str, new: str, state: str, end: int | None) -> None:
-    after = again(seen(magic(4, 7)), CODE.replace(old, new))
+    after = recheck_one(stored_finding(magic_number(4, 7)), CODE.replace(old, new))
     assert (after.state, after.end_line) == (state, end)
 
 
 def test_what_is_gone_is_open_again_when_its_code_is_back_and_what_the_user_settled_stays() -> None:
-    found = seen(magic())
-    gone = again(found, "x = 1\n")
+    found = stored_finding(magic_number())
+    gone = recheck_one(found, "x = 1\n")
     assert (gone.reason, gone.status) == ("its code is in no file", "gone, not verified")
-    assert again(gone, CODE + "\n").state == "open"
-    assert again(replace(found, state="fixed", reason="by hand"), CODE + "\n").state == "fixed"
-    dismissed = again(replace(found, state="dismissed", reason="meant so"), "\n" + CODE)
+    assert recheck_one(gone, CODE + "\n").state == "open"
+    assert recheck_one(replace(found, state="fixed", reason="by hand"), CODE + "\n").state == "fixed"
+    dismissed = recheck_one(replace(found, state="dismissed", reason="meant so"), "\n" + CODE)
     assert (dismissed.state, dismissed.reason, dismissed.line) == ("dismissed", "meant so", 8)
     Path("r.py").unlink()
     assert _recheck_finding(found, Sources(Path.cwd())).state == "fixed"
 
 
-def long(lines: int) -> str:
+def long_function(lines: int) -> str:
     return "def work(a):\n" + "    print(a)\n" * (lines - 1)
 
 
 @pytest.mark.parametrize(
     ("before", "after", "state"),
-    [(80, 70, "open"), (80, 60, "fixed"), (50, 40, "gone")],  # 50 was no matter of length by the rule
+    [(80, 70, "open"), (80, 60, "fixed"), (50, 40, "gone")],  # 50 lines never violated the rule.
 )
 def test_a_long_method_is_measured_again(before: int, after: int, state: str) -> None:
-    found = seen(Finding("r.py", 1, "LONG_METHOD", "m"), long(before))
-    now = again(found, "import os\n" + long(after))
+    found = stored_finding(Finding("r.py", 1, "LONG_METHOD", "m"), long_function(before))
+    now = recheck_one(found, "import os\n" + long_function(after))
     assert now.state == state
     if state == "fixed":
         assert now.reason == "`work` has 60 lines now, at most 60 are meant"
-        assert again(now, long(before)).state == "regressed"
+        assert recheck_one(now, long_function(before)).state == "regressed"
 
 
 def test_parameters_are_counted_again_though_the_line_has_changed() -> None:
-    found = seen(Finding("r.py", 1, "LONG_PARAMETER_LIST", "m"), "def f(a, b, c, d, e, g, h, i):\n    pass\n")
-    assert again(found, "def f(a, b, c, d, e, g, h, i, j):\n    pass\n").state == "open"
-    assert again(found, "def f(options):\n    pass\n").reason == "`f` has 1 parameters now, at most 7 are meant"
+    found = stored_finding(Finding("r.py", 1, "LONG_PARAMETER_LIST", "m"), "def f(a, b, c, d, e, g, h, i):\n    pass\n")
+    assert recheck_one(found, "def f(a, b, c, d, e, g, h, i, j):\n    pass\n").state == "open"
+    assert recheck_one(found, "def f(options):\n    pass\n").reason == "`f` has 1 parameters now, at most 7 are meant"
 
 
 def test_a_finding_of_an_older_ledger_has_its_line_alone() -> None:
-    old = replace(seen(magic()), block="")
-    assert again(old, "\n" + CODE).line == 8
-    assert again(old, CODE.replace("19", "20")).state == "gone"
+    old = replace(stored_finding(magic_number()), block="")
+    assert recheck_one(old, "\n" + CODE).line == 8
+    assert recheck_one(old, CODE.replace("19", "20")).state == "gone"
 
 
 def test_the_users_word_is_kept_with_its_reason_and_a_wrong_one_is_one_line(store: ReviewStore) -> None:

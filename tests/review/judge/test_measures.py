@@ -1,4 +1,4 @@
-"""Functions measured."""
+"""Test measuring the length of functions."""
 
 from __future__ import annotations
 

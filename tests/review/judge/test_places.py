@@ -1,4 +1,4 @@
-"""Blocks of code found again, however they are laid out."""
+"""Test finding blocks of code again after reformatting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files as a review reads them."""
+"""Test reading files for a review."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Claims against the code: what is sent, what counts as evidence, and what no request is made for."""
+"""Test verifying findings against the code: the request, the evidence required, and the findings that need no
+request."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from swecli.review.judge.verify import Verification, Verifier, _apply_judgement,
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
-from tests.support.reviews import verdict
+from tests.support.reviews import verdict_call
 from tests.support.runtime import calls
 from tests.support.scripted import ScriptedModel
 
@@ -45,11 +46,11 @@ def store() -> Iterator[ReviewStore]:
     database.close()
 
 
-def note(store: ReviewStore, *claims: Finding) -> list[Finding]:
+def record(store: ReviewStore, *claims: Finding) -> list[Finding]:
     return store.record(store.begin(ReviewRecord("/p", (), "x")), ground(claims, Sources(Path.cwd()))).new
 
 
-async def check(
+async def verify(
     store: ReviewStore, claims: list[Finding], *replies: Any, tokens: int = 10_000
 ) -> tuple[Verification, Any]:
     model = ScriptedModel(replies)
@@ -58,8 +59,8 @@ async def check(
 
 
 async def test_the_verifier_sees_the_claim_and_its_code_and_nothing_of_the_reviewer(store: ReviewStore) -> None:
-    claims = note(store, replace(CLAIM, improvement="guard it", loop=3))
-    taken, model = await check(store, claims, calls(verdict(("F-1", "confirmed", LINE), path="a.py")))
+    claims = record(store, replace(CLAIM, improvement="guard it", loop=3))
+    taken, model = await verify(store, claims, calls(verdict_call(("F-1", "confirmed", LINE), path="a.py")))
     assert (taken.judgements["F-1"].verdict, taken.judgements["F-1"].line) == ("confirmed", 5)
     [request] = model.requests
     text = str(request.messages)
@@ -72,13 +73,13 @@ async def test_the_verifier_sees_the_claim_and_its_code_and_nothing_of_the_revie
 
 
 @pytest.mark.parametrize(
-    "reply", ["I think it is fine.", calls(("judge_findings", "{")), calls(verdict(("F-9", "confirmed", LINE)))]
+    "reply", ["I think it is fine.", calls(("judge_findings", "{")), calls(verdict_call(("F-9", "confirmed", LINE)))]
 )
 async def test_an_answer_that_cannot_be_read_is_cannot_tell_and_not_kept(store: ReviewStore, reply: Any) -> None:
-    claims = note(store, CLAIM)
-    taken, _ = await check(store, claims, reply)
+    claims = record(store, CLAIM)
+    taken, _ = await verify(store, claims, reply)
     assert (taken.judgements["F-1"].verdict, taken.judgements["F-1"].by) == ("cannot_tell", "failure")
-    again, _ = await check(store, claims, calls(verdict(("F-1", "confirmed", LINE), path="a.py")))
+    again, _ = await verify(store, claims, calls(verdict_call(("F-1", "confirmed", LINE), path="a.py")))
     assert again.judgements["F-1"].verdict == "confirmed"
 
 
@@ -97,22 +98,22 @@ ROW = {"verdict": "Confirmed.", "quote": LINE}
     ],
 )
 async def test_a_verdict_is_read_in_the_forms_that_models_write(store: ReviewStore, answer: Any) -> None:
-    taken, _ = await check(store, note(store, CLAIM), json.dumps(answer))
+    taken, _ = await verify(store, record(store, CLAIM), json.dumps(answer))
     assert (taken.judgements["F-1"].verdict, taken.judgements["F-1"].line) == ("confirmed", 5)
 
 
 @pytest.mark.parametrize("word", ["valid", "not confirmed", True, None])
 async def test_a_word_that_is_no_verdict_leaves_the_claim_unchecked(store: ReviewStore, word: Any) -> None:
-    [claim] = note(store, CLAIM)
-    taken, _ = await check(store, [claim], json.dumps({"judgements": [{"id": "F-1", "verdict": word, "quote": LINE}]}))
+    [claim] = record(store, CLAIM)
+    taken, _ = await verify(store, [claim], json.dumps({"judgements": [{"id": "F-1", "verdict": word, "quote": LINE}]}))
     assert _apply_judgement(claim, taken.judgements["F-1"]).is_unchecked
 
 
 async def test_a_failure_is_cannot_tell_and_the_rest_stays_unverified(store: ReviewStore) -> None:
-    claims = note(store, CLAIM)
+    claims = record(store, CLAIM)
     Path("b.py").write_text(CODE)
-    claims += note(store, replace(CLAIM, path="b.py", severity="low"))
-    taken, _ = await check(store, claims, ProviderError("It broke."))
+    claims += record(store, replace(CLAIM, path="b.py", severity="low"))
+    taken, _ = await verify(store, claims, ProviderError("It broke."))
     assert {ref: j.verdict for ref, j in taken.judgements.items()} == {"F-1": "cannot_tell"}
     assert taken.problems == ["findings could not be checked: It broke."]
 
@@ -120,18 +121,18 @@ async def test_a_failure_is_cannot_tell_and_the_rest_stays_unverified(store: Rev
 async def test_a_place_that_the_verifier_asks_for_is_sent_once(store: ReviewStore) -> None:
     Path("b.py").write_text("LIMIT = 3\n")
     ask = ("judge_findings", {"judgements": [{"id": "F-1", "verdict": "cannot_tell", "see": ["b.py:1"]}]})
-    taken, model = await check(store, note(store, CLAIM), calls(ask), calls(ask))
+    taken, model = await verify(store, record(store, CLAIM), calls(ask), calls(ask))
     assert (len(model.requests), "LIMIT = 3" in str(model.requests[1].messages)) == (2, True)
     assert taken.judgements["F-1"].verdict == "cannot_tell"
 
 
 async def test_measures_and_useless_suggestions_need_no_request(store: ReviewStore) -> None:
     Path("long.py").write_text("def work(a):\n" + "    print(a)\n" * 80)
-    claims = note(
+    claims = record(
         store, Finding("long.py", 1, "LONG_METHOD", "m"), Finding("a.py", 4, "LONG_METHOD", "m"),
         Finding("a.py", 9, "DEAD_CODE", "m", suggestion="    return  total(prices)"),
     )  # fmt: skip
-    taken, model = await check(store, claims)
+    taken, model = await verify(store, claims)
     assert {ref: j.verdict for ref, j in taken.judgements.items()} == {
         "F-1": "confirmed",
         "F-2": "refuted",
@@ -142,9 +143,9 @@ async def test_measures_and_useless_suggestions_need_no_request(store: ReviewSto
 
 async def test_they_are_judged_in_their_order_and_the_budget_ends_it(store: ReviewStore) -> None:
     Path("b.py").write_text(CODE)
-    claims = note(store, replace(CLAIM, severity="low"), replace(CLAIM, path="b.py", severity="critical"))
-    reply = calls(verdict(("F-2", "confirmed", LINE), path="b.py"))
-    taken, _ = await check(store, claims[::-1], reply, tokens=1)
+    claims = record(store, replace(CLAIM, severity="low"), replace(CLAIM, path="b.py", severity="critical"))
+    reply = calls(verdict_call(("F-2", "confirmed", LINE), path="b.py"))
+    taken, _ = await verify(store, claims[::-1], reply, tokens=1)
     assert list(taken.judgements) == ["F-2"]
 
 
@@ -172,9 +173,9 @@ def test_what_a_verdict_does_to_a_state(state: Any, word: Any, again: bool, afte
 
 
 async def test_a_claim_that_may_be_a_known_one_is_settled_by_its_own_request(store: ReviewStore) -> None:
-    [known] = note(store, CLAIM)
+    [known] = record(store, CLAIM)
     store.update([replace(known, state="dismissed", reason="meant so")])
-    [claim] = note(store, replace(CLAIM, line=4, message="the mean of nothing raises", same_as="F-1"))
+    [claim] = record(store, replace(CLAIM, line=4, message="the mean of nothing raises", same_as="F-1"))
     ask = ("judge_findings", {"judgements": [{"id": "F-2", "verdict": "confirmed", "same_as": "F-1"}]})
     model = ScriptedModel([calls(ask)])
     verifier = Verifier(model, store, Sources(Path.cwd()), TokenCounter(model.profile.encoding))
@@ -186,9 +187,9 @@ async def test_a_claim_that_may_be_a_known_one_is_settled_by_its_own_request(sto
 
 
 async def test_a_fixed_one_that_is_reported_again_and_confirmed_has_regressed(store: ReviewStore) -> None:
-    [known] = note(store, CLAIM)
+    [known] = record(store, CLAIM)
     store.update([replace(known, state="fixed")])
-    model = ScriptedModel([calls(verdict(("F-1", "confirmed", LINE), path="a.py"))])
+    model = ScriptedModel([calls(verdict_call(("F-1", "confirmed", LINE), path="a.py"))])
     verifier = Verifier(model, store, Sources(Path.cwd()), TokenCounter(model.profile.encoding))
     await verifier.check(SessionManager(store.database), [store.get("F-1")], {"F-1"})
     assert store.get("F-1").state == "regressed"
@@ -213,8 +214,8 @@ def test_evidence_is_found_as_it_was_shown(store: ReviewStore, row: dict[str, st
 
 async def test_what_is_gone_is_checked_behind_what_was_reported(store: ReviewStore) -> None:
     Path("b.py").write_text(CODE)
-    gone, claim = note(store, replace(CLAIM, severity="critical"), replace(CLAIM, path="b.py", severity="low"))
-    model = ScriptedModel([calls(verdict()) for _ in range(2)])
+    gone, claim = record(store, replace(CLAIM, severity="critical"), replace(CLAIM, path="b.py", severity="low"))
+    model = ScriptedModel([calls(verdict_call()) for _ in range(2)])
     verifier = Verifier(model, store, Sources(Path.cwd()), TokenCounter(model.profile.encoding))
     await verifier.check(SessionManager(store.database), [replace(gone, state="gone"), claim], {claim.id})
     places = [str(request.messages[1]["content"]).split(" at ")[1].split(":")[0] for request in model.requests]
@@ -222,9 +223,9 @@ async def test_what_is_gone_is_checked_behind_what_was_reported(store: ReviewSto
 
 
 async def test_a_refuted_claim_that_is_reported_again_is_checked_again(store: ReviewStore) -> None:
-    [claim] = note(store, CLAIM)
+    [claim] = record(store, CLAIM)
     store.update([replace(claim, state="refuted", verdict="refuted", reason="a guard stood above")])
-    model = ScriptedModel([calls(verdict(("F-1", "confirmed", LINE), path="a.py"))])
+    model = ScriptedModel([calls(verdict_call(("F-1", "confirmed", LINE), path="a.py"))])
     verifier = Verifier(model, store, Sources(Path.cwd()), TokenCounter(model.profile.encoding))
     await verifier.check(SessionManager(store.database), store.findings())
     assert model.requests == []

@@ -1,4 +1,4 @@
-"""Findings as Markdown."""
+"""Test exporting findings as Markdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Findings on a pull request: one review a push, the rest in one summary that carries the state, none twice."""
+"""Test posting findings to a pull request: one review per push, the rest in one summary that stores the state, none
+twice."""
 
 from __future__ import annotations
 
@@ -23,14 +24,17 @@ from tests.support.github import BOT, HEAD, FakeGitHub
 PATCH = "@@ -1,3 +1,4 @@\n one\n+two\n+three\n four\n"
 
 
-def one(path: str, line: int, mark: str, **fields: object) -> Finding:
+def make_finding(path: str, line: int, mark: str, **fields: object) -> Finding:
     known = {"verdict": "confirmed", "severity": "high", "fingerprint": mark * 8, "id": "F-1"}
     return Finding(path, line, "DEAD_CODE", f"m {mark}", **{**known, **fields})  # type: ignore[arg-type]
 
 
-INSIDE, RANGE = one("a.py", 2, "a", suggestion="x = 1"), one("a.py", 2, "b", end_line=3, suggestion="y")
-OUTSIDE, OTHER = one("a.py", 40, "c", suggestion="z"), one("z.py", 1, "d")
-LONG = one("a.py", 3, "e", end_line=9, suggestion="never: its lines are not all in the diff")
+INSIDE, RANGE = (
+    make_finding("a.py", 2, "a", suggestion="x = 1"),
+    make_finding("a.py", 2, "b", end_line=3, suggestion="y"),
+)
+OUTSIDE, OTHER = make_finding("a.py", 40, "c", suggestion="z"), make_finding("z.py", 1, "d")
+LONG = make_finding("a.py", 3, "e", end_line=9, suggestion="never: its lines are not all in the diff")
 
 
 @pytest.fixture
@@ -39,7 +43,7 @@ def hub() -> Iterator[FakeGitHub]:
         yield hub
 
 
-def push_of(hub: FakeGitHub, *findings: Finding, token: str = "secret", left: bool = False) -> Push:
+def make_push(hub: FakeGitHub, *findings: Finding, token: str = "secret", left: bool = False) -> Push:
     github = GitHub("acme/shop", token, hub.url)
     end = ReviewFinished(0, 0, 1, {}, "R-1", "done", findings, coverage=Coverage(total=int(left)))
     diffs = {path: FileDiff(path, hunks=parse_hunks(patch)) for path, patch in hub.patches.items()}
@@ -47,96 +51,96 @@ def push_of(hub: FakeGitHub, *findings: Finding, token: str = "secret", left: bo
     return plan_push(target, end, ["d1"])
 
 
-def kinds(hub: FakeGitHub) -> list[str]:
+def posted_kinds(hub: FakeGitHub) -> list[str]:
     return [kind for kind, _ in hub.posted]
 
 
 def test_only_lines_in_the_diff_are_inline_and_a_second_run_posts_nothing(hub: FakeGitHub) -> None:
-    everything = (INSIDE, RANGE, OUTSIDE, OTHER, LONG, one("a.py", 2, "f", state="dismissed"))
-    assert push_of(hub, *everything).post() == ["posted: 3 inline, 2 in the summary, 0 fixed, 0 there already"]
-    assert kinds(hub) == ["reviews", "summary"]
+    everything = (INSIDE, RANGE, OUTSIDE, OTHER, LONG, make_finding("a.py", 2, "f", state="dismissed"))
+    assert make_push(hub, *everything).post() == ["posted: 3 inline, 2 in the summary, 0 fixed, 0 there already"]
+    assert posted_kinds(hub) == ["reviews", "summary"]
     comments, text = hub.posted[0][1]["comments"], hub.posted[1][1]["body"]
     assert [(c["line"], c.get("start_line")) for c in comments] == [(2, None), (3, 2), (4, 3)]
     assert ["```suggestion" in c["body"] for c in comments] == [True, True, False]
     assert "a.py:40" in text
     assert "z.py:1" in text
-    assert push_of(hub, *everything).post() == ["nothing new, 3 there already"]
+    assert make_push(hub, *everything).post() == ["nothing new, 3 there already"]
     assert len(hub.posted) == 2
 
 
 def test_a_dry_run_posts_nothing(hub: FakeGitHub) -> None:
-    lines = push_of(hub, INSIDE, OUTSIDE).lines
+    lines = make_push(hub, INSIDE, OUTSIDE).lines
     assert [line.split(" ")[0] for line in lines] == ["inline", "summary", "1"]
     assert hub.posted == []
 
 
 def test_where_a_comment_is_refused_all_stand_in_the_summary(hub: FakeGitHub) -> None:
     hub.refuse_paths = {"b.py"}
-    lines = push_of(hub, INSIDE, one("b.py", 2, "f"), OUTSIDE).post()
+    lines = make_push(hub, INSIDE, make_finding("b.py", 2, "f"), OUTSIDE).post()
     assert lines[1] == "posted: 0 inline, 3 in the summary, 0 fixed, 0 there already"
-    assert kinds(hub) == ["summary"]
-    assert push_of(hub, INSIDE, OUTSIDE).post()[0].startswith("posted: 0 inline, 2 in the summary")
+    assert posted_kinds(hub) == ["summary"]
+    assert make_push(hub, INSIDE, OUTSIDE).post()[0].startswith("posted: 0 inline, 2 in the summary")
 
 
 def test_three_hundred_findings_are_one_review_of_the_ten_worst_and_one_summary(hub: FakeGitHub) -> None:
     severities = ("medium", "high", "critical")
-    findings = [one("a.py", 2, "a", fingerprint=f"{n:08x}", severity=severities[n % 3]) for n in range(300)]
-    push_of(hub, *findings).post()
-    assert kinds(hub) == ["reviews", "summary"]
+    findings = [make_finding("a.py", 2, "a", fingerprint=f"{n:08x}", severity=severities[n % 3]) for n in range(300)]
+    make_push(hub, *findings).post()
+    assert posted_kinds(hub) == ["reviews", "summary"]
     assert len(hub.posted[0][1]["comments"]) == MAX_INLINE
     assert all("(critical)" in comment["body"] for comment in hub.posted[0][1]["comments"])
-    push_of(hub, *findings).post()
+    make_push(hub, *findings).post()
     assert len(hub.posted) == 2
 
 
 def test_small_unsure_and_late_ones_are_left_out(hub: FakeGitHub) -> None:
     quiet = [
-        one("a.py", 2, "a", severity="low"),
-        one("a.py", 2, "b", verdict="cannot_tell"),
-        one("a.py", 3, "c", late=True),
+        make_finding("a.py", 2, "a", severity="low"),
+        make_finding("a.py", 2, "b", verdict="cannot_tell"),
+        make_finding("a.py", 3, "c", late=True),
     ]
-    critical = one("a.py", 3, "d", late=True, severity="critical")
-    assert [f.fingerprint[0] for f in push_of(hub, *quiet, critical).inline] == ["d"]
+    critical = make_finding("a.py", 3, "d", late=True, severity="critical")
+    assert [f.fingerprint[0] for f in make_push(hub, *quiet, critical).inline] == ["d"]
 
 
 def test_a_fixed_one_gets_one_reply_and_its_thread_is_resolved(hub: FakeGitHub) -> None:
-    push_of(hub, INSIDE).post()
+    make_push(hub, INSIDE).post()
     fixed = replace(INSIDE, state="fixed", reason="it checks now")
-    push_of(hub, fixed).post()
-    assert kinds(hub)[2:] == ["replies", "resolved", "summary edited"]
+    make_push(hub, fixed).post()
+    assert posted_kinds(hub)[2:] == ["replies", "resolved", "summary edited"]
     assert "fixed in aaaaaaaaaaaa: it checks now" in hub.posted[2][1]["body"]
-    push_of(hub, fixed).post()
+    make_push(hub, fixed).post()
     assert len(hub.posted) == 5
 
 
 def test_a_thread_that_a_person_resolved_is_left_alone(hub: FakeGitHub) -> None:
-    push_of(hub, INSIDE).post()
+    make_push(hub, INSIDE).post()
     hub.resolved.add(hub.comments[0]["id"])
-    assert push_of(hub, INSIDE).post() == ["nothing new, 1 there already"]
+    assert make_push(hub, INSIDE).post() == ["nothing new, 1 there already"]
 
 
 def test_where_resolving_is_refused_the_reply_stands_and_the_run_goes_on(hub: FakeGitHub) -> None:
-    push_of(hub, INSIDE).post()
+    make_push(hub, INSIDE).post()
     hub.refuse["POST graphql"] = [(403, {})]
-    lines = push_of(hub, replace(INSIDE, state="fixed")).post()
+    lines = make_push(hub, replace(INSIDE, state="fixed")).post()
     assert lines[0].startswith("threads could not be resolved, only replied to: GitHub refused it")
-    assert kinds(hub)[2:] == ["replies", "summary edited"]
+    assert posted_kinds(hub)[2:] == ["replies", "summary edited"]
 
 
 def test_gone_stays_open_and_is_noted(hub: FakeGitHub) -> None:
-    push_of(hub, INSIDE).post()
-    push_of(hub, replace(INSIDE, state="gone")).post()
-    assert kinds(hub)[2:] == ["summary edited"]
+    make_push(hub, INSIDE).post()
+    make_push(hub, replace(INSIDE, state="gone")).post()
+    assert posted_kinds(hub)[2:] == ["summary edited"]
     assert "gone, not verified" in hub.posted[2][1]["body"]
 
 
 def test_an_incomplete_review_begins_with_what_was_not_read(hub: FakeGitHub) -> None:
-    push_of(hub, INSIDE, left=True).post()
+    make_push(hub, INSIDE, left=True).post()
     assert hub.posted[1][1]["body"].startswith("**Incomplete:** read 0 of 1")
 
 
 def test_the_state_comes_back_without_code(hub: FakeGitHub) -> None:
-    push_of(hub, replace(INSIDE, evidence="secret code", anchor="secret code")).post()
+    make_push(hub, replace(INSIDE, evidence="secret code", anchor="secret code")).post()
     state = PullState.load(GitHub("acme/shop", "secret", hub.url), 7)
     assert (state.head, state.digests) == (HEAD, ("d1",))
     assert [(f.fingerprint, f.state, f.verdict, f.evidence, f.anchor) for f in state.findings] == [
@@ -144,7 +148,7 @@ def test_the_state_comes_back_without_code(hub: FakeGitHub) -> None:
     ]
 
 
-def bad(**fields: object) -> str:
+def state_comment(**fields: object) -> str:
     row = {"v": 1, "head": "a" * 40, "digests": [], "findings": []} | fields
     return f"<!-- swecli-state {base64.b64encode(zlib.compress(json.dumps(row).encode())).decode()} -->"
 
@@ -159,12 +163,12 @@ GOOD_ROW = {
     "text",
     [
         "<!-- swecli-state AAAA -->",
-        bad(v=2),
-        bad(head="<script>"),
-        bad(digests=[1]),
-        bad(findings=[{}]),
+        state_comment(v=2),
+        state_comment(head="<script>"),
+        state_comment(digests=[1]),
+        state_comment(findings=[{}]),
         *(
-            bad(findings=[GOOD_ROW | wrong])
+            state_comment(findings=[GOOD_ROW | wrong])
             for wrong in (
                 {"path": "../../etc/passwd"}, {"line": -4}, {"line": 10**9}, {"state": "dismissed"}, {"severity": "x"},
                 {"message": "m" * 600}, {"fingerprint": "--"}, {"block": "[1]"}, {"aliases": [1]},
@@ -176,14 +180,14 @@ def test_a_state_that_is_not_ours_counts_for_nothing_and_is_replaced_in_place(hu
     hub.issue.append({"id": 5, "body": text, "user": {"login": BOT}})
     state = PullState.load(GitHub("acme/shop", "secret", hub.url), 7)
     assert (state.digests, state.findings, state.comment) == ((), (), 5)
-    push_of(hub, INSIDE).post()
+    make_push(hub, INSIDE).post()
     assert len(hub.issue) == 1
 
 
 def test_a_state_written_by_somebody_else_is_not_read(hub: FakeGitHub) -> None:
     hub.issue.append({"id": 5, "body": PullState("a" * 40, ("d1",), (INSIDE,)).pack(), "user": {"login": "mallory"}})
     hub.comments.append({"id": 6, "body": f"<!-- swecli {INSIDE.fingerprint} -->", "user": {"login": "mallory"}})
-    push = push_of(hub, INSIDE)
+    push = make_push(hub, INSIDE)
     assert (push.target.earlier.digests, push.known, len(push.inline)) == ((), (), 1)
 
 
@@ -202,7 +206,7 @@ def test_five_pushes_with_a_rebase_cost_and_post_only_what_is_new(monkeypatch: p
 
 def test_a_wait_that_github_asks_for_is_kept(hub: FakeGitHub) -> None:
     hub.refuse["POST reviews"] = [(403, {"retry-after": "0"})]
-    assert push_of(hub, INSIDE).post()[0].startswith("posted: 1 inline")
+    assert make_push(hub, INSIDE).post()[0].startswith("posted: 1 inline")
 
 
 @pytest.mark.parametrize(
@@ -221,7 +225,7 @@ def test_a_wait_that_github_asks_for_is_kept(hub: FakeGitHub) -> None:
 def test_each_refusal_is_one_clear_line(hub: FakeGitHub, status: int, headers: dict[str, str], said: str) -> None:
     hub.refuse["POST comments"] = [(status, headers)]
     with pytest.raises(SwecliError) as caught:
-        push_of(hub, OUTSIDE).post()
+        make_push(hub, OUTSIDE).post()
     assert said in str(caught.value)
     assert caught.value.exit_code == (75 if "rate limit" in str(caught.value) or status in (429, 500) else 1)
     assert "findings are kept" in caught.value.hint
@@ -230,16 +234,16 @@ def test_each_refusal_is_one_clear_line(hub: FakeGitHub, status: int, headers: d
 
 def test_without_a_token_or_a_server_it_is_reported(hub: FakeGitHub) -> None:
     with pytest.raises(BadInput, match="no token"):
-        push_of(hub, INSIDE, token="").post()
+        make_push(hub, INSIDE, token="").post()
     with pytest.raises(SwecliError, match="cannot be reached"):
         GitHub("acme/shop", "", "http://127.0.0.1:9").request("GET", "pulls/7")
 
 
 def test_a_comment_that_somebody_deleted_keeps_nothing_from_being_posted(hub: FakeGitHub) -> None:
-    push_of(hub, INSIDE, RANGE).post()
-    push = push_of(hub, replace(INSIDE, state="fixed"), replace(RANGE, state="fixed"), OTHER)
+    make_push(hub, INSIDE, RANGE).post()
+    push = make_push(hub, replace(INSIDE, state="fixed"), replace(RANGE, state="fixed"), OTHER)
     del hub.comments[0]
     lines = push.post()
     assert "takes no reply" in lines[0]
     assert lines[-1].startswith("posted: 0 inline, 1 in the summary, 2 fixed")
-    assert kinds(hub)[2:] == ["replies", "resolved", "summary edited"]
+    assert posted_kinds(hub)[2:] == ["replies", "resolved", "summary edited"]

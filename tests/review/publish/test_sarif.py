@@ -1,4 +1,4 @@
-"""SARIF by its official schema."""
+"""Test SARIF against its official schema."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from swecli.review.publish.view import as_sarif
 from tests.support.sarif import check_sarif
 
 
-def valid(findings: list[Finding]) -> dict[str, Any]:
+def valid_run(findings: list[Finding]) -> dict[str, Any]:
     log = json.loads(json.dumps(as_sarif(findings)))
     check_sarif(log)
     return dict(log["runs"][0])
@@ -25,11 +25,11 @@ ONE = Finding("src/a b.py", 3, "DEAD_CODE", "m", "high", "do", 5, 2, suggestion=
 
 
 def test_no_findings_are_a_valid_log() -> None:
-    assert valid([])["results"] == []
+    assert valid_run([])["results"] == []
 
 
 def test_a_finding_states_where_and_what() -> None:
-    [result] = valid([ONE])["results"]
+    [result] = valid_run([ONE])["results"]
     place = result["locations"][0]["physicalLocation"]
     assert place["artifactLocation"]["uri"] == "src/a%20b.py"
     assert place["region"] == {"startLine": 3, "endLine": 5}
@@ -38,7 +38,7 @@ def test_a_finding_states_where_and_what() -> None:
 
 
 def test_the_dismissed_are_suppressed_and_the_fixed_are_gone() -> None:
-    run = valid([replace(ONE, state="dismissed", reason="meant so"), replace(ONE, state="fixed")])
+    run = valid_run([replace(ONE, state="dismissed", reason="meant so"), replace(ONE, state="fixed")])
     assert [r["suppressions"][0]["justification"] for r in run["results"]] == ["meant so"]
 
 
@@ -59,4 +59,4 @@ FINDINGS = st.builds(
 @pytest.mark.slow
 @given(st.lists(FINDINGS, max_size=4))
 def test_any_findings_are_a_valid_log(findings: list[Finding]) -> None:
-    valid(findings)
+    valid_run(findings)

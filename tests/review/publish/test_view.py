@@ -1,4 +1,4 @@
-"""A finding laid out for every face, and the words that choose among findings."""
+"""Test the view of a finding, and the filters that select findings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TWO = Finding("b.py", 1, "LEAK", "never closed", "low", id="F-2", state="dismiss
 THREE = Finding("src/c.py", 2, "RESOURCE_LEAK", "stays open", "critical", id="F-3")
 
 
-def ledger() -> ReviewStore:
+def make_ledger() -> ReviewStore:
     store = ReviewStore(open_database(":memory:"), "/p")
     marked = [replace(found, id="", fingerprint=found.id) for found in (ONE, TWO, THREE)]
     store.record(store.begin(ReviewRecord("/p", (), "first")), marked)
@@ -59,11 +59,11 @@ def test_one_that_stands_nowhere_has_no_code() -> None:
     ],
 )
 def test_words_choose_the_surest_and_worst_first(words: tuple[str, ...], ids: list[str]) -> None:
-    assert [finding.id for finding in filter_findings(ledger().findings(), words)] == ids
+    assert [finding.id for finding in filter_findings(make_ledger().findings(), words)] == ids
 
 
 @pytest.mark.parametrize("word", ["severity>=odd", "verdict:maybe"])
 @pytest.mark.slow
 def test_a_value_that_none_can_have_is_one_line(word: str) -> None:
     with pytest.raises(BadInput, match="Unknown"):
-        filter_findings(ledger().findings(), [word])
+        filter_findings(make_ledger().findings(), [word])

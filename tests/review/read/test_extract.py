@@ -1,4 +1,4 @@
-"""Findings out of sixty ways in which models answer, and nothing lost without a word."""
+"""Test extracting findings from sixty forms of model output, with a warning for every loss."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from swecli.models.message import ModelReply, ToolCall
 from swecli.review.read.extract import extract
 
 
-def row(**fields: Any) -> dict[str, Any]:
+def finding_row(**fields: Any) -> dict[str, Any]:
     base = {"path": "src/a.py", "line": 4, "severity": "high", "codeSmellType": "LONG_METHOD", "message": "too long"}
     return base | fields
 
 
-ONE, TWO = json.dumps(row()), json.dumps(row(path="b.py", line=9))
+ONE, TWO = json.dumps(finding_row()), json.dumps(finding_row(path="b.py", line=9))
 FENCED = f"```json\n{ONE}\n```"
 
-# what was answered → findings read, and whether a loss must be said
+# answer → number of findings, and whether a loss must be reported
 ODD: dict[str, tuple[str, int, bool]] = {
     "a plain object": (ONE, 1, False),
     "a list": (f"[{ONE}, {TWO}]", 2, False),
@@ -38,8 +38,8 @@ ODD: dict[str, tuple[str, int, bool]] = {
     "a finding on each line": (f"{ONE}\n{TWO}\n", 2, False),
     "a trailing comma in an object": (ONE[:-1] + ",}", 1, False),
     "a trailing comma in a list": (f"[{ONE},]", 1, False),
-    "single quotes": (str(row()), 1, False),
-    "words of Python": (str({**row(), "verified": True, "end": None}), 1, False),
+    "single quotes": (str(finding_row()), 1, False),
+    "words of Python": (str({**finding_row(), "verified": True, "end": None}), 1, False),
     "names without quotes": ('{path: "a.py", line: 3, message: "x", severity: high}', 1, False),
     "comments": (f"[ // first\n{ONE}, # second\n/* third */ {TWO}]", 2, False),
     "a real line end in a text": (ONE.replace("too long", "too\nlong"), 1, False),
@@ -62,33 +62,33 @@ ODD: dict[str, tuple[str, int, bool]] = {
     "null": ("null", 0, False),
     "a list of words": ('["a", "b"]', 0, False),
     "no path": ('{"issues": [{"file": "", "path": null, "line": 3, "message": "x"}]}', 0, False),
-    "a path that is empty text": (json.dumps(row(path=" ``")), 0, True),
+    "a path that is empty text": (json.dumps(finding_row(path=" ``")), 0, True),
     "no message and no type": ('{"path": "a.py", "line": 3}', 0, True),
     "no line": (json.dumps({"path": "a.py", "message": "x"}), 1, False),
-    "a line of words": (json.dumps(row(line="near the top")), 1, False),
-    "a line in a text": (json.dumps(row(line="17")), 1, False),
-    "a line with a letter": (json.dumps(row(line="L17")), 1, False),
-    "lines in a text": (json.dumps(row(line="17-19")), 1, False),
-    "a line that is a float": (json.dumps(row(line=17.0)), 1, False),
-    "line nought": (json.dumps(row(line=0)), 1, False),
-    "a negative line": (json.dumps(row(line=-3)), 1, False),
-    "a line that is true": (json.dumps(row(line=True)), 1, False),
-    "a line that is a list": (json.dumps(row(line=[3, 9])), 1, False),
-    "line 10^9": (json.dumps(row(line=10**9)), 1, False),
-    "line 10^30": (json.dumps(row(line=10**30)), 1, False),
-    "a path out of the project": (json.dumps(row(path="../../etc/passwd")), 1, False),
-    "an absolute path": (json.dumps(row(path="/etc/passwd")), 1, False),
-    "a path of Windows": (json.dumps(row(path=".\\src\\a.py")), 1, False),
-    "a message that is a list": (json.dumps(row(message=["one", "two"])), 1, False),
-    "a message that is a number": (json.dumps(row(message=7)), 1, False),
-    "a severity nobody knows": (json.dumps(row(severity="spicy")), 1, True),
-    "a severity that is an object": (json.dumps(row(severity={"level": 3})), 1, True),
-    "a smell nobody knows": (json.dumps(row(codeSmellType="SpaghettiThing")), 1, False),
-    "five hundred": (json.dumps([row(line=n) for n in range(1, 501)]), 500, False),
-    "a list written as a text": (json.dumps({"findings": json.dumps([row(), row(line=9)])}), 2, False),
+    "a line of words": (json.dumps(finding_row(line="near the top")), 1, False),
+    "a line in a text": (json.dumps(finding_row(line="17")), 1, False),
+    "a line with a letter": (json.dumps(finding_row(line="L17")), 1, False),
+    "lines in a text": (json.dumps(finding_row(line="17-19")), 1, False),
+    "a line that is a float": (json.dumps(finding_row(line=17.0)), 1, False),
+    "line nought": (json.dumps(finding_row(line=0)), 1, False),
+    "a negative line": (json.dumps(finding_row(line=-3)), 1, False),
+    "a line that is true": (json.dumps(finding_row(line=True)), 1, False),
+    "a line that is a list": (json.dumps(finding_row(line=[3, 9])), 1, False),
+    "line 10^9": (json.dumps(finding_row(line=10**9)), 1, False),
+    "line 10^30": (json.dumps(finding_row(line=10**30)), 1, False),
+    "a path out of the project": (json.dumps(finding_row(path="../../etc/passwd")), 1, False),
+    "an absolute path": (json.dumps(finding_row(path="/etc/passwd")), 1, False),
+    "a path of Windows": (json.dumps(finding_row(path=".\\src\\a.py")), 1, False),
+    "a message that is a list": (json.dumps(finding_row(message=["one", "two"])), 1, False),
+    "a message that is a number": (json.dumps(finding_row(message=7)), 1, False),
+    "a severity nobody knows": (json.dumps(finding_row(severity="spicy")), 1, True),
+    "a severity that is an object": (json.dumps(finding_row(severity={"level": 3})), 1, True),
+    "a smell nobody knows": (json.dumps(finding_row(codeSmellType="SpaghettiThing")), 1, False),
+    "five hundred": (json.dumps([finding_row(line=n) for n in range(1, 501)]), 500, False),
+    "a list written as a text": (json.dumps({"findings": json.dumps([finding_row(), finding_row(line=9)])}), 2, False),
     "nested without end": ("[" * 5_000 + ONE, 0, True),
-    "control letters": (json.dumps(row(message="a\x1b[31mb\x07")), 1, False),
-    "half a surrogate": (json.dumps(row(message="\ud800x")), 1, False),
+    "control letters": (json.dumps(finding_row(message="a\x1b[31mb\x07")), 1, False),
+    "half a surrogate": (json.dumps(finding_row(message="\ud800x")), 1, False),
     "an XML answer": ("<finding><path>a.py</path><line>3</line></finding>", 0, False),
     "broken beyond reading": ('"path": "a.py", "line": 3, "codeSmellType" oh no', 0, True),
 }
@@ -111,7 +111,7 @@ def test_an_odd_response_is_salvaged_and_the_loss_is_reported(name: str) -> None
 
 def test_all_fields_are_read_in_either_spelling() -> None:
     text = json.dumps(
-        row(
+        finding_row(
             range={"startLine": 45, "endLine": 47},
             improvement="```suggestion\nLIMIT = 403\n```",
             line=45,
@@ -137,13 +137,13 @@ def test_all_fields_are_read_in_either_spelling() -> None:
     ],
 )
 def test_the_rule_is_one_of_eleven_smells_or_states_what_it_is(said: dict[str, Any], kind: str, rule: str) -> None:
-    [finding] = extract(ModelReply(json.dumps(row(**said)))).findings
+    [finding] = extract(ModelReply(json.dumps(finding_row(**said)))).findings
     assert (finding.kind, finding.code_smell_type) == (kind, rule)
     assert len(SMELLS) == 11
 
 
 def test_a_call_is_read_and_one_that_is_broken_is_reported() -> None:
-    good = ToolCall("c1", "report_findings", {"findings": [row(), {"nonsense": 1}]})
+    good = ToolCall("c1", "report_findings", {"findings": [finding_row(), {"nonsense": 1}]})
     bad, other = ToolCall("c2", "report_findings"), ToolCall("c3", "read_file", {"path": "a.py", "line": 3})
     found = extract(ModelReply(calls=[good, bad, other], malformed={"c2": "no JSON"}))
     assert len(found.findings) == 1
@@ -172,7 +172,7 @@ def test_whatever_was_whole_before_the_cut_is_kept(cut: int) -> None:
     ],
 )  # fmt: skip
 def test_a_severity_is_read_as_it_is_written_and_a_foreign_one_is_named(given: Any, read: str, word: str) -> None:
-    found = extract(ModelReply(json.dumps({"findings": [row(severity=given)] * 3, "done": True})))
+    found = extract(ModelReply(json.dumps({"findings": [finding_row(severity=given)] * 3, "done": True})))
     assert ({f.severity for f in found.findings}, found.reports) == ({read}, [(None, True)])
     assert [word in line for line in found.lost] == [True] * bool(word)
 
@@ -186,12 +186,12 @@ def test_a_severity_is_read_as_it_is_written_and_a_foreign_one_is_named(given: A
     ],
 )  # fmt: skip
 def test_a_line_is_read_as_it_is_written(line: Any, place: tuple[int, int | None]) -> None:
-    [found] = extract(ModelReply(json.dumps(row(line=line)))).findings
+    [found] = extract(ModelReply(json.dumps(finding_row(line=line)))).findings
     assert (found.line, found.end_line) == place
 
 
 def test_a_place_behind_the_path_is_its_line() -> None:
-    rows = [row(path="src/a.py:12", line=None), row(path="src/a.py#L12-L19", line=None)]
+    rows = [finding_row(path="src/a.py:12", line=None), finding_row(path="src/a.py#L12-L19", line=None)]
     assert [(f.path, f.line, f.end_line) for f in extract(ModelReply(json.dumps(rows))).findings] == [
         ("src/a.py", 12, None),
         ("src/a.py", 12, 19),
@@ -245,7 +245,7 @@ def test_each_record_keeps_its_own_file_line_and_severity(name: str) -> None:
     assert read == [("src/a.py", 3, "high", "one"), ("src/b.py", 7, "low", "two")]
 
 
-REPORT: dict[str, Any] = {"part": 1, "done": True, "findings": [row()]}
+REPORT: dict[str, Any] = {"part": 1, "done": True, "findings": [finding_row()]}
 
 
 @pytest.mark.parametrize(

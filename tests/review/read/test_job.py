@@ -1,4 +1,4 @@
-"""How a review is begun, and gone on with."""
+"""Test starting and continuing a review."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from swecli.models.errors import BadInput
 from swecli.review.read.job import ReviewOptions, begin_job
 from swecli.store.tables.sessions import InteractionRow
 from tests.support.project import make_project
-from tests.support.reviews import store_of
+from tests.support.reviews import review_store
 from tests.support.runtime import make_runtime
 
 
@@ -22,7 +22,7 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_a_review_that_was_not_finished_is_mentioned_and_gone_on_with() -> None:
     runtime = make_runtime()
-    agent, store = runtime.agent, store_of(runtime)
+    agent, store = runtime.agent, review_store(runtime)
     with pytest.raises(BadInput, match="no unfinished review"):
         await begin_job(agent, store, None, ReviewOptions())
     first = await begin_job(agent, store, ("shop",), ReviewOptions())
@@ -34,18 +34,18 @@ async def test_a_review_that_was_not_finished_is_mentioned_and_gone_on_with() ->
 
 async def test_one_that_another_process_is_running_is_left_alone() -> None:
     runtime = make_runtime()
-    job = await begin_job(runtime.agent, store_of(runtime), ("shop",), ReviewOptions())
+    job = await begin_job(runtime.agent, review_store(runtime), ("shop",), ReviewOptions())
     job.sessions.begin_interaction("review", "part 1")
-    assert store_of(runtime).unfinished() is not None
-    with store_of(runtime).database.transaction() as db:
+    assert review_store(runtime).unfinished() is not None
+    with review_store(runtime).database.transaction() as db:
         db.exec(update(InteractionRow).values(pid=1))  # type: ignore[call-overload]
-    assert store_of(runtime).unfinished() is None
+    assert review_store(runtime).unfinished() is None
 
 
 @pytest.mark.slow
 async def test_one_that_has_had_all_its_loops_is_not_gone_on_with() -> None:
     runtime = make_runtime(review_loops=1)
-    agent, store = runtime.agent, store_of(runtime)
+    agent, store = runtime.agent, review_store(runtime)
     job = await begin_job(agent, store, ("shop",), ReviewOptions())
     store.record(type(job.record)(**{**{n: getattr(job.record, n) for n in job.record.__slots__}, "loops": 1}), [])
     with pytest.raises(BadInput, match="has had its 1 loops"):

@@ -1,4 +1,4 @@
-"""The project's own checks."""
+"""Test the project's own review rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tool a review reports by."""
+"""Test the tool `report_findings`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A review: what it reports is stored at once, its window moves by the seed's rule, and it ends as it should."""
+"""Test a review: findings are stored at once, the window moves by its rule, and each kind of end."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from swecli.models.review_events import (
     ReviewStarted,
 )
 from tests.support.project import make_project
-from tests.support.reviews import begin, collect, done, go_on, reported, store_of
+from tests.support.reviews import begin_review, collect, continue_review, findings_text, report_call, review_store
 from tests.support.runtime import calls, make_runtime
 from tests.support.scripted import Reply, ScriptedModel
 
-END = calls(done())
+END = calls(report_call())
 ROW = {"path": "shop/prices.py", "line": 3, "codeSmellType": "MAGIC_NUMBERS", "message": "a number"}
 A, B = ("shop/prices.py", 3, "MAGIC_NUMBERS"), ("shop/prices.py", 6, "LONG_METHOD")
 
@@ -35,27 +35,27 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(make_project(Path("shop")))
 
 
-def read(path: str = "shop/prices.py", text: str = "", **more: Any) -> Reply:
+def read_call(path: str = "shop/prices.py", text: str = "", **more: Any) -> Reply:
     return calls(("read_file", {"path": path, **more}), text=text)
 
 
-def ended(events: list[Event]) -> ReviewFinished:
+def last_event(events: list[Event]) -> ReviewFinished:
     assert isinstance(events[-1], ReviewFinished)
     return events[-1]
 
 
-async def run(*replies: Any, spec: tuple[str, ...] = ("shop/prices.py",), **settings: Any) -> list[Event]:
+async def run_review(*replies: Any, spec: tuple[str, ...] = ("shop/prices.py",), **settings: Any) -> list[Event]:
     runtime = make_runtime(replies, **settings)
-    return await collect(await begin(runtime, *spec))
+    return await collect(await begin_review(runtime, *spec))
 
 
 async def test_findings_of_texts_and_calls_come_together() -> None:
     row = {"path": B[0], "line": B[1], "type": B[2], "message": "m"}
     call = calls(("report_findings", {"part": 1, "done": False, "findings": [row]}))
-    events = await run(read(text=reported(A)), call, reported(A, B))
+    events = await run_review(read_call(text=findings_text(A)), call, findings_text(A, B))
     sums = [(e.new, e.total, e.loop) for e in events if isinstance(e, FindingsAccumulated)]
     assert sums == [(1, 1, 1), (1, 2, 2), (0, 4, 3)]
-    end = ended(events)
+    end = last_event(events)
     assert (end.total, end.unique, end.loops, end.end) == (4, 2, 3, "done")
     assert end.by_type == {"LONG_METHOD": 1, "MAGIC_NUMBERS": 1}
     assert [(f.id, f.loop, f.verified) for f in end.findings] == [("F-1", 1, True), ("F-2", 2, True)]
@@ -63,14 +63,14 @@ async def test_findings_of_texts_and_calls_come_together() -> None:
 
 async def test_a_review_only_reads() -> None:
     write = calls(("write_file", {"path": "x.py", "content": "x"}), ("run_command", {"command": "touch y"}))
-    events = await run(write, read(), END)
+    events = await run_review(write, read_call(), END)
     assert [e.result.ok for e in events if isinstance(e, ToolFinished)] == [False, False, True, True]
     assert not Path("x.py").exists()
 
 
 async def test_an_answer_in_prose_is_asked_for_its_report_once_and_never_ends_green() -> None:
     runtime = make_runtime(["All good here.", "Really, nothing.", "never asked"])
-    end = ended(await collect(await begin(runtime, "shop/prices.py")))
+    end = last_event(await collect(await begin_review(runtime, "shop/prices.py")))
     assert (end.end, end.complete, end.loops) == ("unreadable", False, 2)
     assert (end.coverage.read, end.coverage.shown, end.coverage.total) == (0, 13, 13)
     assert "The answer: Really, nothing." in end.lost[0]
@@ -80,7 +80,7 @@ async def test_an_answer_in_prose_is_asked_for_its_report_once_and_never_ends_gr
 
 
 async def test_a_report_after_its_one_repair_request_ends_a_review_well() -> None:
-    end = ended(await run("All good here.", END))
+    end = last_event(await run_review("All good here.", END))
     assert (end.end, end.complete, end.coverage.read) == ("done", True, 13)
 
 
@@ -94,7 +94,7 @@ async def test_a_report_after_its_one_repair_request_ends_a_review_well() -> Non
     ],
 )
 async def test_entries_in_words_are_kept_and_the_part_counts_as_shown(answer: str) -> None:
-    end = ended(await run(answer, answer))
+    end = last_event(await run_review(answer, answer))
     assert (end.end, end.coverage.shown) == ("unreadable", 13)
     found = [(f.place, f.code_smell_type, f.source) for f in end.findings]
     assert found == ([] if "cannot" in answer else [("shop/prices.py:3", "MAGIC_NUMBERS", "text")])
@@ -103,31 +103,31 @@ async def test_entries_in_words_are_kept_and_the_part_counts_as_shown(answer: st
 
 async def test_a_broken_call_is_read_and_asked_for_again() -> None:
     broken = calls(("report_findings", '{"part": 1, "done": true, "findings": [' + str(ROW).replace("'", '"') + ", {"))
-    end = ended(await run(broken, END))
+    end = last_event(await run_review(broken, END))
     assert (end.end, end.unique) == ("done", 1)
     assert "could not be read whole, 1 of its findings were" in end.lost[0]
 
 
 async def test_json_that_stands_in_the_code_is_a_quotation() -> None:
     Path("shop/data.py").write_text(f"EXAMPLE = {json.dumps(ROW)}\nprint(EXAMPLE)\n")
-    end = ended(await run(f"In data.py stands {json.dumps(ROW)}, fine.", END, spec=("shop/data.py",)))
+    end = last_event(await run_review(f"In data.py stands {json.dumps(ROW)}, fine.", END, spec=("shop/data.py",)))
     assert (end.unique, end.end) == (0, "done")
 
 
 async def test_every_part_has_its_message_and_its_report() -> None:
     for name in "abc":
         Path(f"shop/{name}.py").write_text(f"{name} = 1  # {'x' * 60}\n" * 60)
-    runtime = make_runtime([calls(done(part=n)) for n in (1, 2, 3)], review_part_tokens=2_000)
-    events = await collect(await begin(runtime, "shop"))
+    runtime = make_runtime([calls(report_call(part=n)) for n in (1, 2, 3)], review_part_tokens=2_000)
+    events = await collect(await begin_review(runtime, "shop"))
     assert [(e.part, e.parts) for e in events if isinstance(e, ReviewProgressed)] == [(n, 3) for n in (1, 2, 3)]
-    assert ended(events).complete
+    assert last_event(events).complete
 
 
 async def test_at_the_loop_limit_what_was_not_sent_is_named() -> None:
     for name in "abc":
         Path(f"shop/{name}.py").write_text(f"{name} = 1  # {'x' * 60}\n" * 60)
-    runtime = make_runtime([calls(done(part=n)) for n in (1, 2)], review_part_tokens=2_000, review_loops=2)
-    end = ended(await collect(await begin(runtime, "shop")))
+    runtime = make_runtime([calls(report_call(part=n)) for n in (1, 2)], review_part_tokens=2_000, review_loops=2)
+    end = last_event(await collect(await begin_review(runtime, "shop")))
     assert (end.end, end.complete) == ("max_loops", False)
     left = {file.path: (file.not_read, file.why) for file in end.coverage.files if not file.whole}
     assert left == {"shop/c.py": (((1, 60),), "loop limit"), "shop/prices.py": (((1, 13),), "loop limit")}
@@ -135,43 +135,43 @@ async def test_at_the_loop_limit_what_was_not_sent_is_named() -> None:
 
 async def test_the_same_lines_again_are_not_read_with_the_first() -> None:
     Path("shop/same.py").write_text("x = 1\n" * 1_500)
-    runtime = make_runtime([calls(done(part=1))], review_part_tokens=2_000, review_loops=1)
-    coverage = ended(await collect(await begin(runtime, "shop/same.py"))).coverage
+    runtime = make_runtime([calls(report_call(part=1))], review_part_tokens=2_000, review_loops=1)
+    coverage = last_event(await collect(await begin_review(runtime, "shop/same.py"))).coverage
     assert (coverage.total, coverage.not_read) == (1_500, 1_500 - coverage.read)
     assert coverage.read < 800
 
 
 async def test_without_an_answer_of_the_verifier_a_review_is_not_complete() -> None:
     row = {"severity": "high"}
-    runtime = make_runtime([calls(done(A, **row)), ProviderError("It broke.")])
-    end = ended(await collect(await begin(runtime, "shop/prices.py", verify=True)))
+    runtime = make_runtime([calls(report_call(A, **row)), ProviderError("It broke.")])
+    end = last_event(await collect(await begin_review(runtime, "shop/prices.py", verify=True)))
     assert (end.findings[0].verdict, end.coverage.unverified, end.complete) == ("cannot_tell", 1, False)
 
 
 async def test_an_answer_cut_at_its_length_is_read_and_gone_on_from() -> None:
-    cut = Reply(reported(A).split("]}")[0] + ', {"path": "b', stop="length")
-    end = ended(await run(cut, reported(B), read(), END))
+    cut = Reply(findings_text(A).split("]}")[0] + ', {"path": "b', stop="length")
+    end = last_event(await run_review(cut, findings_text(B), read_call(), END))
     assert end.unique == 2
     assert end.lost
     assert end.lost[0].startswith("loop 1: a block was cut off")
 
 
 async def test_the_most_loops_are_a_setting_and_the_last_is_announced() -> None:
-    runtime = make_runtime([read(start_line=n) for n in (1, 2, 3)] + ["never asked"], review_loops=3)
-    assert ended(await collect(await begin(runtime, "shop/prices.py"))).end == "max_loops"
+    runtime = make_runtime([read_call(start_line=n) for n in (1, 2, 3)] + ["never asked"], review_loops=3)
+    assert last_event(await collect(await begin_review(runtime, "shop/prices.py"))).end == "max_loops"
     assert "last loop" in str(runtime.agent.model.requests[2].messages[-1])  # type: ignore[attr-defined]
 
 
 async def test_a_budget_ends_it() -> None:
-    first = Reply("One moment.", calls=read().calls, cost=0.5)
-    second = Reply(reported(B), calls=read(start_line=2).calls, cost=0.6)
-    events = await run(first, second, "never", max_budget_usd=1.0)
-    assert (ended(events).end, ended(events).unique, ended(events).cost) == ("max_budget", 1, 1.1)
+    first = Reply("One moment.", calls=read_call().calls, cost=0.5)
+    second = Reply(findings_text(B), calls=read_call(start_line=2).calls, cost=0.6)
+    events = await run_review(first, second, "never", max_budget_usd=1.0)
+    assert (last_event(events).end, last_event(events).unique, last_event(events).cost) == ("max_budget", 1, 1.1)
 
 
 async def test_a_failure_keeps_what_was_found() -> None:
-    runtime = make_runtime([read(text=reported(A)), ProviderError("It broke.")])
-    review = await begin(runtime, "shop/prices.py")
+    runtime = make_runtime([read_call(text=findings_text(A)), ProviderError("It broke.")])
+    review = await begin_review(runtime, "shop/prices.py")
     events: list[Event] = []
 
     async def consume() -> None:
@@ -180,31 +180,31 @@ async def test_a_failure_keeps_what_was_found() -> None:
 
     with pytest.raises(ProviderError, match="It broke"):
         await consume()
-    assert (ended(events).end, ended(events).unique) == ("failed", 1)
+    assert (last_event(events).end, last_event(events).unique) == ("failed", 1)
 
 
 async def test_a_request_the_provider_calls_too_long_is_made_smaller() -> None:
     Path("shop/prices.py").write_text("x = 1  # a line of some length, to be left out when there is no room\n" * 200)
     long = ContextOverflow("too long")
-    events = await run(read(text=reported(A)), long, END, spec=("shop/prices.py",))
+    events = await run_review(read_call(text=findings_text(A)), long, END, spec=("shop/prices.py",))
     assert any(isinstance(e, Notice) and "reducing" in e.text for e in events)
-    assert ended(events).end == "done"
+    assert last_event(events).end == "done"
 
 
 async def test_in_a_small_window_old_results_are_left_out_and_the_part_stays() -> None:
-    reads = [read(text=f"{n} words " * 1_000, start_line=n) for n in range(1, 4)]
+    reads = [read_call(text=f"{n} words " * 1_000, start_line=n) for n in range(1, 4)]
     model = ScriptedModel([*reads, END], context_window=8_000, max_output=500)
     runtime = make_runtime(model)
-    events = await collect(await begin(runtime, "shop/prices.py"))
+    events = await collect(await begin_review(runtime, "shop/prices.py"))
     assert any(event.type == "context_reduced" for event in events)
     assert all("def gross" in str(request.messages[1]) for request in model.requests)
-    assert ended(events).complete
+    assert last_event(events).complete
 
 
 async def test_interrupted_it_ends_with_what_it_has_also_of_half_an_answer() -> None:
-    slow = Reply(reported(B) + "x" * 5_000, delay=0.002)
-    runtime = make_runtime([read(text=reported(A)), slow])
-    review, seen = await begin(runtime, "shop/prices.py"), asyncio.Event()
+    slow = Reply(findings_text(B) + "x" * 5_000, delay=0.002)
+    runtime = make_runtime([read_call(text=findings_text(A)), slow])
+    review, seen = await begin_review(runtime, "shop/prices.py"), asyncio.Event()
 
     async def consume() -> None:
         text = ""
@@ -221,51 +221,55 @@ async def test_interrupted_it_ends_with_what_it_has_also_of_half_an_answer() -> 
         await task
     end = review.finish("interrupted")
     assert (end.end, end.unique) == ("interrupted", 2)
-    assert store_of(runtime).unfinished() is not None
+    assert review_store(runtime).unfinished() is not None
 
 
 @pytest.mark.slow
 async def test_the_window_moves_after_loop_five_and_requests_stay_legal() -> None:
     Path("README.md").write_text("".join(f"line {n}\n" for n in range(30)))
-    runtime = make_runtime(twenty)
-    events = await collect(await begin(runtime, "."))
+    runtime = make_runtime(twenty_loops)
+    events = await collect(await begin_review(runtime, "."))
     windows = [e for e in events if isinstance(e, LoopWindowApplied)]
-    assert windows[0].loop == 7  # 2 messages a loop and 2 at the beginning are 16 there
+    assert windows[0].loop == 7  # 2 messages per loop and 2 at the beginning are 16 at this point
     assert all(e.loop > 5 and e.kept <= 11 for e in windows)
     for request in runtime.agent.model.requests:  # type: ignore[attr-defined]
         roles = [m["role"] for m in request.messages]
         assert roles[:2] == ["system", "user"]
         assert len(roles) <= 18
-    assert ended(events).unique == 19
+    assert last_event(events).unique == 19
 
 
-def twenty(request: ModelRequest) -> Reply | str:
-    """A finding and a call in each of 19 loops, each line its own; the 20th only speaks."""
-    twenty.loop = getattr(twenty, "loop", 0) + 1  # type: ignore[attr-defined]
-    loop: int = twenty.loop  # type: ignore[attr-defined]
-    return END if loop == 20 else read(text=reported(("README.md", loop, "DEAD_CODE")), start_line=1, end_line=loop)
+def twenty_loops(request: ModelRequest) -> Reply | str:
+    """Report a finding on another line, with a call, in each of 19 loops; answer with text in the 20th."""
+    twenty_loops.loop = getattr(twenty_loops, "loop", 0) + 1  # type: ignore[attr-defined]
+    loop: int = twenty_loops.loop  # type: ignore[attr-defined]
+    return (
+        END
+        if loop == 20
+        else read_call(text=findings_text(("README.md", loop, "DEAD_CODE")), start_line=1, end_line=loop)
+    )
 
 
 @pytest.mark.slow
 async def test_stopped_it_goes_on_where_it_was() -> None:
-    runtime = make_runtime([read(text=reported(A)), read(text=reported(B), start_line=2)])
-    review = await begin(runtime, "shop/prices.py")
+    runtime = make_runtime([read_call(text=findings_text(A)), read_call(text=findings_text(B), start_line=2)])
+    review = await begin_review(runtime, "shop/prices.py")
     count = 0
     async with aclosing(review.run()) as events:
         async for event in events:
             count += isinstance(event, ToolFinished)
             if count == 2:
-                break  # as if killed: nothing is tidied up
-    again = make_runtime([reported(A, ("README.md", 1, "DEAD_CODE")), END])
-    events2 = await collect(await go_on(again))
+                break  # as if killed, without cleanup
+    again = make_runtime([findings_text(A, ("README.md", 1, "DEAD_CODE")), END])
+    events2 = await collect(await continue_review(again))
     assert [e.loop for e in events2 if isinstance(e, ReviewStarted)] == [2]
-    assert ended(events2).unique == 3
+    assert last_event(events2).unique == 3
     assert "def gross" in str(again.agent.model.requests[0].messages)  # type: ignore[attr-defined]
 
 
 async def test_the_chat_does_not_go_on_with_a_review() -> None:
-    runtime = make_runtime([read(text=reported(A)), END])
-    await collect(await begin(runtime, "shop/prices.py"))
+    runtime = make_runtime([read_call(text=findings_text(A)), END])
+    await collect(await begin_review(runtime, "shop/prices.py"))
     assert runtime.sessions.list_sessions(str(runtime.cwd)) == []
     assert runtime.sessions.playbook.pending() == []
 
@@ -276,10 +280,10 @@ async def test_the_projects_checks_are_reported_where_the_folder_is_trusted() ->
     Path(".agents/checks/prices.md").write_text(
         "---\nname: No floats\nseverity-default: high\n---\nMoney is Decimal.\n"
     )
-    runtime = make_runtime([read(), END])
-    await collect(await begin(runtime, "shop/prices.py"))
+    runtime = make_runtime([read_call(), END])
+    await collect(await begin_review(runtime, "shop/prices.py"))
     assert "severity-default: high\n---\nMoney is Decimal." in runtime.agent.model.requests[0].messages[0]["content"]  # type: ignore[attr-defined]
-    stranger = make_runtime([read(), END])
-    events = await collect(await begin(stranger, "shop/prices.py", trusted=False))
+    stranger = make_runtime([read_call(), END])
+    events = await collect(await begin_review(stranger, "shop/prices.py", trusted=False))
     assert "Decimal" not in str(stranger.agent.model.requests[0].messages)  # type: ignore[attr-defined]
     assert any(isinstance(e, Notice) and "not trusted" in e.text for e in events)

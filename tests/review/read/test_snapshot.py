@@ -1,4 +1,4 @@
-"""A commit that is not checked out is reviewed as it is: its own lines, its own files, none of the work tree's."""
+"""Test reviewing a commit that is not checked out: its own lines and files, nothing of the work tree."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from swecli.models.events import ToolFinished
 from swecli.review.target.targets import resolve_target
 from tests.support.project import make_project
-from tests.support.reviews import begin, collect, done, store_of
+from tests.support.reviews import begin_review, collect, report_call, review_store
 from tests.support.runtime import calls, make_runtime
 
 SLOW = "def slow(x):\n    return x * 37\n"
@@ -23,7 +23,8 @@ def git(*words: str) -> str:
 
 @pytest.fixture(autouse=True)
 def shop(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`shop/slow.py` came with the second commit, moved down with the third, and is changed in the work tree."""
+    """Create a repository whose `shop/slow.py` was added in the second commit, moved down in the third and changed
+    in the work tree."""
     monkeypatch.chdir(make_project(Path("shop")))
     for text, message in ((SLOW, "second"), ("# one\n# two\n" + SLOW, "third")):
         Path("shop/slow.py").write_text(text)
@@ -49,14 +50,16 @@ async def test_findings_and_read_files_are_those_of_the_commit(tmp_path: Path) -
     git("config", "filter.own.smudge", str(program))
     Path(".git/info/attributes").write_text("*.py filter=own\n")
     row = ("shop/slow.py", 2, "MAGIC_NUMBERS")
-    runtime = make_runtime([calls(("read_file", {"path": "shop/slow.py"})), calls(done(row, quote="return x * 37"))])
-    review = await begin(runtime, "HEAD~1")
+    runtime = make_runtime(
+        [calls(("read_file", {"path": "shop/slow.py"})), calls(report_call(row, quote="return x * 37"))]
+    )
+    review = await begin_review(runtime, "HEAD~1")
     root = review.job.verifier.sources.root
     events = await collect(review)
     [read] = [event for event in events if isinstance(event, ToolFinished) and event.call.name == "read_file"]
     assert "return x * 37" in read.call.result
     assert "gone" not in read.call.result
-    [finding] = store_of(runtime).findings()
+    [finding] = review_store(runtime).findings()
     assert (finding.path, finding.line, finding.state) == ("shop/slow.py", 2, "open")
     assert not root.exists(), "it is gone with the review"
     assert not (tmp_path / "ran").exists(), "no program of the repository ran"
@@ -65,13 +68,15 @@ async def test_findings_and_read_files_are_those_of_the_commit(tmp_path: Path) -
 
 async def test_a_commit_states_nothing_of_what_was_found_elsewhere() -> None:
     Path("new.py").write_text("limit = 37\n")
-    runtime = make_runtime([calls(done(("new.py", 1, "MAGIC_NUMBERS"))), calls(done(("shop/slow.py", 2, "NAMES")))])
-    await collect(await begin(runtime, "new.py"))
-    await collect(await begin(runtime, "HEAD~1"))
-    assert [(f.place, f.state) for f in store_of(runtime).findings()] == [
+    runtime = make_runtime(
+        [calls(report_call(("new.py", 1, "MAGIC_NUMBERS"))), calls(report_call(("shop/slow.py", 2, "NAMES")))]
+    )
+    await collect(await begin_review(runtime, "new.py"))
+    await collect(await begin_review(runtime, "HEAD~1"))
+    assert [(f.place, f.state) for f in review_store(runtime).findings()] == [
         ("new.py:1", "open"),
         ("shop/slow.py:2", "open"),
     ]
-    job = (await begin(runtime, "HEAD~1")).job
-    assert store_of(runtime).get("F-2").state == "open", "it is compared with the commit, not with the work tree"
+    job = (await begin_review(runtime, "HEAD~1")).job
+    assert review_store(runtime).get("F-2").state == "open", "it is compared with the commit, not with the work tree"
     job.verifier.sources.close()

@@ -1,4 +1,4 @@
-"""Unified diffs taken apart."""
+"""Test parsing unified diffs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which repository on GitHub this is, and with which token it is spoken to."""
+"""Test finding the GitHub repository and its token, and failed requests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from swecli.models.errors import BadInput
 from swecli.review.target.github import GitHub, GitHubError
 from tests.support.project import make_project
 
-RECEIVED: list[bytes] = []  # what was asked, newest last
+RECEIVED: list[bytes] = []  # received requests, newest last
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_a_token_goes_over_https_only() -> None:
 
 
 @contextmanager
-def answering(answer: bytes) -> Iterator[GitHub]:
+def serve_answer(answer: bytes) -> Iterator[GitHub]:
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
@@ -55,7 +55,7 @@ def answering(answer: bytes) -> Iterator[GitHub]:
 
 @pytest.mark.parametrize("answer", [b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{", b"220 mail ready\r\n\r\n", b""])
 def test_an_answer_that_breaks_off_or_is_no_http_is_one_clear_line(answer: bytes) -> None:
-    with answering(answer) as github, pytest.raises(GitHubError, match="cannot be reached at") as raised:
+    with serve_answer(answer) as github, pytest.raises(GitHubError, match="cannot be reached at") as raised:
         github.request("GET", "pulls/7")
     assert not raised.value.message.endswith("..")
 
@@ -63,16 +63,16 @@ def test_an_answer_that_breaks_off_or_is_no_http_is_one_clear_line(answer: bytes
 @pytest.mark.parametrize("body", [b"[]", b"{}", b"7", b"null", b"[7]", b'[{"id": "x"}]'])
 def test_an_answer_of_another_shape_is_one_clear_line(body: bytes) -> None:
     head = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
-    with answering(head + body) as github, pytest.raises(GitHubError, match="GitHub's answer"):
+    with serve_answer(head + body) as github, pytest.raises(GitHubError, match="GitHub's answer"):
         github.login()
     if body != b"[]":
-        with answering(head + body) as github, pytest.raises(GitHubError, match="GitHub's answer"):
+        with serve_answer(head + body) as github, pytest.raises(GitHubError, match="GitHub's answer"):
             github.get_list("pulls/7/comments", "id", int)
 
 
 def test_a_token_goes_to_no_other_place() -> None:
-    with answering(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{}") as other:
+    with serve_answer(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{}") as other:
         head = f"HTTP/1.1 301 Moved\r\nLocation: {other.api}/x\r\nContent-Length: 0\r\n\r\n".encode()
-        with answering(head) as github:
+        with serve_answer(head) as github:
             GitHub("acme/shop", "secret", github.api).request("GET", "pulls/7")
     assert [b"secret" in request for request in RECEIVED[-2:]] == [True, False]

@@ -1,4 +1,4 @@
-"""A pull request as a target."""
+"""Test a pull request as a review target."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ PATCH = "@@ -1,3 +1,4 @@\n one\n+two\n+three\n four\n"
 
 def test_its_newest_commit_has_to_be_in_the_clone() -> None:
     with FakeGitHub({"a.py": PATCH, "b.py": PATCH}) as hub:
-        look(hub)
+        check_target(hub)
 
 
-def look(hub: FakeGitHub) -> None:
+def check_target(hub: FakeGitHub) -> None:
     root = make_project(Path("shop").resolve())
     for name in ("a.py", "b.py"):
         (root / name).write_text("one\ntwo\nthree\nfour\n")

@@ -1,4 +1,4 @@
-"""What a review may be of, in a real repository; each thing that cannot be reviewed is one clear line."""
+"""Test resolving review targets in a real repository, and the one-line error for each that cannot be reviewed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from swecli.review.target.targets import Target, resolve_target
 from tests.support.project import make_project
 
 
-def git(*words: str) -> None:
+def run_git(*words: str) -> None:
     who = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
     subprocess.run(["git", *who, *words], cwd="shop", check=True, capture_output=True)
 
@@ -29,13 +29,13 @@ def shop() -> Path:
     return make_project(Path("shop"))
 
 
-def change() -> None:
+def change_file() -> None:
     path = Path("shop/shop/prices.py")
     path.write_text(path.read_text().replace("0.19", "0.21"))
 
 
 def test_the_uncommitted_changes_with_new_files() -> None:
-    change()
+    change_file()
     Path("shop/new.py").write_text("x = 1\n")
     found = find()
     assert found.files == ("shop/prices.py", "new.py")
@@ -44,35 +44,35 @@ def test_the_uncommitted_changes_with_new_files() -> None:
 
 
 def test_what_is_staged_a_commit_a_range_and_a_base() -> None:
-    change()
-    git("add", "-A")
+    change_file()
+    run_git("add", "-A")
     assert find("--staged").files == ("shop/prices.py",)
-    git("checkout", "-qb", "work")
-    git("commit", "-qm", "second")
+    run_git("checkout", "-qb", "work")
+    run_git("commit", "-qm", "second")
     for words in (("HEAD",), ("HEAD~1..HEAD",), ("--base", "HEAD~1")):
         assert find(*words).files == ("shop/prices.py",)
 
 
 def test_a_commit_is_what_it_changes_of_its_first_parent_also_a_merge_and_the_first_one() -> None:
-    change()
-    git("checkout", "-qb", "work")
-    git("commit", "-qam", "second")
+    change_file()
+    run_git("checkout", "-qb", "work")
+    run_git("commit", "-qam", "second")
     assert find("HEAD").base == find("HEAD~1..HEAD").base
-    git("checkout", "-qb", "side", "HEAD~1")
+    run_git("checkout", "-qb", "side", "HEAD~1")
     Path("shop/side.py").write_text("x = 1\n")
-    git("add", "-A")
-    git("commit", "-qm", "side")
-    git("merge", "-q", "--no-edit", "work")
+    run_git("add", "-A")
+    run_git("commit", "-qm", "side")
+    run_git("merge", "-q", "--no-edit", "work")
     merged, first = find("HEAD"), find("HEAD~2")
     assert (merged.files, first.base) == (("shop/prices.py",), "")
     assert {"shop/prices.py", "tests/test_prices.py"} <= set(first.files)
 
 
 def test_files_outside_of_a_sparse_checkout_are_read_from_the_commit() -> None:
-    git("checkout", "-qb", "work")
-    change()
-    git("commit", "-qam", "second")
-    git("sparse-checkout", "set", "--no-cone", "/README.md")
+    run_git("checkout", "-qb", "work")
+    change_file()
+    run_git("commit", "-qam", "second")
+    run_git("sparse-checkout", "set", "--no-cone", "/README.md")
     assert not Path("shop/shop/prices.py").exists()
     assert [bool(find(*words).commit) for words in (("HEAD",), ("--base", "HEAD~1"), ("README.md",))] == [
         True,
@@ -121,7 +121,7 @@ def test_binary_and_deleted_files_are_skipped_and_what_is_huge_or_text_will_not_
     Path("shop/.gitattributes").write_text("hidden.py -diff\n")
     Path("shop/out.py").symlink_to("/etc/passwd")
     Path("shop/ok.py").write_text("x = 1\n")
-    git("add", "-A")
+    run_git("add", "-A")
     found = find("--staged")
     plan = build_plan(found, TokenCounter(), 8_000)
     assert {(skip.path, skip.rule) for skip in plan.target.skips} == {
@@ -135,8 +135,8 @@ def test_binary_and_deleted_files_are_skipped_and_what_is_huge_or_text_will_not_
     assert "huge.txt will not be read: huge.txt is too large" in plan.target.notes[-1]
 
 
-def plan_of(target: Target) -> tuple[list[str], list[str], list[str]]:
-    """The paths that are read, those that cannot be sent, and those that a rule skips."""
+def planned_paths(target: Target) -> tuple[list[str], list[str], list[str]]:
+    """Return the paths that are read, those that cannot be sent, and those that a rule skips."""
     plan = build_plan(target, TokenCounter(), 8_000)
     sent = [hunk.path for part in plan.parts for hunk in part.hunks]
     return sent, [hunk.path for hunk in plan.hunks if hunk.why], [skip.path for skip in plan.target.skips]
@@ -146,15 +146,15 @@ def test_a_change_cannot_hide_by_what_it_adds_to_a_file() -> None:
     path = Path("shop/shop/prices.py")
     path.write_text("# generated, do not edit\n" + path.read_text())
     Path("shop/new.py").write_text("# generated, do not edit\nx = 1\n")
-    assert plan_of(find()) == (["shop/prices.py"], [], ["new.py"])
+    assert planned_paths(find()) == (["shop/prices.py"], [], ["new.py"])
     path.write_text(path.read_text() + f"y = '{'x' * 6_000}'\n")
-    assert plan_of(find())[1] == ["shop/prices.py", "shop/prices.py"]
+    assert planned_paths(find())[1] == ["shop/prices.py", "shop/prices.py"]
 
 
 def test_include_brings_back_what_a_rule_skips_for_its_text() -> None:
     Path("shop/new.py").write_text(f"# generated, do not edit\nx = '{'x' * 6_000}'\n")
     for target in (resolve_target(Path("shop").resolve(), (), include=("*.py",)), find("new.py")):
-        assert set(plan_of(target)[0]) == {"new.py"}
+        assert set(planned_paths(target)[0]) == {"new.py"}
 
 
 def test_without_a_repository_paths_can_be_reviewed() -> None:
@@ -174,7 +174,7 @@ def test_a_repository_without_a_commit() -> None:
 
 @pytest.mark.slow
 def test_from_a_subfolder_all_is_relative_to_the_top() -> None:
-    change()
+    change_file()
     below = Path("shop/shop").resolve()
     assert resolve_target(below, ()) == find()
     assert resolve_target(below, ("prices.py",)) == find("shop/prices.py")
@@ -185,16 +185,16 @@ def test_from_a_subfolder_all_is_relative_to_the_top() -> None:
 
 @pytest.mark.parametrize("words", [("HEAD",), ("HEAD~1..HEAD",), ("--base", "HEAD~1")])
 def test_a_shallow_clone_lacks_what_a_commit_is_compared_with(words: tuple[str, ...]) -> None:
-    change()
-    git("commit", "-qam", "second")
-    git("clone", "-q", "--depth", "1", f"file://{Path('shop').resolve()}", "../cut")
+    change_file()
+    run_git("commit", "-qam", "second")
+    run_git("clone", "-q", "--depth", "1", f"file://{Path('shop').resolve()}", "../cut")
     with pytest.raises(SwecliError) as error:
         resolve_target(Path("cut").resolve(), words)
     assert "fetch-depth: 0" in error.value.hint
 
 
 def test_a_commit_is_its_own_whatever_stands_in_for_it() -> None:
-    change()
-    git("commit", "-qam", "second")
-    git("replace", "HEAD", "HEAD~1")
+    change_file()
+    run_git("commit", "-qam", "second")
+    run_git("replace", "HEAD", "HEAD~1")
     assert find("HEAD").files == ("shop/prices.py",)

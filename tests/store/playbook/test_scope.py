@@ -1,4 +1,4 @@
-"""What one project sees and takes back of the playbook is its own, also before there is a session."""
+"""Test that a project neither sees nor undoes another project's part of the playbook, with or without a session."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def adding(*scopes: str) -> tuple[Op, ...]:
 
 @pytest.fixture(params=["before a session", "in a session"])
 def places(request: pytest.FixtureRequest, manager: SessionManager) -> tuple[Session, Session]:
-    """Two projects."""
+    """Return the sessions of two projects."""
     if request.param == "in a session":
         return manager.start("/a", "m"), manager.start("/b", "m")
     return Session(id="", working_directory="/a"), Session(id="", working_directory="/b")

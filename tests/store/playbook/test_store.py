@@ -1,4 +1,4 @@
-"""The playbook in the database: atomic, once, reversible."""
+"""Test the playbook in the database: changes are atomic, applied once and reversible."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def test_a_session_without_messages_can_learn(manager: SessionManager, session: 
 
 
 def snapshot(store: PlaybookStore, session: Session) -> Any:
-    """What the session sees: bullets, and why each is believed."""
+    """Return the bullets that the session sees, and their evidence."""
     seen = store.load(session).bullets
     return seen, {name: store.evidence(name) for name in seen}
 

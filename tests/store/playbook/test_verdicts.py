@@ -1,4 +1,4 @@
-"""Evidence on bullets: each verdict keeps its factors, and undo works one bullet out from its own."""
+"""Test the verdicts on bullets: each stores its factors, and undo recomputes a bullet's score from its own verdicts."""
 
 from __future__ import annotations
 

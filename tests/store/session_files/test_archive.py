@@ -1,4 +1,4 @@
-"""Sessions as a whole: forked, exported, deleted."""
+"""Test forking, exporting and deleting whole sessions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.store.conftest import mark
 
 
 def live(manager: SessionManager, title: str = "main") -> str:
-    """Three interactions with a call each, strategies of two scopes, a price."""
+    """Store a session of three interactions with a call each, strategies of two scopes and costs; return its id."""
     session = manager.start("/p", "scripted/test", title=title)
     for number in (1, 2, 3):
         manager.begin_interaction(f"question {number}")

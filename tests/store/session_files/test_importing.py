@@ -1,4 +1,4 @@
-"""An export is taken in whole or not at all, and says the same as before."""
+"""Test importing an export: completely or not at all, with the same content."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.store.conftest import mark
 
 
 def exported() -> dict[str, Any]:
-    """Two turns with a call, a mark and a strategy of each scope, as they come out of a file."""
+    """Return the export of a session with two turns, each with a call, a mark and a strategy of each scope."""
     manager = SessionManager(open_database("from.db"))
     session = manager.start("/a", "m/x", title="work", window=WindowSpec.parse("4+2"), project="/p")
     manager.begin_interaction("read ä", "read ä, with a file")
@@ -67,7 +67,8 @@ def test_what_was_exported_comes_back() -> None:
 
 
 def rich() -> SessionManager:
-    """A session with all that an export carries, behind another one: requests, reductions, pins, whole results."""
+    """Return the export of a session with everything that an export contains: requests, reductions, pins, whole
+    results. It is the second session of its database."""
     manager = SessionManager(open_database("from.db"))
     for directory in ("/before", "/a"):
         session = manager.start(directory, "m/x", project="/p")
@@ -176,7 +177,7 @@ def test_a_session_that_is_here_stays_as_it_is() -> None:
 
 
 def changed(whole: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
-    """A copy with one place of it replaced; None takes it out."""
+    """Return a copy with the value at that path replaced, or deleted if None."""
     made = copy.deepcopy(whole)
     *way, last = [int(step) if step.isdecimal() else step for step in path.split(".")]
     place: Any = made

@@ -1,4 +1,4 @@
-"""Transcripts of other tools become sessions: what was asked, answered, called and paid is there, nothing is lost."""
+"""Test importing transcripts of other tools: queries, answers, calls and costs, with nothing lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What turns say of strategies goes where the session goes, and is counted once."""
+"""Test that each turn's record of its strategies is exported and imported with the session, and counted once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def add(manager: SessionManager, *texts: str, scope: str = "project") -> None:
 
 
 def judged() -> SessionManager:
-    """A session with two turns: P-1 and the session's P-3 were cited, P-2 was withheld, P-9 was never there."""
+    """Store a session with two turns: P-1 and the session's P-3 were cited, P-2 was withheld, P-9 never existed."""
     manager = SessionManager(open_database("from.db"))
     session = manager.start("/a", "m/x", project="/p")
     add(manager, "run make check", "keep it short")

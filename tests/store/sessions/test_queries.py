@@ -1,4 +1,4 @@
-"""Which session is meant, what is listed, what is found."""
+"""Test resolving, listing and searching sessions."""
 
 from __future__ import annotations
 

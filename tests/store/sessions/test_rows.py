@@ -1,4 +1,4 @@
-"""What goes into the database comes out of it."""
+"""Test that stored rows are loaded unchanged."""
 
 from __future__ import annotations
 

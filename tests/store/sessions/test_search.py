@@ -1,4 +1,4 @@
-"""What was said earlier in a session is found by the query that refers to it, and by no other."""
+"""Test finding earlier turns by a query that refers to them, and by no other query."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from swecli.models.message import ChatMessage, Role, ToolCall
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
 
-SENT_FROM = 54  # of sixty turns, those from here on are in the request anyway
+SENT_FROM = 54  # Turns from here on are in the request already.
 
-# ordinary work: nothing in it is of any turn in particular
+# Routine work that identifies no turn.
 WORK = (
     "run the tests again", "add a docstring to the new function", "rename the variable to something clearer",
     "commit this with a short message", "explain what this module does", "fix the failing test",
@@ -39,7 +39,8 @@ FACTS = {
 
 @pytest.fixture(scope="module")
 def sixty_turns(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database with one session of sixty turns, four of which hold a fact; each has a result of a tool."""
+    """Return the path of a database with one session of sixty turns, four of which contain a fact; each has a tool
+    result."""
     path = tmp_path_factory.mktemp("search") / "swecli.db"
     database = open_database(path)
     manager = SessionManager(database)
@@ -61,7 +62,7 @@ def sixty_turns(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def session(sixty_turns: Path, tmp_path: Path) -> Iterator[SessionManager]:
-    """The session of sixty turns, in a copy of its database."""
+    """Return the session of sixty turns, from a copy of its database."""
     database = open_database(Path(shutil.copy(sixty_turns, tmp_path)))
     manager = SessionManager(database)
     manager.resume(manager.list_sessions()[0].id, "/p")

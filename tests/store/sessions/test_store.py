@@ -1,4 +1,4 @@
-"""Sessions as rows: what a session costs to use does not depend on its length."""
+"""Test that the cost of using a session does not depend on its length."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Counter = Callable[[Database], AbstractContextManager[list[str]]]
 
 
 def grow(manager: SessionManager, messages: int) -> None:
-    """A session of that many messages, written at once."""
+    """Store a session of that many messages in one transaction."""
     session = manager.start("/p", "scripted/test", title=f"of {messages}")
     manager.begin_interaction("the first question")
     count = messages // 2

@@ -1,4 +1,4 @@
-"""What is special to SQLite."""
+"""Test SQLite's connection settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opening, transactions, and what happens when the disk or the file does not play along."""
+"""Test opening a database, transactions, and failures of the disk or the file."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ def test_a_writer_waits_for_another_and_gives_up_with_one_line(database: Databas
     other.execute("BEGIN IMMEDIATE")
     with database.reading() as db:
         db.connection().exec_driver_sql("PRAGMA busy_timeout = 20")
-        assert bullets_in(db) == 0  # readers do not wait
+        assert bullets_in(db) == 0  # Readers do not wait for writers.
     with pytest.raises(StoreError, match="in use"), database.transaction() as db:
         db.add(BulletRow(content="x"))
     other.execute("COMMIT")

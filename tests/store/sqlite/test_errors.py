@@ -1,4 +1,4 @@
-"""Failures of the database are one line."""
+"""Test that database failures are reported in one line."""
 
 from __future__ import annotations
 

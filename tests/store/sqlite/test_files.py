@@ -1,4 +1,4 @@
-"""Files of the store belong to the user alone."""
+"""Test that only the user can access the store's files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Killed at any moment, or beside other processes: what was acknowledged is there."""
+"""Test killed and concurrent processes: acknowledged writes are stored."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from swecli.store.sqlite.database import open_database
 
 ROOT = Path(__file__).parents[3]
 
-# Says on its output what was acknowledged: "query N", "answer N", "result N", each after the call returned.
+# Prints each acknowledged write after its call returned: "query N", "answer N", "result N".
 WRITER = """
 import sys
 from swecli.models.message import ChatMessage, Role, ToolCall

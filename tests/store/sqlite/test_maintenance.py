@@ -1,4 +1,4 @@
-"""Checking and copying."""
+"""Test checking and copying a database."""
 
 from __future__ import annotations
 

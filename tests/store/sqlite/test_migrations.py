@@ -1,4 +1,4 @@
-"""From one shape of the database to the next."""
+"""Test migrating the database from each schema version to the next."""
 
 from __future__ import annotations
 
@@ -46,12 +46,13 @@ def copies(path: Path) -> list[Path]:
 
 
 def shape(version: int) -> str:
-    """What databases of that version have, as it was recorded."""
+    """Return the recorded schema of that version."""
     return Path(__file__).with_name(f"shape_{version}.sql").read_text(encoding="utf-8")
 
 
 def test_a_new_database_has_the_newest_shape_and_no_copy(path: Path) -> None:
-    database = open_database(path, steps=(*STEPS, fail_after_a_change))  # steps are for rows: here are none
+    # Steps migrate rows, of which a new database has none.
+    database = open_database(path, steps=(*STEPS, fail_after_a_change))
     database.close()
     assert ask(path, "PRAGMA user_version") == [(len(STEPS) + 1,)]
     assert ask(path, "SELECT first_query FROM session") == []
@@ -95,7 +96,8 @@ def test_steps_that_are_not_known_are_refused(path: Path) -> None:
 
 
 def test_the_shape_changes_only_with_a_step(path: Path) -> None:
-    """The recorded shape is what databases out there have: a change of the tables needs a step, and a new record."""
+    """The recorded schema is that of released databases: a change of the tables needs a migration step and a new
+    record."""
     open_database(path).close()
     rows = ask(
         path, "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE '%fts_%' ORDER BY type, name"
@@ -115,11 +117,11 @@ def columns(connection: sqlite3.Connection) -> dict[str, set[tuple[object, ...]]
 
 
 GONE = ("sqlite_sequence", "playbook_switch", "playbook_standing", "reflection_draft", "judgement")
-VALUES = {"TEXT": "x", "JSON": "null", "DATETIME": "2026-01-01 00:00:00"}  # else 1
+VALUES = {"TEXT": "x", "JSON": "null", "DATETIME": "2026-01-01 00:00:00"}  # 1 for any other type
 
 
 def put_a_row_into_each_table(connection: sqlite3.Connection) -> dict[str, int]:
-    """With a value where one is needed; how many rows each table has now."""
+    """Insert a row with the required values into each table; return the number of rows per table."""
     named = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '%fts%'")
     tables = [row[0] for row in named if row[0] not in GONE]
     for table in tables:
@@ -148,12 +150,12 @@ def test_every_older_shape_becomes_the_newest(path: Path, tmp_path: Path, versio
         rows = put_a_row_into_each_table(connection)
         connection.commit()
     database = open_database(old)
-    # the recorded shapes are without the triggers that fill the search
+    # The recorded schemas lack the triggers that fill the search index.
     assert [line for line in database.check() if not line.startswith("search:")] == []
     database.close()
     with closing(sqlite3.connect(old)) as one, closing(sqlite3.connect(new)) as other:
         assert columns(one) == columns(other)
-        assert count(one, rows) == rows | {"evidence": 1 + (version < 13)}  # what was counted becomes a verdict
+        assert count(one, rows) == rows | {"evidence": 1 + (version < 13)}  # Old counts become verdicts.
 
 
 def test_a_step_that_finds_nothing_missing_adds_nothing(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A database that is deleted, moved, replaced or emptied: nothing is lost without a word."""
+"""Test a database file that is deleted, moved, replaced or truncated: nothing is lost silently."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def said(path: Path) -> list[str]:
-    """What the newest session of a database holds, read by a process of its own."""
+    """Open the database anew and return the message texts of its newest session."""
     manager = SessionManager(open_database(path))
     try:
         assert manager.database.check() == []
@@ -53,7 +53,7 @@ def test_a_journal_without_its_database_is_never_taken_for_a_new_ones(path: Path
     manager = SessionManager(open_database(path))
     manager.start("/p", "demo")
     turn(manager, "before")
-    shutil.copy(f"{path}-wal", f"{path}.copy")  # as a kill -9 leaves it
+    shutil.copy(f"{path}-wal", f"{path}.copy")  # as after kill -9
     manager.database.close()
     aside = path.rename(f"{path}.aside")
     shutil.copy(f"{path}.copy", f"{path}-wal")

@@ -1,4 +1,4 @@
-"""Whatever text and numbers come in, the store can hold them."""
+"""Test that columns accept any text and any number."""
 
 from __future__ import annotations
 

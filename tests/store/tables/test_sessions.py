@@ -1,4 +1,4 @@
-"""The shape of the tables."""
+"""Test the tables' definitions."""
 
 from __future__ import annotations
 

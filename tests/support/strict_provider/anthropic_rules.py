@@ -1,4 +1,4 @@
-"""What Anthropic's messages endpoint refuses."""
+"""The requests that Anthropic's messages endpoint refuses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BLOCKS = {
 
 
 def check(body: dict[str, Any], models: set[str]) -> None:
-    """Raises Refused with the status and words of the service."""
+    """Raise Refused, with the service's status and message, for an invalid body."""
     only_keys(body, TOP, "", "{key}: Extra inputs are not permitted")
     model = body.get("model")
     need(isinstance(model, str) and bool(model), "model: Field required")
@@ -68,7 +68,7 @@ def _text(block: Any, where: str) -> None:
 
 
 class History:
-    """Walks the messages once; knows which calls the next message must answer."""
+    """Validates the messages in one pass, tracking the calls that the next message must answer."""
 
     def __init__(self) -> None:
         self.open: list[str] = []

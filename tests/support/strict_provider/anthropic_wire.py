@@ -1,4 +1,4 @@
-"""Replies as Anthropic's messages endpoint writes them."""
+"""Encode replies as Anthropic's messages endpoint does."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KINDS = {
 
 
 def events(reply: Reply, model: str, number: int) -> list[bytes]:
-    """The server-sent events of a streamed reply."""
+    """Return the server-sent events of a streamed reply."""
     out = [_event("message_start", message=_message(model, number) | {"usage": _input_usage(reply.usage)})]
     out.append(_event("ping"))
     for index, (head, deltas) in enumerate(_blocks(reply, number)):
@@ -34,7 +34,7 @@ def events(reply: Reply, model: str, number: int) -> list[bytes]:
 
 
 def whole(reply: Reply, model: str, number: int) -> dict[str, Any]:
-    """The JSON body of a reply that is not streamed."""
+    """Return the JSON body of a reply that is not streamed."""
     content: list[dict[str, Any]] = []
     if reply.reasoning:
         content.append({"type": "thinking", "thinking": reply.reasoning, "signature": "c2ln"})
@@ -60,7 +60,7 @@ def error_body(refusal: Refusal) -> dict[str, Any]:
 
 
 def _blocks(reply: Reply, number: int) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
-    """(content_block, deltas) of each block."""
+    """Return the (content_block, deltas) of each block."""
     blocks: list[tuple[dict[str, Any], list[dict[str, Any]]]] = []
     if reply.reasoning:
         deltas = [{"type": "thinking_delta", "thinking": piece} for piece in reply.pieces(reply.reasoning)]

@@ -1,4 +1,4 @@
-"""The part of the services' rules that both protocols share."""
+"""The rules that both protocols share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class Refused(Exception):
-    """The request breaks a rule of the service."""
+    """An error response for a request that violates a rule."""
 
     def __init__(self, message: str, status: int = 400, code: str | None = None) -> None:
         super().__init__(message)
@@ -20,7 +20,7 @@ class Refused(Exception):
 
 
 def read_body(raw: bytes) -> dict[str, Any]:
-    """The request body. Raises Refused for bytes that are not UTF-8, text that is not JSON, and JSON but an object."""
+    """Parse the request body. Raises Refused for bytes that are not UTF-8 or not a JSON object."""
     try:
         text = raw.decode("utf-8", "strict")
     except UnicodeDecodeError as error:
@@ -54,13 +54,13 @@ def has_lone_surrogate(value: Any) -> bool:
 
 
 def need(condition: bool, message: str) -> None:
-    """Raises Refused unless the condition holds."""
+    """Raise Refused unless the condition is true."""
     if not condition:
         raise Refused(message)
 
 
 def only_keys(value: dict[str, Any], allowed: set[str], where: str, message: str) -> None:
-    """Raises Refused for a key the service does not know; `message` has {key}."""
+    """Raise Refused for a key that the service does not accept; `message` contains {key}."""
     for key in value:
         need(key in allowed, f"{where}{message.format(key=key)}")
 

@@ -1,4 +1,4 @@
-"""What OpenAI's chat completions endpoint refuses."""
+"""The requests that OpenAI's chat completions endpoint refuses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_ID = 40
 
 
 def check(body: dict[str, Any], models: set[str]) -> None:
-    """Raises Refused with the status and words of the service."""
+    """Raise Refused, with the service's status and message, for an invalid body."""
     only_keys(body, TOP, "", "Unrecognized request argument supplied: {key}")
     model = body.get("model")
     need(isinstance(model, str) and bool(model), "you must provide a model parameter")
@@ -65,7 +65,7 @@ def _tools(tools: Any) -> None:
 
 
 class _History:
-    """Walks the messages once; knows which calls wait for their result. A model that `thinks` takes its thoughts."""
+    """Validates the messages in one pass, tracking unanswered calls. With `thinks`, reasoning content is accepted."""
 
     def __init__(self, *, thinks: bool) -> None:
         self.more = {"reasoning_content"} if thinks else set[str]()

@@ -1,4 +1,4 @@
-"""Replies as OpenAI's chat completions endpoint writes them."""
+"""Encode replies as OpenAI's chat completions endpoint does."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ KINDS = {401: "authentication_error", 429: "rate_limit_exceeded", 404: "invalid_
 
 
 def events(reply: Reply, model: str, number: int, with_usage: bool) -> list[bytes]:
-    """The server-sent events of a streamed reply."""
+    """Return the server-sent events of a streamed reply."""
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
     deltas += [{"reasoning_content": piece} for piece in reply.pieces(reply.reasoning)]
     deltas += [{"content": piece} for piece in reply.pieces(reply.text)]
@@ -36,7 +36,7 @@ def events(reply: Reply, model: str, number: int, with_usage: bool) -> list[byte
 
 
 def whole(reply: Reply, model: str, number: int) -> dict[str, Any]:
-    """The JSON body of a reply that is not streamed."""
+    """Return the JSON body of a reply that is not streamed."""
     calls = [
         {
             "id": reply.call_id(index, number),

@@ -1,4 +1,4 @@
-"""What a strict provider is told to answer, and what it keeps of each request."""
+"""The replies of a strict provider, and the record of each request."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Protocol = Literal["openai", "anthropic"]
 
 @dataclass(frozen=True)
 class Call:
-    """One tool call of a reply. `arguments` as a dict, or as raw text to play a model that writes it badly."""
+    """A tool call of a reply. `arguments` is a dict, or raw text for malformed arguments."""
 
     name: str
     arguments: dict[str, Any] | str = field(default_factory=dict)
@@ -26,9 +26,9 @@ class Call:
 
 @dataclass(frozen=True)
 class Tokens:
-    """What the service says the request took, in disjoint buckets."""
+    """The token usage of a reply, in disjoint buckets."""
 
-    input: int | None = None  # None: as many as came, at four bytes a token
+    input: int | None = None  # None: the size of the request, at four bytes per token
     cache_read: int = 0
     cache_write: int = 0
     output: int = 7
@@ -37,12 +37,12 @@ class Tokens:
 
 @dataclass(frozen=True)
 class Wire:
-    """How the bytes of a good reply are harmed on their way. Offsets count bytes of the body (without framing).
+    """Faults in the transmission of a reply. Offsets count bytes of the body, without framing.
 
     `cut_at` ends the response there as if it were complete; `broken_at` closes the connection without ending the
-    response; `reset_at` resets it; `stall_at` sends nothing more (until the client goes away); `pings_at` sends
-    comment pings from there on, for ever. `malformed` replaces the event of that number (from 0) by broken JSON.
-    `body` is sent in place of the stream. `split` sends that many bytes at a time, `pause` seconds apart.
+    response; `reset_at` resets it; `stall_at` sends nothing more until the client disconnects; `pings_at` sends
+    comment pings from there on. `malformed` replaces the event of that number (from 0) by broken JSON. `body` is
+    sent in place of the stream. `split` sends that many bytes at a time, `pause` seconds apart.
     """
 
     headers: dict[str, str] = field(default_factory=dict)
@@ -61,10 +61,8 @@ class Wire:
 
 @dataclass(frozen=True)
 class Reply:
-    """A good answer. `finish` "" picks the right reason, None leaves it (and all that follows it) out.
-
-    `usage` None leaves the numbers out; `piece` is the length of a delta in characters.
-    """
+    """A successful reply. An empty `finish` selects the correct reason, None omits it and all that follows it.
+    `usage` None omits the usage; `piece` is the length of a delta in characters."""
 
     text: str = ""
     reasoning: str = ""
@@ -83,7 +81,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class Refusal:
-    """An answer with an error status. `body` None makes the error object the protocol would send."""
+    """An error response. With `body` None, the protocol's error object is sent."""
 
     status: int
     message: str = "refused by the script"
@@ -94,7 +92,8 @@ class Refusal:
 
 @dataclass
 class Received:
-    """One request as it came. `refused` is why it was answered with 4xx; `gone` is set when the client left early."""
+    """A received request. `refused` is the reason for a 4xx response; `gone` is set when the client disconnects
+    early."""
 
     number: int
     method: str

@@ -1,4 +1,4 @@
-"""The strict provider itself: a loopback server in a thread, playing a script."""
+"""The strict provider: a loopback server in a thread that plays a script."""
 
 from __future__ import annotations
 
@@ -26,12 +26,11 @@ ANTHROPIC_MODEL = "claude-haiku-4-5"
 
 
 class StrictProvider:
-    """`with StrictProvider([Reply("hello")]) as server:` then reach it at `server.openai_base` or `.anthropic_base`.
+    """A server at `openai_base` and `anthropic_base`: `with StrictProvider([Reply("hello")]) as server:`.
 
     `script` is a list of answers (or functions from the request to one), taken in order, or one function for all.
-    Requests that break a rule are refused and take nothing from the script. `requests` holds all of them, raw
-    (`looks` those that only ask what is there);
-    `refusals` the reasons of those that were refused by a rule.
+    Requests that violate a rule are refused and consume no answer. `requests` are all received requests, `looks`
+    those that only list models, `refusals` the reasons of those that violated a rule.
     """
 
     def __init__(
@@ -54,7 +53,7 @@ class StrictProvider:
         self._ready = threading.Event()
         self._stop: asyncio.Event | None = None
 
-    # where it is
+    # addresses
 
     @property
     def url(self) -> str:
@@ -69,7 +68,7 @@ class StrictProvider:
         return self.url
 
     def environ(self) -> dict[str, str]:
-        """What a user would set to be served by this server."""
+        """Return the environment variables that select this server."""
         return {
             "OPENAI_API_KEY": self.key or "",
             "OPENAI_BASE_URL": self.openai_base,
@@ -77,7 +76,7 @@ class StrictProvider:
             "ANTHROPIC_BASE_URL": self.anthropic_base,
         }
 
-    # what came
+    # received requests
 
     @property
     def refusals(self) -> list[str]:
@@ -87,7 +86,7 @@ class StrictProvider:
     def bodies(self) -> list[dict[str, Any]]:
         return [request.body for request in self.requests]
 
-    # running
+    # life cycle
 
     def __enter__(self) -> StrictProvider:
         self._thread.start()
@@ -115,7 +114,7 @@ class StrictProvider:
 
         async def met(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             try:
-                # cancelled only when the server stops: the stream's own callback would report that as an error
+                # Cancelled only when the server stops; the stream's own callback would log that as an error.
                 with contextlib.suppress(asyncio.CancelledError):
                     await self._converse(Connection(reader, writer))
             finally:
@@ -127,8 +126,9 @@ class StrictProvider:
         self.port = server.sockets[0].getsockname()[1]
         self._ready.set()
         await self._stop.wait()
-        # take no more connections, but let those taken at the last moment begin: one that meets a closed server is
-        # dropped by asyncio with its socket open. Rounds of the loop, not time: a busy machine makes any time too short
+        # Accept no more connections, but start handling those that were just accepted: asyncio drops a connection that
+        # meets a closed server with its socket open. Count rounds of the loop, because any time limit is too short on a
+        # busy machine.
         for listening in server.sockets:
             self._loop.remove_reader(listening.fileno())
         for _ in range(20):
@@ -149,10 +149,10 @@ class StrictProvider:
                 received.gone.set()
                 return
 
-    # answering
+    # responses
 
     async def _answer(self, connection: Connection, received: Received) -> bool:
-        """False when the connection must not be used again."""
+        """Answer the request; return False if the connection cannot be used again."""
         path = received.path.partition("?")[0]
         if received.method == "GET":
             await connection.send_json(*self._listing(path), {})
@@ -229,7 +229,7 @@ class StrictProvider:
         return await connection.send_stream(events, reply.wire, received)
 
     def wait_for_request(self, number: int = 0, seconds: float = 10) -> Received:
-        """The request of that number, as soon as it came. Raises AssertionError when it does not come."""
+        """Wait for the request of that number and return it. Raises AssertionError on timeout."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             if len(self.requests) > number:

@@ -1,4 +1,4 @@
-"""Bytes on the socket: reading requests, sending answers, and harming them on the way."""
+"""Read requests from a socket, and send answers with or without faults."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ PING = b": keep-alive\n\n"
 
 
 class ClientGone(Exception):
-    """The client closed its side before the answer was whole."""
+    """The client closed its side before the answer was complete."""
 
 
 class Connection:
-    """One client's connection; several requests may come over it."""
+    """One client's connection, which may carry several requests."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
         self.writer = writer
 
     async def read_request(self) -> tuple[str, str, dict[str, str], bytes] | None:
-        """(method, path, headers with small names, body); None when the client is done."""
+        """Return (method, path, headers with lower-case names, body), or None at the end of the connection."""
         try:
             head = await self.reader.readuntil(b"\r\n\r\n")
         except (asyncio.IncompleteReadError, ConnectionError):
@@ -55,7 +55,7 @@ class Connection:
         await self.writer.drain()
 
     async def send_stream(self, events: list[bytes], wire: Wire, received: Received) -> bool:
-        """Send a chunked body, harmed as `wire` says. False when the connection must not be used again."""
+        """Send a chunked body with the faults of `wire`. Returns False if the connection cannot be used again."""
         fields = {"content-type": wire.content_type, "transfer-encoding": "chunked", **wire.headers}
         self.writer.write(_head(wire.status, fields))
         received.started.set()
@@ -90,7 +90,7 @@ class Connection:
             await asyncio.sleep(wire.pause)
 
     async def _until_gone(self, pings: bool) -> None:
-        """Send nothing (or pings) until the client closes; a client that keeps the connection open keeps us here."""
+        """Send nothing, or pings, until the client disconnects."""
         gone = asyncio.ensure_future(self.reader.read(1))
         try:
             while not gone.done():
@@ -104,7 +104,7 @@ class Connection:
 
 
 def _first_fault(wire: Wire, length: int) -> tuple[int, str]:
-    """(how many bytes go out, what happens then)."""
+    """Return the number of bytes to send and the fault that follows them."""
     faults = {
         "cut": wire.cut_at,
         "broken": wire.broken_at,
@@ -118,7 +118,7 @@ def _first_fault(wire: Wire, length: int) -> tuple[int, str]:
 
 
 def _linger_zero(writer: asyncio.StreamWriter) -> None:
-    """Make the next close a reset."""
+    """Make the next close reset the connection."""
     raw: socket.socket = writer.get_extra_info("socket")
     raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     writer.transport.abort()

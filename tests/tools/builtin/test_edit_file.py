@@ -1,4 +1,4 @@
-"""edit_file."""
+"""Test the tool `edit_file`."""
 
 from __future__ import annotations
 

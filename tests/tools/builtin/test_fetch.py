@@ -1,4 +1,5 @@
-"""fetch: a page as text, from the host that was allowed, never from inside, and never more than fits."""
+"""Test the tool `fetch`: a page as text from an allowed host, never from a private address, and within the size
+limit."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from swecli.tools.permissions import Permissions
 
 pytestmark = pytest.mark.slow
 
-of_fetch = import_module("swecli.tools.builtin.fetch")  # its name in the folder is the tool's
+of_fetch = import_module("swecli.tools.builtin.fetch")  # The module is named like its tool.
 RunTool = Callable[..., Awaitable[ToolResult]]
 PAGE = """<html><head><title>Cart</title><script>alert(1)</script></head><body><nav><a href="/x">menu</a></nav>
 <main><header><h1>The cart</h1></header><p>Total is in <code>cents</code>; see <a href="/y">more</a>.</p>
@@ -29,7 +30,7 @@ PAGE = """<html><head><title>Cart</title><script>alert(1)</script></head><body><
 
 
 class Site(BaseHTTPRequestHandler):
-    """One page for each path."""
+    """A server with one page per path."""
 
     protocol_version = "HTTP/1.0"
     seen: list[str] = []
@@ -110,7 +111,7 @@ def site() -> Iterator[str]:
 
 @pytest.fixture
 def inside(ctx: ToolContext) -> ToolContext:
-    """A context in which addresses of this machine may be read."""
+    """Return a context that may fetch from addresses of this machine."""
     ctx.environ = {**os.environ, of_fetch._PRIVATE: "1"}
     return ctx
 

@@ -1,4 +1,4 @@
-"""list_files."""
+"""Test the tool `list_files`."""
 
 from __future__ import annotations
 

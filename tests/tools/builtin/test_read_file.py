@@ -1,4 +1,4 @@
-"""read_file."""
+"""Test the tool `read_file`."""
 
 from __future__ import annotations
 

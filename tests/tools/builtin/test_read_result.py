@@ -1,4 +1,4 @@
-"""read_result."""
+"""Test the tool `read_result`."""
 
 from __future__ import annotations
 

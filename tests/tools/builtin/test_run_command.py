@@ -1,4 +1,4 @@
-"""run_command."""
+"""Test the tool `run_command`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""search_files."""
+"""Test the tool `search_files`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""skill: texts of a skill's folder, and nothing else."""
+"""Test the tool `skill`, which reads only files of a skill's folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RunTool = Callable[..., Awaitable[ToolResult]]
 
 @pytest.fixture
 def folder(ctx: ToolContext, tmp_path: Path) -> Path:
-    """A skill of the user's, outside of the workspace."""
+    """Create a skill in the user's folder, outside the workspace."""
     folder = tmp_path / "own" / "pdf"
     (folder / "scripts").mkdir(parents=True)
     (folder / "SKILL.md").write_text("---\nname: pdf\n---\nRun scripts/fill.py.\n")

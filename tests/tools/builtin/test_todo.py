@@ -1,4 +1,4 @@
-"""todo."""
+"""Test the tool `todo`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""write_file."""
+"""Test the tool `write_file`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""Commands that may do harm are asked about, plainly read-only ones are not: measured on lists written by hand.
-
-The lists are in `judged/`: one command a line behind its family, with escapes as Python writes them.
-"""
+"""Test which commands require approval, against handwritten lists in `judged/`: potentially harmful ones do,
+read-only ones do not. Each line of a list is a family and a command, with escapes as in Python."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ GOALS = {"simple": 1.0, "git": 0.95, "quoted": 0.8, "compound": 0.85, "globs": 0
 
 
 def listed(name: str) -> list[tuple[str, str]]:
-    """(family, command) of each line."""
+    """Return the (family, command) of each line."""
     lines = (LISTS / name).read_text(encoding="ascii").splitlines()
     return [
         (family, text.encode().decode("unicode_escape")) for family, text in (line.split("\t", 1) for line in lines)
@@ -36,7 +34,7 @@ SECRETS = ("secrets/id_rsa", "key.pem", ".env.local", ".ssh/config", ".aws/crede
 
 
 def made(top: Path, *more: str) -> Path:
-    """A small repository, with a `.env` nobody committed."""
+    """Create a small repository with an untracked `.env`."""
     root = top / "project"
     for name in ("README.md", "src/app.py", "src/util.py", "names.txt", "data.json", "my file.txt", ".env", *more):
         file = root / name
@@ -50,13 +48,13 @@ def made(top: Path, *more: str) -> Path:
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """As most are."""
+    """A typical repository."""
     return made(tmp_path_factory.mktemp("plain"))
 
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """With secrets in it and links out of it."""
+    """A repository with secrets in it and links out of it."""
     top = tmp_path_factory.mktemp("judged")
     (top / "outside").mkdir()
     (top / "outside" / "passwd").write_text("secret\n")
@@ -171,7 +169,7 @@ def test_any_text_can_be_judged(plain: Path, command: str) -> None:
     RUN.suggest(command, ToolContext(plain))
 
 
-# nothing in these reaches out of the folder, should the check ever fail
+# None of these leaves the folder, in case the check fails.
 HARMLESS = st.sampled_from([*"ab1 *'\"\\$(){},;&|><#=-", "-o", "-n", "tee"])
 
 
@@ -179,7 +177,7 @@ HARMLESS = st.sampled_from([*"ab1 *'\"\\$(){},;&|><#=-", "-o", "-n", "tee"])
 @given(tail=st.lists(HARMLESS, min_size=1, max_size=8).map("".join))
 @pytest.mark.slow
 def test_what_runs_unasked_never_writes(tmp_path_factory: pytest.TempPathFactory, tail: str) -> None:
-    """The shell itself is asked: whatever is let through leaves the folder as it was."""
+    """Run every accepted command in a real shell: the folder must not change."""
     root = tmp_path_factory.mktemp("real")
     (root / "a").write_text("x\n")
     for command in (f"cat {tail}", f"sort a {tail}", f"find {tail}"):

@@ -1,4 +1,4 @@
-"""Shell commands against rules."""
+"""Test matching shell commands against permission rules."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from swecli.tools.commands.rules import RUN, objection
 
 
 def covered(root: Path, command: str, *patterns: str) -> bool:
-    """Whether the patterns let the command run."""
+    """Return True if the patterns allow the command."""
     return not objection(command, root, os.environ, patterns)
 
 

@@ -1,4 +1,4 @@
-"""What a repository's configuration could make git start."""
+"""Test finding the programs that a repository's configuration could make git run."""
 
 from __future__ import annotations
 

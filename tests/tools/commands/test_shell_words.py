@@ -1,4 +1,4 @@
-"""Commands as their words."""
+"""Test splitting commands into words."""
 
 from __future__ import annotations
 

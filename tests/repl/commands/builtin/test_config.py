@@ -1,4 +1,4 @@
-"""`/config` and `/doctor`."""
+"""Test `/config` and `/doctor`."""
 
 from __future__ import annotations
 

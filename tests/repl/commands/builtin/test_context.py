@@ -1,4 +1,4 @@
-"""`/context`, `/pin`, `/unpin`, `/compact`: the user sees and changes what is sent."""
+"""Test `/context`, `/pin`, `/unpin` and `/compact`, which show and change what the next request contains."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def ctx(runtime: Runtime) -> ScriptedContext:
     return ScriptedContext(runtime)
 
 
-async def chat(runtime: Runtime, *queries: str) -> None:
+async def run_turns(runtime: Runtime, *queries: str) -> None:
     for query in queries:
         await run_turn(runtime, query)
 
@@ -47,10 +47,10 @@ def first_message(runtime: Runtime) -> str:
 
 
 async def test_the_plan_is_what_then_happens(runtime: Runtime, ctx: ScriptedContext) -> None:
-    await chat(runtime, *(f"question {n}" for n in range(1, 8)))
+    await run_turns(runtime, *(f"question {n}" for n in range(1, 8)))
     assert "after 2 more turns" in (planned := await ctx.type("/context plan"))
     leaving = re.findall(r"T\d+", planned.split("would remove")[1].split("·")[0])
-    await chat(runtime, "question 8", "question 9", "question 10")
+    await run_turns(runtime, "question 8", "question 9", "question 10")
     sent = runtime.agent.model.requests[-1].messages  # type: ignore[attr-defined]
     held = [str(m["content"]).split("\n", maxsplit=1)[0] for m in sent if m["role"] == "user"]
     assert held == [f"question {n}" for n in range(1, 11) if f"T{n}" not in leaving]
@@ -59,21 +59,21 @@ async def test_the_plan_is_what_then_happens(runtime: Runtime, ctx: ScriptedCont
 async def test_why_states_what_took_a_text_out_and_the_command_brings_it_back(
     runtime: Runtime, ctx: ScriptedContext
 ) -> None:
-    await chat(runtime, "read the file", *(f"question {n}" for n in range(2, 11)))
+    await run_turns(runtime, "read the file", *(f"question {n}" for n in range(2, 11)))
     printed = await ctx.type("/context why KIWI")
     assert "result of call_" in printed
     assert "removed by R-2 (window, in T10) · /pin T1 restores it" in printed
     assert "pinned T1" in await ctx.type("/pin T1")
-    await chat(runtime, "and now")
+    await run_turns(runtime, "and now")
     assert "KIWI" in str(runtime.agent.model.requests[-1].messages)  # type: ignore[attr-defined]
     assert "word for word" in await ctx.type("/context why KIWI")
     assert "not found in this session" in await ctx.type("/context why PAPAYA")
 
 
 async def test_undo_takes_the_newest_reduction_back(runtime: Runtime, ctx: ScriptedContext) -> None:
-    await chat(runtime, *(f"question {n}" for n in range(1, 10)))
+    await run_turns(runtime, *(f"question {n}" for n in range(1, 10)))
     before = runtime.agent.model.requests[-1].messages  # type: ignore[attr-defined]
-    await chat(runtime, "question 10")
+    await run_turns(runtime, "question 10")
     assert "undid R-2 (window)" in await ctx.type("/context undo")
     assert runtime.agent.prepare("now").messages[: len(before)] == before
     assert "(undone)" in await ctx.type("/context log")
@@ -84,13 +84,13 @@ async def test_undo_takes_the_newest_reduction_back(runtime: Runtime, ctx: Scrip
 async def test_a_summary_on_demand_replaces_the_window_and_can_be_taken_back(
     runtime: Runtime, ctx: ScriptedContext
 ) -> None:
-    await chat(runtime, "never use tabs", *("x" * 2_000 for _ in range(2)))
+    await run_turns(runtime, "never use tabs", *("x" * 2_000 for _ in range(2)))
     before = runtime.agent.prepare("now").messages
     printed = await ctx.type("/compact the numbers")
     assert "condense" in printed
     asked = runtime.agent.model.requests[-1]  # type: ignore[attr-defined]
     assert "above all: the numbers" in asked.messages[-1]["content"]
-    await chat(runtime, "go on")
+    await run_turns(runtime, "go on")
     sent = runtime.agent.model.requests[-1].messages  # type: ignore[attr-defined]
     assert [m["role"] for m in sent] == ["system", "user"]
     assert "SUMMARY: they counted." in first_message(runtime)
@@ -100,9 +100,9 @@ async def test_a_summary_on_demand_replaces_the_window_and_can_be_taken_back(
 
 
 async def test_a_pin_costs_what_it_states_and_unpin_lets_it_go(runtime: Runtime, ctx: ScriptedContext) -> None:
-    await chat(runtime, *(f"question {n}" for n in range(1, 3)))
+    await run_turns(runtime, *(f"question {n}" for n in range(1, 3)))
     assert re.search(r"pinned T2 \(\d+ tokens", await ctx.type("/pin"))
-    await chat(runtime, *(f"question {n}" for n in range(3, 12)))
+    await run_turns(runtime, *(f"question {n}" for n in range(3, 12)))
     assert "pins" in await ctx.type("/context")
     assert "unpinned T2" in await ctx.type("/unpin")
     with pytest.raises(BadInput, match="Nothing is pinned"):

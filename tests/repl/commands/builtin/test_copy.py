@@ -1,4 +1,4 @@
-"""`/copy`: an answer into the clipboard, by a program of the platform."""
+"""Test `/copy`, which copies an answer to the clipboard with one of the platform's programs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.runtime import make_runtime, run_turn
 
 @pytest.fixture
 def clipboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A `wl-copy` on the PATH that writes what it gets to this file."""
+    """Put a `wl-copy` on the PATH that writes its input to the returned file."""
     program = tmp_path / "bin" / "wl-copy"
     program.parent.mkdir()
     program.write_text(f"#!/bin/sh\n/bin/cat > {tmp_path}/clipboard\n")

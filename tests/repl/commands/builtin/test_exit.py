@@ -1,4 +1,4 @@
-"""`/exit`."""
+"""Test `/exit`."""
 
 from __future__ import annotations
 

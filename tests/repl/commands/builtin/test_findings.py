@@ -1,4 +1,4 @@
-"""`/findings`: looked at, settled, and learned from."""
+"""Test `/findings`: list findings, change their state, and learn from dismissals."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import pytest
 from swecli.models.errors import SwecliError
 from tests.support.command_context import ScriptedContext
 from tests.support.project import make_project
-from tests.support.reviews import begin, collect, reported
+from tests.support.reviews import begin_review, collect, findings_text
 from tests.support.runtime import make_runtime
 
 pytestmark = pytest.mark.slow
 
-ROWS = reported(*[("shop/prices.py", n, "MAGIC_NUMBERS") for n in (3, 8, 13)], ("README.md", 1, "DEAD_CODE"))
+ROWS = findings_text(*[("shop/prices.py", n, "MAGIC_NUMBERS") for n in (3, 8, 13)], ("README.md", 1, "DEAD_CODE"))
 
 
 @pytest.fixture
 async def ctx(monkeypatch: pytest.MonkeyPatch) -> ScriptedContext:
     monkeypatch.chdir(make_project(Path("shop")))
     runtime = make_runtime([ROWS, "Done.", "Done."])
-    await collect(await begin(runtime, "."))
+    await collect(await begin_review(runtime, "."))
     return ScriptedContext(runtime)
 
 

@@ -1,4 +1,4 @@
-"""`/fork`: a copy to go on in."""
+"""Test `/fork`, which continues in a copy of the session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/help`."""
+"""Test `/help`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.support.command_context import ScriptedContext
 
 
 async def test_every_command_and_the_keys_are_listed(ctx: ScriptedContext) -> None:
-    printed = " ".join((await ctx.type("/help")).split())  # long lines are folded
+    printed = " ".join((await ctx.type("/help")).split())  # Long lines are wrapped.
     for command in ctx.commands:
         assert f"/{command.name}" in printed
         assert command.help.split("`")[0] in printed

@@ -1,4 +1,4 @@
-"""`/memory` and `/init`: the instruction files of a project."""
+"""Test `/memory` and `/init`, which edit and create a project's instruction files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from swecli.app import Runtime
 from tests.support.command_context import ScriptedContext
 
 
-class _Steered(ScriptedContext):
+class _SteeredContext(ScriptedContext):
     """A context that records the query a command submits."""
 
     def __init__(self, runtime: Runtime) -> None:
@@ -55,7 +55,7 @@ async def test_skills_are_listed_with_what_is_wrong_of_them(runtime: Runtime, ct
 async def test_init_asks_the_assistant_for_the_file(runtime: Runtime, there: str | None, asked: str) -> None:
     if there:
         Path(runtime.cwd, there).write_text("old\n")
-    ctx = _Steered(runtime)
+    ctx = _SteeredContext(runtime)
     await ctx.type("/init in German")
     assert asked in ctx.sent[0]
     assert ctx.sent[0].endswith("in German")

@@ -1,4 +1,4 @@
-"""`/model`, `/mode`, `/cost`, `/status`, `/trust`: what this run works with."""
+"""Test `/model`, `/mode`, `/cost`, `/status` and `/trust`."""
 
 from __future__ import annotations
 

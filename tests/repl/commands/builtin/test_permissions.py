@@ -1,4 +1,4 @@
-"""`/permissions`: the rules in force and why the last call asked."""
+"""Test `/permissions`: the rules in force, and the reason for the last approval question."""
 
 from __future__ import annotations
 

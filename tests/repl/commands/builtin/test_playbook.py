@@ -1,4 +1,4 @@
-"""`/playbook`, `/reflect`, `/good`, `/bad`: what was learned, in the user's hands."""
+"""Test `/playbook`, `/reflect`, `/good` and `/bad`."""
 
 from __future__ import annotations
 
@@ -88,9 +88,9 @@ async def test_review_asks_one_by_one_and_stops_when_asked(runtime: Runtime) -> 
         op = Op("ADD", fields=fields, evidence=(Evidence("model", f"a page says {text}", trust="web"),))
         runtime.sessions.playbook.apply(Delta(f"d{number}", (op,), "rules"), session)
     ctx = ScriptedContext(runtime, "P-1 use", "P-2 remove", "later", None)
-    told = await ctx.type("/playbook review")
-    assert "P-1 is active" in told
-    assert "P-2 is removed" in told
+    lines = await ctx.type("/playbook review")
+    assert "P-1 is active" in lines
+    assert "P-2 is removed" in lines
     states = {name: bullet.state for name, bullet in session.playbook.bullets.items()}
     assert states == {"P-1": "active", "P-3": "quarantined", "P-4": "quarantined"}
     assert runtime.sessions.playbook.evidence("P-1")[-1].trust == "user"

@@ -1,4 +1,4 @@
-"""`/review` and `--fix` in the REPL: findings as they are reported, approvals, and the recheck after a fix."""
+"""Test `/review` and `--fix` in the REPL: findings as they arrive, approvals, and the recheck after a fix."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from swecli.models.errors import SwecliError
 from tests.support.command_context import ScriptedContext
 from tests.support.github import FakeGitHub
 from tests.support.project import make_project
-from tests.support.reviews import done, reported, store_of
+from tests.support.reviews import findings_text, report_call, review_store
 from tests.support.runtime import NO, User, calls, make_runtime
 
 pytestmark = pytest.mark.slow
 
 PLACE = ("shop/prices.py", 3, "MAGIC_NUMBERS")
-READ = calls(("read_file", {"path": "shop/prices.py"}), text=reported(PLACE))
-END = calls(done())
+READ = calls(("read_file", {"path": "shop/prices.py"}), text=findings_text(PLACE))
+END = calls(report_call())
 EDIT = {"path": "shop/prices.py", "edits": [{"old_text": "TAX = 0.19", "new_text": "TAX = RATES['de']"}]}
 REPAIR = [calls(("read_file", {"path": "shop/prices.py"})), calls(("edit_file", EDIT)), "Mended."]
 
@@ -65,7 +65,7 @@ async def test_without_a_token_the_dry_run_is_shown_and_nothing_asked(monkeypatc
         with pytest.raises(SwecliError, match="no token"):
             await ctx.type("/review --pr 7 --post --no-verify")
         assert "1 inline" in ctx.paper.getvalue()
-        assert [f.id for f in store_of(ctx.runtime).findings()] == ["F-1"]
+        assert [f.id for f in review_store(ctx.runtime).findings()] == ["F-1"]
 
 
 async def test_a_repair_asks_as_any_turn_does_and_is_rechecked() -> None:
@@ -103,4 +103,4 @@ async def test_what_is_wrong_is_one_line(line: str, said: str) -> None:
     ctx = ScriptedContext(make_runtime())
     with pytest.raises(SwecliError, match=said):
         await ctx.type(line)
-    assert store_of(ctx.runtime).findings() == []
+    assert review_store(ctx.runtime).findings() == []

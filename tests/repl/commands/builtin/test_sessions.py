@@ -1,4 +1,4 @@
-"""`/new`, `/sessions`, `/rename`, `/search`: between sessions."""
+"""Test `/new`, `/sessions`, `/rename` and `/search`."""
 
 from __future__ import annotations
 

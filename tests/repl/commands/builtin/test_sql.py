@@ -1,4 +1,4 @@
-"""`/sql`: the database asked at the prompt."""
+"""Test `/sql`, which queries the database from the prompt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/theme`: the colours on the screen."""
+"""Test `/theme`."""
 
 from __future__ import annotations
 

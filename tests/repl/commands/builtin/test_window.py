@@ -1,4 +1,4 @@
-"""`/window`, `/prompt`, `/context`: what the next request holds."""
+"""Test `/window`, `/prompt` and `/context`, which show and change the next request."""
 
 from __future__ import annotations
 
