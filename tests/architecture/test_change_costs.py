@@ -173,10 +173,8 @@ from swecli.headless.writers.base import Writer
 class Words(Writer):
     """How many words the answer has."""
 
-    def close(self, exit_code: int) -> None:
-        if self.turn.finished:
-            self.put(str(len(self.turn.finished.text.split())))
-        super().close(exit_code)
+    def answer(self, exit_code: int) -> str:
+        return str(len(self.turn.finished.text.split())) if self.turn.finished else ""
 
 
 FORMAT = Words

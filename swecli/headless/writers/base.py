@@ -7,7 +7,7 @@ import time
 from dataclasses import asdict, dataclass, field
 from typing import Any, TextIO
 
-from swecli.headless.plain import complaint, one_line
+from swecli.headless.plain import complaint, one_line, plain
 from swecli.models.errors import SwecliError
 from swecli.models.events import (
     Event,
@@ -100,8 +100,8 @@ def make_writer(name: str, out: TextIO, err: TextIO) -> Writer:
 
 class Writer:
     """Writes turns: the answer to `out`, in a format, and notes to `err`, the same in every format. For each turn call
-    `begin`, then `write` for each event, then `close`. A format overrides these three in its own module, where `FORMAT`
-    names the class, and writes to stdout with `put`."""
+    `begin`, then `write` for each event, then `close`. A format overrides `answer`, and `begin` and `write` if it needs
+    to, in its own module, where `FORMAT` names the class; `put` writes to stdout."""
 
     def __init__(self, out: TextIO, err: TextIO) -> None:
         self._out, self._err = out, err
@@ -122,7 +122,9 @@ class Writer:
         self.turn.add(event)
 
     def close(self, exit_code: int) -> None:
-        """End the turn; write a note unless it ended well."""
+        """End the turn: write the answer, and a note unless it ended well."""
+        if answer := self.answer(exit_code):
+            self.put(answer)
         done, failed = self.turn.finished, self.turn.failed
         if failed:
             self._write_error(failed.error, failed.hint)
@@ -130,6 +132,11 @@ class Writer:
             self._write_error(*_STOPS.get(done.reason, (f"Stopped: {done.reason}.", "")))
         elif exit_code in _INTERRUPTED:
             self._write_error("Interrupted.", "Everything so far is stored; continue with -c.")
+
+    def answer(self, exit_code: int) -> str:
+        """Return what stdout gets at the end of a turn: the last answer as text, safe for a terminal, or ""."""
+        done = self.turn.finished
+        return plain(done.text).rstrip("\n") if done and done.text.strip() else ""
 
     def refuse(self, error: SwecliError) -> None:
         """Close a turn that could not begin or was interrupted by an error."""

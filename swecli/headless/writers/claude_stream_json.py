@@ -70,15 +70,14 @@ class _ClaudeStreamJson(Writer):
                 pass
         super().write(event)
 
-    def close(self, exit_code: int) -> None:
-        """Write the result message."""
+    def answer(self, exit_code: int) -> str:
+        """Return the result message."""
         self._flush()
         ours = self.turn.result(exit_code)
         denied = [{"tool_name": c.name, "tool_use_id": c.id, "tool_input": c.parameters} for c in self.turn.denied]
         end = _ENDS.get(ours["subtype"], "error_during_execution")
         theirs = {"duration_api_ms": round(self._waited * 1000), "usage": _usage(self.turn.usage)}
-        self._line("result", ours | theirs | {"subtype": end, "permission_denials": denied})
-        super().close(exit_code)
+        return self._encode("result", ours | theirs | {"subtype": end, "permission_denials": denied})
 
     def _call(self, event: ToolStarted | ToolFinished) -> None:
         self._flush()
@@ -100,7 +99,10 @@ class _ClaudeStreamJson(Writer):
         self._line("assistant", {"message": message | rest, "parent_tool_use_id": None})
 
     def _line(self, kind: str, fields: dict[str, Any]) -> None:
-        self.put(dumps({"type": kind} | fields | {"session_id": self._session, "uuid": uuid7()}))
+        self.put(self._encode(kind, fields))
+
+    def _encode(self, kind: str, fields: dict[str, Any]) -> str:
+        return dumps({"type": kind} | fields | {"session_id": self._session, "uuid": uuid7()})
 
 
 def _usage(usage: Usage) -> dict[str, int]:

@@ -9,10 +9,9 @@ from swecli.headless.writers.base import Writer
 class _Json(Writer):
     """Writes the result object, also of a turn that failed."""
 
-    def close(self, exit_code: int) -> None:
-        """Write the result object."""
-        self.put(dumps(self.turn.result(exit_code)))
-        super().close(exit_code)
+    def answer(self, exit_code: int) -> str:
+        """Return the result object."""
+        return dumps(self.turn.result(exit_code))
 
 
 FORMAT = _Json
