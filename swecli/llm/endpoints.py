@@ -12,7 +12,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from swecli.config.model_entry import ModelEntry, parse_base_url
-from swecli.llm.price_table import token_count
+from swecli.llm.price_table import chat_models, did_you_mean, model_table, token_count
 from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound
 
 _CONNECT_SECONDS, _ANSWER_SECONDS = 0.2, 0.5
@@ -144,6 +144,11 @@ class Endpoint:
         names = [row.get("id") for row in _rows(_fetch_json(place, "/v1/models"))] if place else []
         good = [name for name in names if isinstance(name, str) and name.isprintable() and name]
         return [name for name in good if not any(mark in name.lower() for mark in _NO_CHAT)]
+
+    def similar_models(self) -> str:
+        """Return "Did you mean ...?" with similar names of the service's models, "" if there are none."""
+        known = [f"{self.provider}/{name}" for name in self.list_models()]
+        return did_you_mean(f"{self.provider}/{self.model}", [*known, *chat_models(model_table(), self.provider)])
 
     def _probe_address(self) -> tuple[str, int] | None:
         """Return host and port of a server that may be probed (local service or loopback address), else None."""

@@ -13,7 +13,6 @@ from email.utils import mktime_tz, parsedate_tz
 from typing import Any
 
 from swecli.llm.endpoints import Endpoint
-from swecli.llm.price_table import chat_models, did_you_mean, model_table
 from swecli.models.errors import AuthFailed, ContextOverflow, ModelNotFound, ProviderError, Unavailable
 
 CUT_TRIES, EMPTY_TRIES = 3, 2
@@ -73,9 +72,7 @@ def _error_for_status(status: int, words: str, wait: float | None, endpoint: End
         hint = f"Put a valid key into {endpoint.key_name}, {other}"
         return AuthFailed(f"{at} {verb} {endpoint.key_name} ({status}){tail}", hint, status=status)
     if status == 404:
-        known = [f"{endpoint.provider}/{name}" for name in endpoint.list_models()]
-        known += chat_models(model_table(), endpoint.provider)
-        near = did_you_mean(f"{endpoint.provider}/{endpoint.model}", known)
+        near = endpoint.similar_models()
         hint = f"{near} Check the name after -m, and the address if you set one; {at} is what was asked.".lstrip()
         return ModelNotFound(f"{at} does not know the model {endpoint.model} (404){tail}", hint, status=404)
     if status == 413 or (status in (400, 422, 500) and _OVERFLOW.search(words)):

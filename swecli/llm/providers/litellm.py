@@ -15,7 +15,6 @@ from typing import Any
 
 from swecli.llm import errors
 from swecli.llm.answer import Answer
-from swecli.llm.http import load_httpx
 from swecli.llm.price_table import prepare_environment
 from swecli.llm.providers.openai_chat import OpenAIChat
 from swecli.models.errors import AuthFailed, ProviderError, Unavailable
@@ -33,7 +32,6 @@ def load_litellm() -> Any:
     """Import and configure litellm: no output, no network. The first call takes 2 to 4 s: run it in background."""
     # reads the environment: litellm does while it is imported
     prepare_environment(os.environ)
-    load_httpx()
     gc.disable()  # saves a second while 2,600 modules are loaded
     try:
         # late: takes seconds; the import lock waits for another thread that is loading it
