@@ -12,11 +12,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from swecli.models.errors import SwecliError, UsageError
-from swecli.repl.background import Background, run_in_thread
 from swecli.repl.commands.base import CommandContext
 from swecli.repl.input.dumb_prompt import DumbPrompt
 from swecli.repl.input.prompt import PromptLine
-from swecli.repl.program import ParsedLine, Program, parse_line
+from swecli.repl.program import Background, ParsedLine, Program, parse_line, run_in_thread
 
 if TYPE_CHECKING:
     from swecli.agent.agent import Agent

@@ -14,12 +14,11 @@ from prompt_toolkit.output import Output
 
 from swecli import __version__
 from swecli.models.errors import SwecliError
-from swecli.repl.background import CLOSE_TIMEOUT, Background
 from swecli.repl.dispatch import Build, Dispatcher, ImportThrottle, Startup
 from swecli.repl.footer import Footer
 from swecli.repl.input.dumb_prompt import DumbPrompt
 from swecli.repl.input.prompt import PromptLine
-from swecli.repl.program import LineQueue, Program
+from swecli.repl.program import CLOSE_TIMEOUT, Background, LineQueue, Program
 from swecli.repl.render.formatting import one_line, short_path
 
 if TYPE_CHECKING:

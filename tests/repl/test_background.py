@@ -8,7 +8,7 @@ from typing import Any
 
 from swecli.models.events import Event, Notice
 from swecli.playbook.learning.service import _RulesPart
-from swecli.repl.background import Background
+from swecli.repl.program import Background
 
 
 @dataclass

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from swecli.repl.background import run_in_thread
+from swecli.repl.program import run_in_thread
 
 
 async def test_a_result_comes_back_to_the_loop() -> None:

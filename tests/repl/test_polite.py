@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from swecli.repl.background import run_in_thread
 from swecli.repl.dispatch import ImportThrottle
+from swecli.repl.program import run_in_thread
 from tests.support.screenless import play
 
 

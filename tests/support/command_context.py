@@ -6,10 +6,10 @@ import io
 from collections.abc import Sequence
 
 from swecli.app import Runtime
-from swecli.repl.background import Background
 from swecli.repl.commands.base import CommandContext
 from swecli.repl.commands.registry import CommandTable
 from swecli.repl.input.question import Option
+from swecli.repl.program import Background
 from swecli.repl.render.renderer import Renderer
 from swecli.repl.render.screen import Screen
 from tests.screen.emulated import TextSurface

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from swecli.models.message import AskRequest, Decision
-from swecli.repl.background import Background
 from swecli.repl.input.question import Option
-from swecli.repl.program import Program
+from swecli.repl.program import Background, Program
 
 if TYPE_CHECKING:  # the prompt completes the names of commands before these are loaded
     from swecli.app import Runtime

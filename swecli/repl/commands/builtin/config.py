@@ -11,8 +11,8 @@ from swecli.config.paths import project_root
 from swecli.config.settings import SETTINGS
 from swecli.models.errors import BadInput, StoreError, UsageError
 from swecli.models.message import MODES, Mode
-from swecli.repl.background import run_in_thread
 from swecli.repl.commands.base import CommandContext, Values, command
+from swecli.repl.program import run_in_thread
 from swecli.repl.render.formatting import format_tokens, short_path
 
 if TYPE_CHECKING:
