@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import subprocess
 import sys
 from datetime import date
 from pathlib import Path
@@ -15,7 +14,7 @@ from swecli.cli.subcommands import configuration_of, open_sessions, positive_int
 from swecli.config.paths import Paths
 from swecli.config.settings import load_settings, render_template
 from swecli.headless.plain import complaint
-from swecli.models.errors import BadInput, SwecliError, UsageError
+from swecli.models.errors import SwecliError, UsageError
 from swecli.playbook.action import ActionResult
 from swecli.repl.actions.settings import change_setting, show_settings, write_settings
 
@@ -167,16 +166,12 @@ def _set(args: argparse.Namespace) -> ActionResult:
 
 def _edit(args: argparse.Namespace) -> ActionResult:
     # late: imports prompt_toolkit
-    from swecli.repl.input.keys import editor_command  # noqa: PLC0415
+    from swecli.repl.input.keys import run_editor  # noqa: PLC0415
 
-    path, command = _settings_file(args), editor_command(os.environ)
+    path = _settings_file(args)
     if not path.exists():
         write_settings(path, render_template())
-    try:
-        done = subprocess.run([*command, str(path)], check=False)
-    except OSError as error:
-        raise BadInput(f"The editor {command[0]!r} cannot be started: {error.strerror}.", "Set EDITOR.") from error
-    if done.returncode:
-        raise SwecliError(f"The editor exited with code {done.returncode}.", f"The file is {path}.")
+    if code := run_editor(os.environ, path):
+        raise SwecliError(f"The editor exited with code {code}.", f"The file is {path}.")
     load_settings(user_file=path, project_file=None, environ={}, flags={})  # raises if it is invalid
     return ActionResult({"path": str(path)}, (f"{path}: ok",))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from swecli.app import Runtime
 from swecli.repl.commands.base import CommandContext
@@ -28,6 +29,7 @@ class ScriptedContext(CommandContext):
         self.detailed: list[list[str]] = []
         self.waited_for_background = 0
         self.offered: list[list[tuple[str, str]]] = []
+        self.edited: list[tuple[Path, int]] = []
         self._picks = list(picks)
 
     def will_pick(self, *picks: str | None) -> None:
@@ -55,6 +57,9 @@ class ScriptedContext(CommandContext):
 
     async def ask_text(self, label: str) -> str | None:
         return self._picks.pop(0)
+
+    async def open_editor(self, environ: Mapping[str, str], path: Path, line: int) -> None:
+        self.edited.append((path, line))
 
     async def wait_for_background(self) -> None:
         self.waited_for_background += 1

@@ -27,6 +27,7 @@ from swecli.store.reviews import ReviewStore
 from swecli.tools.execute import execute
 
 _STEPS = {"n": 1, "p": -1}
+_MAX_REASONS = 3  # reasons of earlier dismissals that are offered
 
 
 async def run_review(ctx: CommandContext, args: str) -> None:
@@ -169,6 +170,7 @@ def _options(finding: Finding, *, first: bool, last: bool) -> list[Option]:
         ("f", "let the agent fix it", finding.is_open),
         ("d", "dismiss", finding.state != "dismissed"),
         ("c", "check now, by a request to the model", bool(finding.anchor) and finding.is_open),
+        ("o", "open in the editor", finding.line > 0),
         ("n", "quit" if last else "next", True),
         ("p", "back", not first),
         ("q", "quit", not last),
@@ -179,10 +181,10 @@ def _options(finding: Finding, *, first: bool, last: bool) -> list[Option]:
 async def _handle_key(ctx: CommandContext, store: ReviewStore, finding: Finding, key: str) -> bool:
     """Run the action of a key, and return whether to continue with the next finding. Raises SwecliError."""
     if key == "d":
-        if reason := (await ctx.asker.ask_text("Why is it not a problem?") or "").strip():
+        if reason := await _ask_reason(ctx, store):
             _act(ctx, "dismiss", f"{finding.id} {reason}")
         return bool(reason)
-    await (_apply if key == "a" else _check)(ctx, store, finding.id)
+    await {"a": _apply, "c": _check, "o": _open_in_editor}[key](ctx, store, finding.id)
     return False
 
 
@@ -209,6 +211,21 @@ async def _check(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     ctx.renderer.show(event)
     for after in event.findings:
         ctx.screen.note(f"{after.id}: {after.status}{f', {after.judgement.why}' if after.judgement else ''}")
+
+
+async def _open_in_editor(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
+    finding = store.get(rest)
+    await ctx.asker.open_editor(ctx.runtime.start.environ, Path(store.project) / finding.path, finding.line)
+
+
+async def _ask_reason(ctx: CommandContext, store: ReviewStore) -> str:
+    """Ask why a finding is dismissed, offering the last reasons. Returns "" for no answer."""
+    known = dict.fromkeys(f.reason for f in reversed(store.findings(["dismissed"])) if f.reason)
+    if recent := list(known)[:_MAX_REASONS]:
+        answer = await ctx.pick("Why is it not a problem?", [*((r, r) for r in recent), ("", "another reason")])
+        if answer is None or answer:
+            return answer or ""
+    return (await ctx.asker.ask_text("Why is it not a problem?") or "").strip()
 
 
 _HANDLERS: dict[str, Callable[[CommandContext, ReviewStore, str], Awaitable[None]]] = {

@@ -7,13 +7,15 @@ import os
 import signal
 import sys
 import termios
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prompt_toolkit.output.plain_text import PlainTextOutput
 
 from swecli.repl.input.buffer import LineHistory
+from swecli.repl.input.keys import run_editor
 from swecli.repl.input.question import Option
 from swecli.repl.program import Program
 from swecli.repl.render.formatting import Theme, one_line, sanitize
@@ -110,3 +112,11 @@ class DumbPrompt:
     async def ask_text(self, label: str) -> str | None:
         self.write(f"{sanitize(label)} ")
         return (await self._typed.get()).strip() or None
+
+    async def open_editor(self, environ: Mapping[str, str], path: Path, line: int) -> None:
+        loop, stdin = asyncio.get_running_loop(), sys.stdin.fileno()
+        loop.remove_reader(stdin)  # the editor reads what is typed
+        try:
+            await asyncio.to_thread(run_editor, environ, path, line)
+        finally:
+            loop.add_reader(stdin, self._read)

@@ -26,6 +26,7 @@ from swecli.repl.program import Program
 _QUIT_TIMEOUT = 2.0  # seconds for the second key press
 _TYPING, _EMPTY = has_focus(DEFAULT_BUFFER), Condition(lambda: not get_app().current_buffer.text)
 _EDITORS = ("editor", "nano", "pico", "vi", "emacs")
+_LINE_EDITORS = (*_EDITORS, "vim", "nvim", "micro", "kak")  # open a file at `+LINE`
 _CLIPBOARD_TIMEOUT = 5  # seconds
 _PNG = b"\x89PNG"
 # Commands that print the clipboard's picture as PNG; osascript prints it in hexadecimal, as «data PNGf…».
@@ -215,3 +216,14 @@ def editor_command(environ: Mapping[str, str]) -> list[str]:
     if not words:
         raise BadInput("No editor was found.", "Set EDITOR to your editor.")
     return words
+
+
+def run_editor(environ: Mapping[str, str], path: Path, line: int = 0) -> int:
+    """Open a file in the editor, at `line` if it supports `+LINE`, and return its exit code. Raises BadInput if it
+    cannot be started."""
+    program, *words = editor_command(environ)
+    plus = [f"+{line}"] if line and Path(program).name in _LINE_EDITORS else []
+    try:
+        return subprocess.call([program, *words, *plus, str(path)])
+    except OSError as error:
+        raise BadInput(f"The editor {program!r} cannot be started: {error.strerror}.", "Set EDITOR.") from error

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prompt_toolkit.application import Application
+from prompt_toolkit.application import Application, run_in_terminal
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import DEFAULT_BUFFER, EditingMode
@@ -26,7 +27,7 @@ from prompt_toolkit.utils import get_cwidth
 from prompt_toolkit.widgets import SearchToolbar
 
 from swecli.repl.input.buffer import CommandSource, LineCompleter, LineHistory
-from swecli.repl.input.keys import make_keys
+from swecli.repl.input.keys import make_keys, run_editor
 from swecli.repl.input.question import Option, Picker, Question
 from swecli.repl.input.terminal import COLOR_STYLES, PLAIN_STYLES, InlineApplication, make_rows
 from swecli.repl.program import LineQueue, Program
@@ -148,6 +149,11 @@ class PromptLine:
 
     def redraw(self) -> None:
         self.app.invalidate()
+
+    async def open_editor(self, environ: Mapping[str, str], path: Path, line: int) -> None:
+        """Give the terminal to the user's editor until it exits. Raises BadInput if it cannot be started."""
+        with self.app.suspended():
+            await run_in_terminal(lambda: run_editor(environ, path, line), in_executor=True)
 
     async def choose(
         self, title: str, options: Sequence[Option], details: Sequence[Sequence[str]] = (), *, guarded: bool = False

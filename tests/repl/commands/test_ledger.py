@@ -39,7 +39,7 @@ async def test_a_card_shows_the_code_and_the_suggestion_as_a_diff(monkeypatch: p
     assert ">    3 TAX = 0.19" in text
     assert "3 - TAX = 0.19" in text
     assert "3 + TAX = Decimal('0.19')" in text
-    assert [mark for mark, _ in ctx.offered[0]] == ["a", "f", "d", "c", "n"]
+    assert [mark for mark, _ in ctx.offered[0]] == ["a", "f", "d", "c", "o", "n"]
 
 
 @pytest.mark.slow
@@ -74,11 +74,12 @@ async def test_a_refused_change_changes_nothing(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.slow
-async def test_a_dismissal_asks_for_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_dismissal_asks_for_the_reason_and_offers_the_last_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     ctx, store = await desk_with(monkeypatch)
     ctx.will_pick("d", "the law says so", "d", "the law says so")
     await ctx.type("/findings walk")
     assert [store.get(ref).reason for ref in ("F-1", "F-2")] == ["the law says so"] * 2
+    assert ctx.offered[2] == [("the law says so", "the law says so"), ("", "another reason")]
 
 
 async def test_an_empty_reason_dismisses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,6 +100,13 @@ async def test_a_check_names_its_price_and_moves_the_state(monkeypatch: pytest.M
     assert ctx.offered[-1] == [("yes", "yes"), ("no", "no")]
     assert "0 confirmed, 1 refuted" in text
     assert store.get("F-1").state == "fixed"
+
+
+async def test_the_editor_opens_at_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    ctx, _ = await desk_with(monkeypatch)
+    ctx.will_pick("o", "n")
+    await ctx.type("/findings walk F-1")
+    assert ctx.edited == [(Path("shop/prices.py").resolve(), 3)]
 
 
 async def test_back_and_next_go_through_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,30 @@
+"""The prompt of a terminal without a cursor: who reads what is typed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from unittest.mock import Mock
+
+import pytest
+
+from swecli.repl.input.dumb_prompt import DumbPrompt
+from tests.support.runtime import make_start
+
+
+async def test_what_is_typed_while_another_program_has_the_terminal_is_for_that_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read, write = os.pipe()
+    with os.fdopen(read) as keyboard, os.fdopen(write, "w") as typed:
+        monkeypatch.setattr(sys, "stdin", keyboard)
+        prompt = DumbPrompt(Mock(), make_start())
+        asyncio.get_running_loop().add_reader(read, prompt._read)
+        typed.write("for the editor\n")
+        typed.flush()
+        await prompt.open_editor({"EDITOR": "true"}, Path("a.py"), 3)
+        left = os.read(read, 100)
+        asyncio.get_running_loop().remove_reader(read)
+    assert left == b"for the editor\n"
