@@ -126,10 +126,9 @@ class Finding:
     @property
     def status(self) -> str:
         """State and verdict for the user: `open, confirmed`, `gone, not verified`."""
-        words = {"confirmed": "confirmed", "cannot_tell": "cannot tell", "refuted": "refuted", "": "unverified"}
         if self.state in ("gone", "refuted", "dismissed", "fixed"):
             return "gone, not verified" if self.state == "gone" else self.state
-        return f"{self.state}, {words[self.verdict]}"
+        return f"{self.state}, {self.verdict.replace('_', ' ') or 'unverified'}"
 
     def at_least(self, severity: str) -> bool:
         """Return True if the finding has this severity or a higher one."""

@@ -79,7 +79,8 @@ def _first_value(row: Mapping[str, Any], names: Iterable[str]) -> Any:
 def parse_finding(row: dict[str, Any], loop: int, lost: list[str], source: str = "json") -> Finding | None:
     """Parse a row; a row without a path or a message gives None and a line in `lost`."""
     row = {_normalize_key(key): item for key, item in row.items()}
-    path = _normalize_path(_to_text(_first_value(row, _PATH), "path"))
+    path = " ".join(_to_text(_first_value(row, _PATH), "path").split()).strip("`'\"").replace("\\", "/")
+    path = re.sub(r"^(?:\./)+", "", path)
     behind = _PATH_AND_LINES.fullmatch(path)
     path = behind["path"] if behind else path
     kind, rule = _parse_rule(row)
@@ -87,7 +88,12 @@ def parse_finding(row: dict[str, Any], loop: int, lost: list[str], source: str =
     if not path or not (message or rule):
         lost.append(f"an entry without a {'path' if not path else 'message'}: {str(row)[:80]}")
         return None
-    start, end = _parse_lines(row, behind["place"] if behind else "")
+    start = end = None
+    ranges = row.get("range") or row.get("lines") or row.get("location")
+    for value in (_first_value(row, _LINE), ranges, behind["place"] if behind else ""):
+        first, last = _parse_span(value)
+        start, end = start or first, end or last
+    end = _parse_span(_first_value(row, _END))[0] or end
     improvement = _to_text(_first_value(row, _IMPROVEMENT), "improvement")
     suggestion = _to_text(row.get("suggestion") or row.get("replacement"), "suggestion")
     if match := _SUGGESTION.search(improvement or suggestion):
@@ -118,14 +124,6 @@ def _to_text(value: Any, name: str) -> str:
         value = "\n".join(str(item) for item in value)
     text = "".join(c for c in str(value) if c in "\n\t" or c.isprintable() or not c.isascii()).strip("\n")
     return text[: MAX_LENGTHS[name]] if name in ("suggestion", "evidence") else text.strip()[: MAX_LENGTHS[name]]
-
-
-def _normalize_path(text: str) -> str:
-    """Normalize a path: forward slashes, no `./`, no quotes."""
-    text = " ".join(text.split()).strip("`'\"").replace("\\", "/")
-    while text.startswith("./"):
-        text = text[2:]
-    return text
 
 
 def _parse_rule(row: Mapping[str, Any]) -> tuple[FindingKind, str]:
@@ -159,15 +157,6 @@ def _parse_severity(row: Mapping[str, Any], lost: list[str]) -> str:
     line = f"the severity {given[:40]!r} is none of {', '.join(SEVERITIES)}: taken as medium"
     lost += [line] if given and line not in lost else []
     return "medium"
-
-
-def _parse_lines(row: Mapping[str, Any], behind: str) -> tuple[int | None, int | None]:
-    """Return first and last line from the first field that has them; `behind` is the text after the path."""
-    start = end = None
-    for value in (_first_value(row, _LINE), row.get("range") or row.get("lines") or row.get("location"), behind):
-        first, last = _parse_span(value)
-        start, end = start or first, end or last
-    return start, _parse_span(_first_value(row, _END))[0] or end
 
 
 def _parse_span(value: Any) -> tuple[int | None, int | None]:
