@@ -124,8 +124,8 @@ class Agent:
         async def ask(request: AskRequest) -> Decision:
             return await ask_user(replace(request, why=f"{request.why} Asked for the task {title!r}.".strip()))
 
-        readers = {tool.name for tool in self.tools if tool.kind.is_read_only} - {*_NOT_IN_TASKS}
-        own = [tool for tool in self.tools if tool.name in readers | {*tools}]
+        readers = {tool.name for tool in self.tools.values() if tool.kind.is_read_only} - {*_NOT_IN_TASKS}
+        own = [tool for tool in self.tools.values() if tool.name in readers | {*tools}]
         inner = ToolContext(ctx.root, sessions, timeout=ctx.timeout, environ=ctx.environ, changes=ctx.changes)
         inner.skills = ctx.skills
         kit = Toolkit(ToolRegistry(own), self.permissions, inner, ask)

@@ -104,7 +104,7 @@ class CallRunner:
         self._sent = sent
         self._guard.begin_reply()
         self.used_ids.update(call.id for call in calls)
-        readers = {tool.name for tool in self._kit.tools if tool.kind.is_read_only}
+        readers = {tool.name for tool in self._kit.tools.values() if tool.kind.is_read_only}
         for reads, group in groupby(calls, lambda call: call.name in readers):
             for batch in [list(group)] if reads else [[call] for call in group]:
                 async for event in self._run_batch(batch, problems):

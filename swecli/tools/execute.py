@@ -6,7 +6,7 @@ import asyncio
 import difflib
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
@@ -28,29 +28,20 @@ _EFFECTS = "Effects may exist: check before repeating it."
 _ERROR_LENGTH = 1000
 
 
-class ToolRegistry:
-    """Tools by name. Raises NameClash if two have the same name."""
+class ToolRegistry(dict[str, Tool]):
+    """Tools by name, sorted. Raises NameClash if two have the same name."""
 
     def __init__(self, tools: Iterable[Tool]) -> None:
-        self._tools = index_by_name([(tool.name, tool) for tool in tools])
+        super().__init__(sorted(index_by_name([(tool.name, tool) for tool in tools]).items()))
 
     @classmethod
     def discover(cls) -> ToolRegistry:
         """Load the built-in tools and those of installed packages (entry point group `swecli.tools`)."""
         return cls(find_declared(builtin, Tool, "swecli.tools"))
 
-    def __iter__(self) -> Iterator[Tool]:
-        return (self._tools[name] for name in self.names())
-
-    def get(self, name: str) -> Tool | None:
-        return self._tools.get(name)
-
-    def names(self) -> list[str]:
-        return sorted(self._tools)
-
     def specs(self) -> list[ToolSpec]:
         """Return the specifications, sorted by name: the same bytes in every run."""
-        return [tool.spec() for tool in self]
+        return [tool.spec() for tool in self.values()]
 
 
 async def execute(
@@ -86,9 +77,9 @@ def _parse_call(call: ToolCall, registry: ToolRegistry, problem: str | None) -> 
     """Return the called tool and its validated parameters. Raises ToolError."""
     tool = registry.get(call.name)
     if tool is None:
-        similar = difflib.get_close_matches(call.name.lower(), registry.names(), n=3, cutoff=0.5)
+        similar = difflib.get_close_matches(call.name.lower(), registry, n=3, cutoff=0.5)
         meant = f"Did you mean {' or '.join(similar)}? " if similar else ""
-        raise ToolError(f"There is no tool {one_line(call.name)!r}. {meant}Tools: {', '.join(registry.names())}.")
+        raise ToolError(f"There is no tool {one_line(call.name)!r}. {meant}Tools: {', '.join(registry)}.")
     if problem is not None:
         raise ToolError(
             f"The arguments of {tool.name} could not be read: {problem}\n"

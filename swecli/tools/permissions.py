@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -124,7 +124,7 @@ class Permissions:
         self.last = ""
 
     @classmethod
-    def load(cls, start: Start, root: Path, tools: Iterable[Tool]) -> tuple[Permissions, list[str]]:
+    def load(cls, start: Start, root: Path, tools: Mapping[str, Tool]) -> tuple[Permissions, list[str]]:
         """Return the permissions and the notices about rules that are not active."""
         settings, notices = start.settings, []
         try:
@@ -171,9 +171,9 @@ class Permissions:
         self.session = [one for one in self.session if one != rule]
         self.project = [one for one in self.project if one != rule]
 
-    def unusable_rules(self, tools: Iterable[Tool]) -> list[str]:
+    def unusable_rules(self, tools: Mapping[str, Tool]) -> list[str]:
         """Return the rules that can never apply: they name none of the tools nor their kinds."""
-        known = {word for tool in tools for word in (tool.name, tool.kind.name)}
+        known = {word for tool in tools.values() for word in (tool.name, tool.kind.name)}
         return [rule.text for rule in (*self.allow, *self.ask, *self.deny, *self.session) if rule.kind not in known]
 
     def decide(self, tool: Tool, plan: ToolPlan, ctx: ToolContext) -> _PermissionVerdict:

@@ -26,7 +26,7 @@ def test_the_specifications_are_these_to_the_byte() -> None:
 
 
 def test_the_tools_are_there_sorted() -> None:
-    assert ToolRegistry.discover().names() == [
+    assert [*ToolRegistry.discover()] == [
         "edit_file",
         "fetch",
         "list_files",

@@ -65,7 +65,7 @@ def review_tools(tools: ToolRegistry) -> ToolRegistry:
         return ToolResult(True, _STORED, Display(title="Findings", body=_STORED))
 
     text = Path(__file__).with_name(f"{REPORT_TOOL}.md").read_text(encoding="utf-8").strip()
-    kept = [tool for tool in tools if tool.kind.is_read_only and tool.name not in _EXCLUDED]
+    kept = [tool for tool in tools.values() if tool.kind.is_read_only and tool.name not in _EXCLUDED]
     return ToolRegistry([*kept, Tool(REPORT_TOOL, text, _ReportParams, READ, run, plan)])
 
 

@@ -8,8 +8,8 @@ from swecli.tools.execute import ToolRegistry
 
 def test_a_review_has_tools_that_read_and_one_that_reports() -> None:
     tools = review_tools(ToolRegistry.discover())
-    assert {"read_file", "search_files", "list_files", "report_findings"} <= set(tools.names())
-    assert not {"write_file", "edit_file", "run_command", "todo"} & set(tools.names())
+    assert {"read_file", "search_files", "list_files", "report_findings"} <= tools.keys()
+    assert not {"write_file", "edit_file", "run_command", "todo"} & tools.keys()
 
 
 def test_one_bad_entry_costs_no_other() -> None:
