@@ -260,7 +260,7 @@ class OpeningConditions:
         if self.reopen:
             return epoch.first, self.reopen
         older = {pin for pin in state.pins if pin < epoch.first}
-        if not older <= set(epoch.pins) or any(state.is_edited(pin) for pin in state.pins):
+        if not older <= set(epoch.pins) or any(state.is_cut(pin, or_changed=True) for pin in state.pins):
             return epoch.first, "a pinned interaction comes back"
         if completed < state.hold_turns or spec.mode == "full":
             return None

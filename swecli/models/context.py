@@ -14,7 +14,6 @@ from swecli.models.message import ApiMessage, ChatMessage, RequestRecord
 BEGIN, UNDO = "begin", "undo"  # values of `Reduction.how` besides the names of the rungs
 KEY = "_key"  # the field of a message that holds its key; never sent
 _WindowMode = Literal["fixed", "full", "auto"]
-_DEFAULT_SIZE = 5
 DEFAULT_SLACK = 3
 MAX_SIZE = 1000
 
@@ -26,7 +25,7 @@ class WindowSpec:
     "full" sends everything, "auto" chooses the size by the query. Written as `5`, `5+3`, `full` or `auto`.
     """
 
-    size: int = _DEFAULT_SIZE
+    size: int = 5
     slack: int = 0
     mode: _WindowMode = "fixed"
 
@@ -39,10 +38,8 @@ class WindowSpec:
     def parse(cls, text: str) -> WindowSpec:
         """Parse `N`, `N+S`, `full` or `auto`. Raises ValueError with a message for the user."""
         text = text.strip().lower()
-        if text == "full":
-            return cls(mode="full")
-        if text == "auto":
-            return cls(mode="auto")
+        if text in ("full", "auto"):
+            return cls(mode="full" if text == "full" else "auto")
         found = re.fullmatch(r"(-?\d{1,99})(?:\s*\+\s*(-?\d{1,99}))?", text, re.ASCII)
         if found is None:
             raise ValueError(f"{text!r} is not a window: use N, N+S, full or auto (for example 5 or 5+3)")
@@ -200,13 +197,10 @@ class ContextState:
         """Tokens that an optional reduction waits for."""
         return max((row.hold_tokens for row in self.reductions), default=0)
 
-    def is_edited(self, interaction: int) -> bool:
-        """Return True if messages of an interaction are dropped or replaced."""
-        return any(_number_of(key) == interaction for one in self.edits for key in (*one.drop, *one.replace))
-
-    def is_cut(self, interaction: int) -> bool:
-        """Return True if messages of an interaction are dropped."""
-        return any(_number_of(key) == interaction for one in self.edits for key in one.drop)
+    def is_cut(self, interaction: int, *, or_changed: bool = False) -> bool:
+        """Return True if messages of an interaction are dropped, or, if asked for, replaced."""
+        keys = (key for one in self.edits for key in (*one.drop, *(one.replace if or_changed else ())))
+        return any(_number_of(key) == interaction for key in keys)
 
     def merge_edits(self, first: int, extra: Edits | None = None) -> Edits:
         """Merge all edits, in order, and the `extra` ones into one. Those of interactions before `first` and of pinned
@@ -223,7 +217,7 @@ class ContextState:
             fresh = {key: replaced.get(key, {}) | value for key, value in one.replace.items() if kept(key)}
             before = tuple(pair for pair in merged.insert if pair[1].get(KEY) not in gone)
             added = tuple(pair for pair in one.insert if kept(pair[0]))
-            dropped = tuple(key for key in one.drop if kept(key) and not _is_note(key) and key not in merged.drop)
+            dropped = tuple(key for key in one.drop if kept(key) and not key.startswith("<") and key not in merged.drop)
             merged = Edits(merged.drop + dropped, replaced | fresh, before + added)
         return merged
 
@@ -254,10 +248,6 @@ def add_keys(messages: Iterable[ApiMessage], interaction: int, start: int = 0) -
 def note_key(key: str) -> str:
     """Return the key of a message inserted before the message with this key."""
     return f"<{key}"
-
-
-def _is_note(key: str) -> bool:
-    return key.startswith("<")
 
 
 def key_of(message: ApiMessage) -> str:

@@ -241,10 +241,8 @@ def length_problem(content: str) -> str:
     """Return why a text is too long for a strategy, or ""."""
     if (words := len(content.split())) > MAX_WORDS:
         return f"a strategy has at most {MAX_WORDS} words, this has {words}"
-    letters = len(content)
-    return (
-        f"a strategy has at most {MAX_CHARACTERS} characters, this has {letters:,}" if letters > MAX_CHARACTERS else ""
-    )
+    long = len(content) > MAX_CHARACTERS
+    return f"a strategy has at most {MAX_CHARACTERS} characters, this has {len(content):,}" if long else ""
 
 
 def shorten(text: str, limit: int) -> str:

@@ -86,17 +86,6 @@ class Estimate:
     basis: str
 
 
-def to_ranges(lines: set[int]) -> _Ranges:
-    """Convert line numbers to inclusive ranges: {1, 2, 3, 7} gives ((1, 3), (7, 7))."""
-    out: list[tuple[int, int]] = []
-    for line in sorted(lines):
-        if out and line == out[-1][1] + 1:
-            out[-1] = (out[-1][0], line)
-        else:
-            out.append((line, line))
-    return tuple(out)
-
-
 class ReviewEvent(Event):
     """Base class of review events."""
 

@@ -16,7 +16,7 @@ from swecli.llm.price_table import Row as Price
 from swecli.llm.price_table import cost_of
 from swecli.models.errors import BadInput
 from swecli.models.message import Usage
-from swecli.models.review_events import Coverage, Estimate, FileCoverage, ReviewPlanned, Unit, to_ranges
+from swecli.models.review_events import Coverage, Estimate, FileCoverage, ReviewPlanned, Unit
 from swecli.review.judge.sources import Source
 from swecli.review.target.diffs import LONG_LINE, MAX_LINE, FileDiff, Row, is_included, matches_kind, planned_lines
 from swecli.review.target.targets import TARGET_HINT, Target
@@ -131,7 +131,7 @@ class Plan:
             if name == "not_read" and (why := hunk.why or _WHY.get(end, "")):
                 whys[hunk.path][why] = None
         files = [
-            FileCoverage(path, **{name: to_ranges(some) for name, some in of.items()}, why=", ".join(whys[path]))
+            FileCoverage(path, **{name: _to_ranges(some) for name, some in of.items()}, why=", ".join(whys[path]))
             for path, of in lines.items()
         ]
         counts = {name: sum(len(of[name]) for of in lines.values()) for name in classes}
@@ -173,7 +173,7 @@ def build_plan(target: Target, counter: TokenCounter, max_tokens: int) -> Plan:
 
 def _build_hunk(diff: FileDiff, symbol: str, rows: list[Row], why: str) -> _Hunk:
     planned = planned_lines(rows) if diff.hunks else {number for _, number, _ in rows}
-    spans = to_ranges({number for sign, number, _ in rows if sign != "-"} or planned)
+    spans = _to_ranges({number for sign, number, _ in rows if sign != "-"} or planned)
     title = f"lines {spans[0][0]}-{spans[-1][1]}{f' in {symbol}' if symbol else ''}"
     text = "\n".join([title, *(f"{number if sign != '-' else '':>6} {sign} {line}" for sign, number, line in rows)])
     changed = [(sign, line) for sign, _, line in rows if sign != " " or not diff.hunks]
@@ -205,3 +205,14 @@ def _pack(sized: Iterable[tuple[_Item, int]], max_size: int) -> Iterator[list[_I
         total += size
     if group:
         yield group
+
+
+def _to_ranges(lines: set[int]) -> tuple[tuple[int, int], ...]:
+    """Convert line numbers to inclusive ranges: {1, 2, 3, 7} gives ((1, 3), (7, 7))."""
+    out: list[tuple[int, int]] = []
+    for line in sorted(lines):
+        if out and line == out[-1][1] + 1:
+            out[-1] = (out[-1][0], line)
+        else:
+            out.append((line, line))
+    return tuple(out)
