@@ -33,9 +33,7 @@ def write_event(event: Event, *, stream: bool = False) -> None:
         sys.stdout.flush()
     match event:
         case ReviewFinished():
-            found = f"{pluralize(event.unique, 'finding')} of {pluralize(event.total, 'report')}"
-            lines = [*(f"lost: {line}" for line in event.lost)]
-            lines += [f"{event.end}: {found} in {pluralize(event.loops, 'loop')}", *format_event(event)]
+            lines = [*(f"lost: {line}" for line in event.lost), *format_event(event)]
             if not event.complete:
                 lines.append("the review is incomplete: code that was not read may contain more findings")
         case FindingsAccumulated():

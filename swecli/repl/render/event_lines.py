@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from swecli.models.events import Event, Notice, TurnFinished, WindowApplied
-from swecli.models.finding import Finding, pluralize
+from swecli.models.finding import Finding
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.review_events import FindingsAccumulated, ReviewEvent, ReviewFinished, ReviewStarted
 from swecli.repl.render.formatting import format_dollars, format_duration, one_line, sanitize
@@ -27,13 +27,6 @@ _TURN_STOPS = {
     "refusal": "stopped: the model refused to answer",
     "content_filter": "stopped: the service withheld the rest of the answer",
     "cancelled": "interrupted",
-}
-_REVIEW_STOPS = {
-    "unreadable": "incomplete: a report could not be read",
-    "max_loops": "stopped: reached the limit of loops",
-    "max_budget": "stopped: reached the cost limit",
-    "interrupted": "interrupted: findings so far are kept",
-    "failed": "failed: findings so far are kept",
 }
 _MAX_REMARK = 2_000  # characters
 _MAX_LOST = 5  # unreadable reports shown
@@ -126,13 +119,11 @@ def _finding_head(view: FindingView, finding: Finding, max_chars: int) -> Text:
 
 
 def _render_review_end(event: ReviewFinished) -> RenderableType:
-    counts = [pluralize(event.unique, "finding"), pluralize(event.total, "report"), pluralize(event.loops, "loop")]
-    counts += [_REVIEW_STOPS[event.end]] if event.end in _REVIEW_STOPS else []
-    lines: list[RenderableType] = [Text(" · ".join(counts), "head")]
+    counts, coverage, usage = format_event(event)
+    lines: list[RenderableType] = [Text(counts, "head")]
     if event.by_type:
         by_type = sorted(event.by_type.items(), key=lambda item: (-item[1], item[0]))
         lines.append(Text(", ".join(f"{one_line(name, 60)} {count}" for name, count in by_type), style="quiet"))
-    coverage, usage = format_event(event)
     lines += [Text(one_line(coverage, 600), style="quiet" if event.complete else "warn"), Text(usage, style="quiet")]
     lines += [Text(f"lost: {one_line(line, 400)}", style="warn") for line in event.lost[:_MAX_LOST]]
     if len(event.lost) > _MAX_LOST:

@@ -29,6 +29,13 @@ from swecli.review.target.diffs import format_skips, is_included
 _CONTEXT = 4  # lines of code above and below the place
 _MAX_NAMED = 4  # files named in the coverage line
 _VERDICTS = {"confirmed": "confirmed", "cannot_tell": "cannot_tell", "unverified": "", "refuted": "refuted"}
+_STOPS = {
+    "unreadable": "incomplete: a report could not be read",
+    "max_loops": "stopped: reached the limit of loops",
+    "max_budget": "stopped: reached the cost limit",
+    "interrupted": "interrupted: findings so far are kept",
+    "failed": "failed: findings so far are kept",
+}
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {"low": "note", "medium": "warning", "high": "error", "critical": "error"}
 
@@ -151,7 +158,13 @@ def format_event(event: Event) -> list[str]:
             cost = "price unknown" if event.cost is None else f"${event.cost:.4f}"
             low, high = event.estimate.tokens if event.estimate else (0, 0)
             more = f" (expected {low:,} to {high:,} tokens)" if event.estimate else ""
-            return [format_coverage(event), f"took {event.usage.total:,} tokens, {cost}{more}"]
+            counts = [
+                pluralize(event.unique, "finding"),
+                pluralize(event.total, "report"),
+                pluralize(event.loops, "loop"),
+            ]
+            counts += [_STOPS[event.end]] if event.end in _STOPS else []
+            return [" · ".join(counts), format_coverage(event), f"took {event.usage.total:,} tokens, {cost}{more}"]
     return [line] if (line := event.describe()) else []
 
 
