@@ -169,13 +169,9 @@ def _refuse_command(text: str) -> None:
     line = parse_line(text)
     if line.kind != "command":
         return
-    arguments = " ".join([line.name.lower(), *line.text.split()])[:_MAX_SHOWN]
-    is_subcommand = line.name.lower() in SUBCOMMANDS
-    hint = (
-        f"In a shell: swecli {arguments}"
-        if is_subcommand
-        else "It works in a terminal session; see also `swecli --help`."
-    )
+    hint = "It works in a terminal session; see also `swecli --help`."
+    if (name := line.name.lower()) in SUBCOMMANDS:
+        hint = f"In a shell: swecli {' '.join([name, *line.text.split()])[:_MAX_SHOWN]}"
     raise UsageError(f"/{line.name} is a command, not a prompt; nothing was sent to a model.", hint)
 
 
