@@ -155,7 +155,7 @@ def problems(found: dict[int, list[tuple[str, Evidence]]], runtime: Runtime) -> 
         if TURNS[number % len(TURNS)].query.startswith("no,"):
             counts = False
         rows = [(name, item.quote.partition(": ")[0], item.source) for name, item in found.get(number, ())]
-        info = runtime.sessions.playbook.turns.of(runtime.sessions.session.id, number)
+        info = runtime.sessions.playbook.turn(runtime.sessions.session.id, number)
         shown = info.shown if info else ()
         given = {f"P-{at}": _TAGS[tag] for at, tag in enumerate(turn.tags, 1) if f"P-{at}" in shown}
         tags = {name: tag for name, tag, source in rows if source.startswith("scripted/")}

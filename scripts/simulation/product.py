@@ -116,7 +116,7 @@ class Product:
         return max((Reflector.from_json(value).insight for value in self._reflectors()), default=Reflector().insight)
 
     def _reflectors(self) -> list[Any]:
-        return list(self.sessions.playbook.turns.reflectors().values())
+        return list(self.sessions.playbook.reflectors().values())
 
     def states(self) -> Counter[str]:
         """Proposals by what became of them."""
@@ -233,7 +233,7 @@ class Product:
         self._adds = [one for one in facts.proposals if one.channel == "reflector"]
         part = self.learning.after_turn()
         events = list(part.events)
-        record = self.sessions.playbook.turns.of(self.session.id, part.interaction)
+        record = self.sessions.playbook.turn(self.session.id, part.interaction)
         self._asked = ReflectionAsked(number, shown, record.good if record else None)
         if part.needs_model or self._adds:
             events += await self.learning.reflect(part.interaction, asked=bool(self._adds))
