@@ -1,4 +1,4 @@
-"""Which Python the scripts run with: the project's own, whoever calls them."""
+"""Select the Python that the scripts run with: the project's own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ VENV = Path(__file__).resolve().parents[1] / ".venv"
 
 
 def use_own_python() -> None:
-    """Begin anew with the Python of `.venv`, where there is one and this is another."""
+    """Restart with the Python of `.venv`, if that exists and is not the current one."""
     own = VENV / "bin" / "python"
     if Path(sys.prefix) != VENV and own.exists():
         os.execv(own, [str(own), *sys.argv])

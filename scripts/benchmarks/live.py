@@ -1,4 +1,5 @@
-"""A live model's reviews of changes whose truth is known: precision and recall, recorded and replayed on request."""
+"""Measure a live model's reviews of changes whose truth is known: precision and recall, optionally recorded and
+replayed."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from swecli.config.paths import Paths
 from swecli.models.finding import pluralize
 
 AUTHOR = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
-ENDED = (0, 1, 3)  # exit codes of a review that was carried out; 3: not all was read or checked
+ENDED = (0, 1, 3)  # exit codes of a completed review; 3 means that not everything was read or checked
 PLUGINS = f"{ROOT}:{ROOT}/scripts/benchmarks/plugins:{ROOT}/tests/plugins"
 RUN = "run.json"
 
@@ -45,7 +46,7 @@ class Outcome:
         return sum(self.truth.is_hit(one) for one in self.shown(confirmed=confirmed)) if self.truth else 0
 
     def false(self, *, confirmed: bool = False) -> int:
-        """Return how many findings are on code without a problem."""
+        """Return the number of findings in code without a problem."""
         return 0 if self.truth else len(self.shown(confirmed=confirmed))
 
     def line(self) -> str:
@@ -56,12 +57,12 @@ class Outcome:
 
     @property
     def is_judged(self) -> bool:
-        """Return False for code without a problem that was not read, which is no merit."""
+        """Return False for clean code that was not read, since finding nothing there proves nothing."""
         return bool(self.truth or self.shown() or self.end["coverage"]["complete"])
 
 
 def wilson(hits: int, count: int) -> tuple[float, float]:
-    """Return the 95 % interval of a share (Wilson's score interval). `count` is at least 1."""
+    """Return the 95 % interval of a share (Wilson score interval). `count` is at least 1."""
     z, share = 1.959964, hits / count
     middle, spread = share + z * z / (2 * count), z * sqrt(share * (1 - share) / count + z * z / (4 * count * count))
     return max(0.0, (middle - spread) / (1 + z * z / count)), min(1.0, (middle + spread) / (1 + z * z / count))
@@ -91,7 +92,7 @@ def measure(model: str, limit: int | None, record: Path | None, replay: Path | N
                 print(f"{outcomes[-1].line()}  {time.monotonic() - started:.1f} s", flush=True)
             except MeasuringError as error:
                 missing[str(error)] = missing.get(str(error), 0) + 1
-                if not outcomes and case.kind != "release":  # such as a refused key: it would be the same for all
+                if not outcomes and case.kind != "release":  # for example a refused key, which would fail every case
                     missing[str(error)] = len(cases[:limit])
                     break
     except KeyboardInterrupt:
@@ -112,7 +113,8 @@ def _review(case: Case, model: str, answers: Path | None) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="swecli-bench-") as folder:
         root, home = Path(folder) / "project", Path(folder) / "home"
         home.mkdir()
-        if (config := Paths.find(os.environ).config_file).exists():  # its models and keys are used, its history is not
+        # Use the user's models and keys, but not their history.
+        if (config := Paths.find(os.environ).config_file).exists():
             shutil.copy(config, home / "config.toml")
         _commit(root, before, "main")
         _commit(root, after, "topic")

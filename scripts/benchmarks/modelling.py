@@ -1,8 +1,6 @@
-"""The gates of models (M1 to M8): how soon a request is out, what a stream costs, which models of the table are usable.
-
-Servers are on loopback, floors run in this Python and at this process's priority, each in turn with what it is compared
-with.
-"""
+"""The gates of models (M1 to M8): the time to the first request, the cost of a stream, and the usable models of the
+table. Servers run on the loopback; floors run in this Python at this process's priority, alternating with the
+program that they are compared with."""
 
 from __future__ import annotations
 
@@ -62,7 +60,7 @@ LOOPS = ("tests/journeys/test_ten_steps.py", "tests/llm/providers/test_opaque_pa
 
 
 class Service:
-    """An OpenAI-shaped service in a thread: when the last request had come whole, and what it is answered with."""
+    """An OpenAI-compatible service in a thread that records when the last request was complete."""
 
     def __init__(self) -> None:
         self.came = 0.0
@@ -107,11 +105,11 @@ def _event(delta: dict[str, str], reason: str | None = None) -> bytes:
 
 
 def modelling(place: Place, effort: Effort) -> Iterator[Row]:
-    """The rows, as they are measured."""
+    """Yield the rows as they are measured."""
     service = Service()
     try:
         run = _Runs(place, service)
-        run.once(swecli(*ASK))  # the first run of all makes the database, and takes the whole way
+        run.once(swecli(*ASK))  # The very first run creates the database and takes the full path.
         yield from _requests(run, effort)
         yield from _streams(run, effort)
         yield from _turns(run, effort)
@@ -130,7 +128,7 @@ class _Runs:
         self.httpx = (sys.executable, "-c", HTTPX)
 
     def once(self, command: Sequence[str], home: str = "home") -> tuple[float, float, float]:
-        """Run to its end: milliseconds from exec until its request had come, CPU milliseconds, and MiB at most."""
+        """Run to the end; return the milliseconds from exec to its request, the CPU milliseconds and the peak MiB."""
         self.service.came = 0.0
         environ = self.place.environ(home, self.service.environ)
         began = time.monotonic()
@@ -207,7 +205,8 @@ def _turns(run: _Runs, effort: Effort) -> Iterator[Row]:
 
 
 def _table() -> Iterator[Row]:
-    """What the first request of a chat leaves of each model's window: tools and system prompt, counted by length."""
+    """Compute how much of each model's window the first request of a chat leaves, counting tools and system prompt
+    by length."""
     chat = [(name, row) for name, row in model_table().items() if row.get("mode") in ("chat", "responses")]
     specs = bundled_specs() or []
     fixed = {lean: _fixed(lean_specs(specs) if lean else specs, lean=lean) for lean in (False, True)}
@@ -226,13 +225,13 @@ def _table() -> Iterator[Row]:
 
 
 def _fixed(specs: Sequence[ToolSpec], *, lean: bool) -> int:
-    """Tokens, by length, of tools and system text."""
+    """Return the tokens, estimated by length, of tools and system prompt."""
     text = load_prompt("system", _LEAN_WINDOW if lean else None)
     return (len(text) + sum(len(json.dumps(spec.to_api())) for spec in specs)) // BYTES_A_TOKEN
 
 
 def _tests(figure: str, files: Sequence[str]) -> Row:
-    """The tests that hold a gate, as a figure: how many of them fail."""
+    """Return the number of failures of the tests that check a gate, as a figure."""
     command = (sys.executable, "-m", "pytest", "--no-header", "-p", "no:cacheprovider", *files)
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     words = done.stdout.replace(",", " ").split()

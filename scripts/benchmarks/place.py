@@ -1,4 +1,4 @@
-"""Where things are measured: a folder of its own with a small project, homes, and an environment without surprises."""
+"""The place for measurements: a folder with a small project, homes, and a clean environment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KEPT = ("PATH", "LD_LIBRARY_PATH", "TMPDIR")
 
 
 class Place:
-    """A temporary folder, prepared. `folder` is the caller's to remove."""
+    """A prepared temporary folder. The caller removes `folder`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -28,7 +28,8 @@ class Place:
             subprocess.run(("git", *command), cwd=self.project, check=True, capture_output=True)
 
     def environ(self, home: str = "home", more: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Nothing of the caller's but the path; a home of that name, as most users have it: without SWECLI_HOME."""
+        """Return an environment with only the caller's PATH and a home of that name; like most users', without
+        SWECLI_HOME."""
         (self.folder / home).mkdir(exist_ok=True)
         kept = {name: os.environ[name] for name in KEPT if name in os.environ}
         own = {"HOME": str(self.folder / home), "PYTHONPATH": f"{ROOT}:{ROOT}/tests/plugins"}
@@ -36,22 +37,22 @@ class Place:
         return {**kept, **own, **screen, **(more or {})}
 
     def database(self, home: str) -> Path:
-        """Where swecli keeps its database in that home."""
+        """Return the path of swecli's database in that home."""
         return Path(run_once(self, *swecli("db", "path"), home=home).strip())
 
     def floor(self) -> tuple[str, ...]:
-        """The command of the floor program."""
+        """Return the command of the floor program."""
         (self.folder / "floor").mkdir(exist_ok=True)
         return (sys.executable, str(ROOT / "scripts" / "floor"), str(self.folder / "floor"))
 
 
 def swecli(*arguments: str) -> tuple[str, ...]:
-    """The command of this swecli."""
+    """Return the command that runs this swecli."""
     return (sys.executable, "-m", "swecli", *arguments)
 
 
 def run_once(place: Place, *command: str, home: str = "home") -> str:
-    """Run a program there to its end; what it wrote. Raises MeasuringError when it fails."""
+    """Run a program in the place to its end and return its output. Raises MeasuringError if it fails."""
     done = subprocess.run(
         command,
         cwd=place.project,

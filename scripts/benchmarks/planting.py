@@ -1,6 +1,6 @@
-"""Problems planted in real files, those of packages that are installed with the tests, and in three small projects:
-claimed, repaired, half repaired, moved and dismissed, by a scripted reviewer and a scripted verifier that know the
-truth. Again a measure of the machinery, not of any model."""
+"""Problems planted in real files (modules of packages installed for the tests, and three small projects): reported,
+fixed, half fixed, moved and dismissed, by a scripted reviewer and a scripted verifier that know the truth. This
+measures the machinery, not any model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from swecli.review.judge.ledger import set_state
 
 PACKAGES = ("click", "jinja2", "rich", "httpx", "h11", "markdown_it", "jsonschema", "anyio")
 AUTHOR = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
-# what is put in place of what, the type that a reviewer reports it as, and two wordings
+# old text, new text, the type that a reviewer reports, and two descriptions
 SWAPS = (
     (
         " is not None",
@@ -41,7 +41,7 @@ SWAPS = (
 
 @dataclass(slots=True)
 class Place:
-    """One changed line, by its text: as it was, as it is, what a reviewer calls it, and whether it is a problem."""
+    """One changed line: its text before and after, the type that a reviewer reports, and whether it is a problem."""
 
     path: str
     old: str
@@ -49,12 +49,12 @@ class Place:
     kind: str
     words: tuple[str, str]
     bad: bool
-    now: str = ""  # the text that stands there, and whether it is still wrong
+    now: str = ""  # the current text, and whether it is still wrong
     broken: bool = field(default=True)
 
     @property
     def comment(self) -> str:
-        """How a comment begins in its file."""
+        """Return the comment sign of its file."""
         return "#" if self.path.endswith(".py") else "//"
 
     def line(self) -> int:
@@ -63,8 +63,8 @@ class Place:
 
 
 class Reviewer:
-    """Reports every planted and harmless line that it is shown, and something that is nowhere; judges by the truth. In
-    round two it uses other words, and other names for the types."""
+    """Reports every planted and harmless line that it is shown and one that does not exist, and judges by the truth.
+    In round two it uses other descriptions and other type names."""
 
     def __init__(self, places: list[Place]) -> None:
         self.places, self.round, self.unsure = places, 0, 0
@@ -87,7 +87,7 @@ class Reviewer:
         return Reply("", (ScriptedCall("report_findings", {"done": True, "findings": found}),), usage=None)
 
     def _judged(self, part: str) -> dict[str, Any]:
-        """Of a claim that is not true it quotes the line as it is; it cannot decide some harmless ones."""
+        """Quote the actual line for a claim that is false; answer some harmless ones with "cannot tell"."""
         match = re.match(r"(F-\d+): \S+ at (.+?):(\d+)", part)
         assert match is not None, part[:80]
         lines = Path(match[2]).read_text("utf-8").split("\n")
@@ -103,7 +103,7 @@ class Reviewer:
 
 
 def copy_files() -> list[Path]:
-    """Real modules of the installed packages, as the first commit of a repository."""
+    """Commit real modules of the installed packages to a new repository."""
     made = list[Path]()
     for name in PACKAGES:
         spec = find_spec(name)
@@ -118,7 +118,7 @@ def copy_files() -> list[Path]:
 
 
 def plant(files: list[Path], problems: int, harmless: int) -> list[Place]:
-    """At most one change in a function and two in a file: problems first, then harmless ones."""
+    """Change at most one place per function and two per file, problems before harmless changes."""
     places = list[Place]()
     for path in files * 2:
         lines = path.read_text("utf-8").split("\n")
@@ -145,7 +145,7 @@ def plant(files: list[Path], problems: int, harmless: int) -> list[Place]:
 
 
 def plant_languages() -> list[Place]:
-    """The problems and harmless changes of the small projects, of each line at most one."""
+    """Return the problems and harmless changes of the small projects, at most one per line."""
     for path in FOLDER.rglob("*/*"):
         Path(path.parent.name).mkdir(exist_ok=True)
         shutil.copy(path, Path(path.parent.name) / path.name)
@@ -168,7 +168,7 @@ def plant_languages() -> list[Place]:
 
 
 def fits(lines: list[str], at: int, old: str, bad: bool) -> bool:
-    """Whether the line can be changed: its text stands once in the file, and what is swapped stands once in it."""
+    """Return True if the line can be changed: it occurs once in the file, and the replaced text occurs once in it."""
     text = lines[at].strip()
     simple = (
         text.startswith(("if ", "elif ", "while ")) and text.endswith(":") and sum(text in line for line in lines) == 1
@@ -184,7 +184,7 @@ def parses(lines: list[str]) -> bool:
 
 
 def edit(places: list[Place]) -> None:
-    """A third of the problems is repaired, a third written differently and as wrong, a third moved by lines above."""
+    """Fix a third of the problems, rewrite a third without fixing them, and move a third by inserting lines above."""
     for number, place in enumerate([place for place in places if place.bad]):
         path, text = Path(place.path), Path(place.path).read_text("utf-8")
         if number % 3 == 0:
@@ -224,7 +224,7 @@ def commit() -> None:
 
 
 def planting(problems: int, harmless: int) -> Iterator[tuple[str, str, str, bool]]:
-    """Each figure: its name, value, goal, and whether that is met."""
+    """Return each figure: its name, value, goal, and whether the goal is met."""
     for name, where in (("real", "in real files"), ("languages", "in 3 languages")):
         Path(name).mkdir()
         os.chdir(name)

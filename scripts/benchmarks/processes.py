@@ -1,4 +1,4 @@
-"""Figures of whole processes: --version, --help, one prompt without a screen."""
+"""Figures of whole processes: --version, --help and one headless prompt."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ print("hello")
 
 
 def processes(place: Place, effort: Effort) -> Iterator[Row]:
-    """The rows, as they are measured."""
+    """Yield the rows as they are measured."""
 
     def run(*command: str) -> Callable[[], float]:
         return timed(lambda: run_once(place, *command))
@@ -37,6 +37,6 @@ def processes(place: Place, effort: Effort) -> Iterator[Row]:
         yield Row(f"swecli {flag}", "ms", ours, least, "python -c pass", goal)
     ask = run(*swecli("-m", "demo", "-p", "hello"))
     store = run(sys.executable, "-c", BARE, str(place.folder / "bare.db"))
-    ask(), store()  # the first time makes the databases
+    ask(), store()  # The first run creates the databases.
     ours, least = medians(effort.processes, ask, store)
     yield Row("-p, demo model, exec to exit", "ms", ours, least, "SQLModel alone: one row stored", 2.0)

@@ -1,4 +1,4 @@
-"""Figures of the prompt: how soon it is usable, how quick keys are behind it, what memory it takes."""
+"""Figures of the prompt: the time until it is usable, the latency of keys, and memory."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from scripts.benchmarks.typist import Start, Typing, Typist
 
 FLOOR = "the floor program"
 LETTERS, GAP = 60, 0.05  # three seconds of typing
-STREAMING = 3  # the program that is typed at while it answers
+STREAMING = 3  # the program that answers while keys are typed
 ANSWER = "".join(f"This is paragraph {n}, with *some* words and `code` in it.\n\n- an item\n\n" for n in range(1_500))
-PIECE, PAUSE = 100, 0.003  # 100 KB in a little more than the typing takes
-LOADED = 6.0  # seconds after which all is loaded behind the prompt
+PIECE, PAUSE = 100, 0.003  # 100 KB, over a little more time than the typing
+LOADED = 6.0  # seconds until all background loading is finished
 KEY = {"OPENAI_API_KEY": "never-sent"}
-MODEL = ("-m", "openai/gpt-4.1")  # nothing is sent to it: no line is entered
-# litellm as any program has it that makes one call with a tool, here to a port where nobody listens
+MODEL = ("-m", "openai/gpt-4.1")  # It receives no request, because no line is entered.
+# litellm as a program loads it that makes one call with a tool, here to a closed port
 LITELLM = """
 import os
 from pathlib import Path
@@ -44,7 +44,7 @@ print(status[status.index("VmHWM:") + 1])
 
 
 def prompting(place: Place, effort: Effort) -> Iterator[Row]:
-    """The rows, as they are measured."""
+    """Yield the rows as they are measured."""
     yield from _starts(place, effort)
     yield from _long_session(place, effort)
     yield from _keys(place, effort)
@@ -78,7 +78,7 @@ def _keys(place: Place, effort: Effort) -> Iterator[Row]:
 
 
 def _measure_starts(place: Place, times: int, *programs: tuple[Sequence[str], str]) -> list[list[Start]]:
-    """The starts of each (command, home), taken in turn after one that does not count."""
+    """Return the starts of each (command, home), alternating, after one warm-up each."""
     found: list[list[Start]] = [[] for _ in programs]
 
     def once(number: int) -> float:
@@ -92,7 +92,8 @@ def _measure_starts(place: Place, times: int, *programs: tuple[Sequence[str], st
 
 
 def _type_in_turn(place: Place, times: int) -> list[list[Typing]]:
-    """Three seconds of typing right after the prompt: demo model, a model by litellm, floor; and under an answer."""
+    """Type for three seconds right after the prompt: with the demo model, a model through litellm, the floor, and
+    during an answer."""
     found: list[list[Typing]] = [[], [], [], []]
     (place.project / "long.json").write_text(json.dumps([{"text": ANSWER, "piece": PIECE, "delay": PAUSE}]))
     programs = (
@@ -129,5 +130,5 @@ def _memory(starts: Sequence[Start]) -> float:
 
 
 def _echo(runs: Sequence[Typing], part: float) -> float:
-    """The percentile of each run, and of these the median: one hiccup of the machine is not the program's."""
+    """Return the median over runs of each run's percentile, so that one hiccup of the machine does not count."""
     return statistics.median(percentile(run.echoes, part) for run in runs)

@@ -1,5 +1,5 @@
-"""Five pushes of one pull request, with a rebase, against a loopback GitHub that checks each body by the published
-description: what was asked of the reviewer and what was posted at each push."""
+"""Five pushes of one pull request, with a rebase, against a loopback GitHub that validates each body by the
+published description: the requests to the reviewer, and the comments posted, at each push."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from swecli.review.publish.posting import plan_push
 
 AUTHOR = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
 BASE = "".join(f"def work_{n}(given):\n    return given * {n}\n\n\n" for n in range(40))
-# function → (what the reviewer claims of it, its severity)
+# function → (the reviewer's claim about it, its severity)
 PLANTED = {
     2: ("DIVISION_BY_ZERO", "high"), 6: ("SQL_INJECTION", "critical"), 9: ("RESOURCE_LEAK", "medium"),
     14: ("MAGIC_NUMBERS", "low"), 30: ("RACE_CONDITION", "high"),
@@ -29,7 +29,7 @@ SECOND = {6: " % query(given)", 14: " + 8191", 9: " + open(given)", 30: " + shar
 
 @dataclass(frozen=True, slots=True)
 class PushRow:
-    """One push: what the author did, requests to reviewer and verifier, what was posted by kind, and the states."""
+    """One push: the author's change, requests to reviewer and verifier, comments posted by kind, and the states."""
 
     push: str
     reviewer: int
@@ -40,7 +40,7 @@ class PushRow:
 
 
 def pushes() -> Iterator[PushRow]:
-    """Each push on a runner of its own: a fresh clone and no ledger but the summary comment."""
+    """Run each push on its own runner: a fresh clone, with no ledger except the summary comment."""
     from tests.support.github import FakeGitHub  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory() as folder, FakeGitHub({}) as hub, _left_as_it_was():
@@ -73,7 +73,7 @@ def pushes() -> Iterator[PushRow]:
 
 @contextmanager
 def _left_as_it_was() -> Iterator[None]:
-    """The working directory and the environment are afterwards what they were."""
+    """Restore the working directory and the environment afterwards."""
     here, environ = Path.cwd(), dict(os.environ)
     try:
         yield
@@ -107,7 +107,7 @@ async def _runner(name: str, clone: Path, origin: Path, hub: Any) -> PushRow:
 
 
 def _reviewer(request: Any) -> Any:
-    """Reports the planted problems of the lines it is shown, and judges a claim by whether its code is still there."""
+    """Report the planted problems of the lines shown, and judge a claim by whether its code still exists."""
     from tests.support.scripted import Reply, ScriptedCall  # noqa: PLC0415
 
     text = str(request.messages[-1]["content"])
@@ -168,7 +168,7 @@ def _git(root: Path, *words: str, strip: bool = True) -> str:
 
 
 def print_pushes() -> None:
-    """The table."""
+    """Print the table."""
     print(f"\n{'push':30} {'reviewer':>8} {'verifier':>8}  {'posted':60} states")
     for row in pushes():
         posted = ", ".join(f"{count} {kind}" for kind, count in row.posted.items()) or "nothing"

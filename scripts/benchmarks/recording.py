@@ -1,7 +1,5 @@
-"""Providers that keep the answers of a model in a file (`recording/PROVIDER/NAME`) and play them (`replayed/NAME`).
-
-The file, which SWECLI_BENCH_ANSWERS names, has the model's sizes in its first line and one answer in each other line.
-"""
+"""Providers that record a model's answers in a file (`recording/PROVIDER/NAME`) and replay them (`replayed/NAME`).
+SWECLI_BENCH_ANSWERS names the file; its first line has the model's sizes, each other line one answer."""
 
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ QUERY = "and now round the prices"
 
 
 def requesting(place: Place, effort: Effort) -> Iterator[Row]:
-    """The rows, as they are measured."""
-    prepare_environment(os.environ)  # says where the token table is
+    """Yield the rows as they are measured."""
+    prepare_environment(os.environ)  # Sets the path of the token table.
     counter = TokenCounter()
     counter.load()
     many, few = (_session(size) for size in (MANY, FEW))
@@ -37,7 +37,7 @@ def requesting(place: Place, effort: Effort) -> Iterator[Row]:
 
 
 def _resumed(place: Place, effort: Effort, counter: TokenCounter) -> Iterator[Row]:
-    """From the database: the session taken up again, and its next request built."""
+    """Measure resuming the session from the database and building its next request."""
     built: list[Callable[[], object]] = []
     with ExitStack() as opened:
         for turns in (MANY, FEW):
@@ -54,7 +54,7 @@ def _take_up(sessions: SessionManager, session: str, counter: TokenCounter) -> o
 
 
 def _built(session: Session, counter: TokenCounter) -> object:
-    """As each turn does it: with every part weighed."""
+    """Measure building a request as each turn does, with all parts counted."""
     begins = OpeningConditions().next_opening(session, QUERY, past_request(session), counter)
     given = RequestInput(session, QUERY, HeadParts("Be brief."), ("the day is fine",), begins)
     return build_request(given, counter)

@@ -1,7 +1,5 @@
-"""What a review promises, measured on recorded answers: a measure of the machinery, not of any model.
-
-The cases are written by us and made from small tables below; no model is asked and nothing is fetched.
-"""
+"""Measure what a review promises on recorded answers: the machinery, not any model. The cases are handwritten and
+generated from the small tables below; no model is called and nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ from swecli.review.target.targets import Target
 from swecli.store.reviews import ReviewStore
 from swecli.store.sqlite.database import open_database
 
-# one problem each: type, and five wordings of it
+# one problem each: its type and five descriptions of it
 PROBLEMS = {
     "MISSING_ERROR_HANDLING": (
         "open() may raise when the settings file is missing, and nobody catches it",
@@ -109,7 +107,7 @@ CODE = "".join(
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One line of the table; `met` is whether the goal is."""
+    """One line of the table; `met` tells whether the goal is met."""
 
     name: str
     value: str
@@ -118,7 +116,7 @@ class Figure:
 
 
 def figures(problems: int = 30, harmless: int = 20) -> Iterator[Figure]:
-    """Each figure, as it is measured; `problems` and `harmless` changes are planted in real files."""
+    """Yield each figure as it is measured; `problems` and `harmless` changes are planted in real files."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -136,7 +134,7 @@ def figures(problems: int = 30, harmless: int = 20) -> Iterator[Figure]:
 
 
 def _shapes() -> Iterator[Figure]:
-    """Sixty shapes of an answer with two planted problems each."""
+    """Extract findings from sixty forms of an answer with two planted problems each."""
     kept = lost = invented = planted = 0
     for number in range(60):
         rows = [
@@ -190,7 +188,7 @@ def _shape(number: int, rows: list[dict[str, Any]]) -> tuple[str, list[ToolCall]
 
 
 def _pairs() -> Iterator[Figure]:
-    """120 pairs that are one problem in other words and lines, 120 that are two."""
+    """Compare 120 pairs that are one problem in other words and lines, and 120 pairs of two problems."""
     row = Finding("a.py", 10, "X", "m", id="F-1", symbol="work", end_line=12)
     kinds = list(PROBLEMS.items())
     same = [(kind, words[i], words[j]) for kind, words in kinds for i in range(5) for j in range(5) if i != j]
@@ -217,7 +215,7 @@ def _pairs() -> Iterator[Figure]:
 
 
 def _states() -> Iterator[Figure]:
-    """40 places that moved, 40 that were rewritten and are still broken, 40 that were repaired."""
+    """Recheck 40 places that moved, 40 that were rewritten without a fix, and 40 that were fixed."""
     Path("a.py").write_text(CODE)
     places = [5 * n + 2 for n in range(40)]
     found = [
@@ -252,7 +250,7 @@ def _states() -> Iterator[Figure]:
 
 
 def _dismissals() -> Iterator[Figure]:
-    """100 dismissed findings, reported again in other words, at another line, under another name of the type."""
+    """Report 100 dismissed findings again, in other words, at another line, under another type name."""
     Path("a.py").write_text(CODE)
     database = open_database(":memory:")
     store = ReviewStore(database, "/p")
@@ -275,7 +273,7 @@ def _dismissals() -> Iterator[Figure]:
 
 
 def _requests() -> Iterator[Figure]:
-    """A 32 KB change reviewed by a scripted reviewer: its tokens, its requests, and what it calls read."""
+    """Review a 32 KB change with a scripted reviewer: its tokens, its requests, and its coverage."""
     from tests.support.reviews import begin_review  # noqa: PLC0415
     from tests.support.runtime import make_runtime  # noqa: PLC0415
     from tests.support.scripted import Reply, ScriptedCall  # noqa: PLC0415
@@ -317,7 +315,7 @@ def _requests() -> Iterator[Figure]:
 
 
 def _stops() -> Iterator[Figure]:
-    """A review of those files in small parts, stopped after each of its loops and continued."""
+    """Review those files in small parts, stopping after each loop and continuing."""
     from tests.support.reviews import begin_review, collect, continue_review  # noqa: PLC0415
     from tests.support.runtime import make_runtime  # noqa: PLC0415
     from tests.support.scripted import Reply, ScriptedCall  # noqa: PLC0415
@@ -347,7 +345,7 @@ def _stops() -> Iterator[Figure]:
 
 
 def _many() -> Iterator[Figure]:
-    """300 findings on a pull request, pushed twice."""
+    """Post 300 findings to a pull request, twice."""
     from tests.support.github import FakeGitHub  # noqa: PLC0415
 
     found = tuple(
@@ -370,7 +368,7 @@ def _many() -> Iterator[Figure]:
 
 
 def report() -> int:
-    """Print the table, and that of five pushes; how many goals are missed."""
+    """Print this table and that of five pushes; return the number of missed goals."""
     from scripts.benchmarks.pushes import print_pushes  # noqa: PLC0415
 
     print(f"{'figure (recorded)':54} {'value':32} {'goal':12} met", flush=True)

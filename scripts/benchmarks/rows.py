@@ -1,4 +1,4 @@
-"""A measured figure beside its reference, and the table of them."""
+"""A measured figure next to its reference, and the table of such rows."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ WIDTHS = (48, 11, 11, 34, 7, 7, 4)
 
 
 class MeasuringError(Exception):
-    """A program did not do what was to be measured; says what it did."""
+    """A measured program failed; the message says how."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How often each thing is done: starts of a program, seconds of typing, processes, inserts, queries."""
+    """The number of repetitions: starts of a program, seconds of typing, processes, inserts, queries."""
 
     starts: int = 15
     typings: int = 5
@@ -33,7 +33,7 @@ ONCE = Effort(starts=1, typings=1, processes=1, inserts=1, queries=1)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One figure of ours and of its reference, in `unit`; `goal` is the highest good ratio, None to only tell."""
+    """A figure and its reference, in `unit`; `goal` is the highest acceptable ratio, None if there is no goal."""
 
     figure: str
     unit: str
@@ -44,16 +44,16 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """Ours to the reference's."""
+        """Return the figure divided by its reference."""
         return self.ours / self.reference if self.reference else float("inf")
 
     @property
     def over(self) -> bool:
-        """Whether there is a goal and it is missed."""
+        """Return True if a goal is set and missed."""
         return self.goal is not None and self.ratio > self.goal
 
     def cells(self) -> tuple[str, ...]:
-        """The row as texts, in the order of HEAD."""
+        """Return the row as texts, in the order of HEAD."""
         goal = "" if self.goal is None else f"≤ {self.goal:g}"
         verdict = "" if self.goal is None else "over" if self.over else "ok"
         values = (figure(self.ours, self.unit), figure(self.reference, self.unit))
@@ -61,13 +61,13 @@ class Row:
 
 
 def figure(value: float, unit: str) -> str:
-    """Three digits and the unit."""
+    """Format a value with three digits and its unit."""
     digits = 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3
     return f"{value:.{digits}f} {unit}"
 
 
 def line(cells: Sequence[str]) -> str:
-    """The cells in their columns: the first and the fourth to the left, figures to the right."""
+    """Align the cells in their columns: the first and the fourth to the left, figures to the right."""
     left = (0, 3, 6)
     padded = (
         cell.ljust(width) if place in left else cell.rjust(width)
@@ -77,7 +77,8 @@ def line(cells: Sequence[str]) -> str:
 
 
 def in_turn(times: int, *works: Callable[[], float]) -> list[list[float]]:
-    """What each work measured, one list for each; they take turns, so that a busy moment of the machine hits all."""
+    """Return the measurements of each work, alternating between them, so that a busy moment of the machine affects
+    all."""
     measured: list[list[float]] = [[] for _ in works]
     for number in range(times):
         order = range(len(works)) if number % 2 == 0 else range(len(works) - 1, -1, -1)
@@ -87,12 +88,12 @@ def in_turn(times: int, *works: Callable[[], float]) -> list[list[float]]:
 
 
 def medians(times: int, *works: Callable[[], float]) -> list[float]:
-    """The medians of `in_turn`."""
+    """Return the medians of `in_turn`."""
     return [statistics.median(values) for values in in_turn(times, *works)]
 
 
 def timed(work: Callable[[], object]) -> Callable[[], float]:
-    """The work as one that gives the milliseconds it took."""
+    """Wrap the work to return the milliseconds it took."""
 
     def run() -> float:
         began = time.perf_counter()
@@ -103,6 +104,6 @@ def timed(work: Callable[[], object]) -> Callable[[], float]:
 
 
 def percentile(values: Iterable[float], part: float) -> float:
-    """The value that `part` (0 to 1) of the values do not exceed."""
+    """Return the value that `part` (0 to 1) of the values do not exceed."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(len(ordered) * part))]

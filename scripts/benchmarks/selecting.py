@@ -34,8 +34,8 @@ WORDS = ("tests", "build", "commit", "branch", "config", "migration", "schema", 
 
 
 def selecting(place: Place, effort: Effort) -> Iterator[Row]:
-    """The rows, as they are measured."""
-    prepare_environment(os.environ)  # says where the token table is
+    """Yield the rows as they are measured."""
+    prepare_environment(os.environ)  # Sets the path of the token table.
     counter = TokenCounter()
     counter.load()
     many, few = (_bullets(size) for size in (MANY, FEW))
@@ -47,7 +47,8 @@ def selecting(place: Place, effort: Effort) -> Iterator[Row]:
 
 
 def _turning(place: Place, effort: Effort, counter: TokenCounter) -> Iterator[Row]:
-    """A turn through the product's path: until its request is stored and could be sent, and what it leaves."""
+    """Measure a turn through the product's code: until its request is stored and ready to send, and the bytes it
+    stores."""
     large, small = (_Turning(place.folder / f"of-{size}", _bullets(size), counter) for size in (MANY, FEW))
     ours, least = medians(effort.queries, timed(large.ask), timed(small.ask))
     yield Row(f"a turn with {MANY:,} strategies, to its request", "ms", ours, least, f"{FEW} strategies", 1.5)
@@ -75,7 +76,7 @@ class _Turning:
         self._before = self._size()
 
     def ask(self) -> None:
-        """Bring the turn before to its end, as it was before the prompt, and begin one."""
+        """Finish the previous turn, as the prompt does, and begin a new one."""
         if self._turn is not None:
             self._sessions.append(ChatMessage(Role.ASSISTANT, "Done."))
             self._record.finish("done", self._turn, "Done.")
@@ -84,7 +85,7 @@ class _Turning:
         self._record.begin(self._turn)
 
     def stored(self) -> int:
-        """The bytes that came since the first turn."""
+        """Return the bytes stored since the first turn."""
         return self._size() - self._before
 
     def _size(self) -> int:
@@ -107,7 +108,7 @@ def _selecting(bullets: dict[str, Bullet], counter: TokenCounter) -> Callable[[]
 
 
 def _anew(bullets: dict[str, Bullet]) -> Callable[[], object]:
-    """With nothing remembered of the bullets, as when a session begins."""
+    """Measure without a cache of the bullets, as when a session begins."""
 
     def work() -> object:
         counter = TokenCounter()

@@ -1,4 +1,4 @@
-"""Real tasks solved by the whole program: fresh files for each, one playbook carried through an arm and seed."""
+"""Solve real tasks with the whole program: fresh files for each task, one playbook per arm and seed."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ SCRIPTED = "scripted"
 
 @dataclass(frozen=True)
 class Done:
-    """One task under one arm and seed: `place` in the order, tokens of all requests, US dollars (None: not known), and
-    how many strategies there were afterwards."""
+    """One task under one arm and seed: its `place` in the order, tokens of all requests, US dollars (None: unknown),
+    and the number of strategies afterwards."""
 
     arm: str
     seed: int
@@ -47,7 +47,7 @@ class Done:
 
 
 def load(folder: Path) -> dict[str, dict[str, Any]]:
-    """The tasks of a folder by name. Raises BadInput for a file that cannot be used."""
+    """Load the tasks of a folder by name. Raises BadInput for a file that cannot be used."""
     found = {}
     for file in sorted(folder.glob("*/task.toml")):
         try:
@@ -65,8 +65,8 @@ def load(folder: Path) -> dict[str, dict[str, Any]]:
 def solve(
     tasks: Mapping[str, Mapping[str, Any]], arm: str, seed: int, models: tuple[str, str], folder: Path, before: int
 ) -> Iterator[Done]:
-    """Solve the tasks from the place `before` on, in the order of the seed, with the database and workspace in
-    `folder`; what was solved before stays learned."""
+    """Solve the tasks from index `before` on, in the order of the seed, with the database and workspace in `folder`;
+    strategies learned earlier are kept."""
     order = sorted(tasks)
     random.Random(seed).shuffle(order) if seed else None
     for place, name in enumerate(order):
@@ -131,7 +131,8 @@ def _runtime(task: Mapping[str, Any], arm: str, models: tuple[str, str], folder:
 
 
 def _model(task: Mapping[str, Any], name: str, settings: Settings, environ: Mapping[str, str]) -> ChatModel:
-    """The model of that name, or for `scripted` one that writes what the task says, where it knows what that needs."""
+    """Return the model of that name, or for `scripted` one that plays the task's script if the strategies it needs
+    are present."""
     if name != SCRIPTED:
         return make_model(name, settings, environ)
     script = task.get("scripted", {})
@@ -139,7 +140,8 @@ def _model(task: Mapping[str, Any], name: str, settings: Settings, environ: Mapp
     def answer(request: ModelRequest) -> Reply:
         if request.purpose != "turn":
             return Reply('{"tags": []}')
-        done = sum(message["role"] == "tool" for message in request.messages)  # of this turn: each is a new session
+        # of this turn: each turn is a new session
+        done = sum(message["role"] == "tool" for message in request.messages)
         if done == 2 or not script:
             return Reply("Done.")
         if not done:
@@ -152,19 +154,19 @@ def _model(task: Mapping[str, Any], name: str, settings: Settings, environ: Mapp
 
 
 def recorded(file: Path) -> list[Done]:
-    """What an earlier run left, whole lines only."""
+    """Load the complete lines of an earlier run."""
     lines = file.read_text(encoding="utf-8").splitlines(keepends=True) if file.exists() else ()
     return [Done(**json.loads(line)) for line in lines if line.endswith("\n")]
 
 
 def record(file: Path, done: Done) -> None:
-    """Keep one task's result at once: a run that is stopped goes on behind it."""
+    """Append one task's result immediately, so that a stopped run can be resumed."""
     with file.open("a", encoding="utf-8") as out:
         out.write(json.dumps(asdict(done)) + "\n")
 
 
 def scratch(file: Path, resume: bool) -> Path:
-    """The folder in which the arms keep their databases between runs."""
+    """Return the folder in which the arms keep their databases between runs."""
     folder = file.with_suffix(".arms")
     if not resume:
         shutil.rmtree(folder, ignore_errors=True)
@@ -174,5 +176,5 @@ def scratch(file: Path, resume: bool) -> Path:
 
 
 def spent(done: Sequence[Done]) -> float:
-    """US dollars so far; what nobody knows the price of counts as nothing."""
+    """Return the US dollars spent so far; unknown costs count as 0."""
     return sum(one.cost or 0.0 for one in done)

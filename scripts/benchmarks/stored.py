@@ -1,4 +1,4 @@
-"""Databases of a given size, made quickly: many rows in one transaction instead of a commit for each."""
+"""Create databases of a given size quickly, with many rows per transaction."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _BEGAN = datetime(2025, 1, 1, tzinfo=UTC)
 
 
 def long_session(database: Path, directory: Path, messages: int) -> str:
-    """Put one session of so many messages into the database, the newest of its directory; its id."""
+    """Store one session of that many messages, the newest of its directory; return its id."""
     return _put(database, directory, sessions=1, messages=messages)
 
 
 def many_sessions(database: Path, directory: Path, sessions: int) -> None:
-    """Put so many sessions of one message into the database."""
+    """Store that many sessions of one message each."""
     _put(database, directory, sessions=sessions, messages=1)
 
 
@@ -49,7 +49,7 @@ def _put(path: Path, directory: Path, *, sessions: int, messages: int) -> str:
 
 
 def _insert(db: Transaction, key: str, rows: Sequence[SQLModel]) -> None:
-    """All rows in one statement, their keys given by the database: ten times as quick as one by one."""
+    """Insert all rows in one statement with keys from the database, ten times as fast as one by one."""
     db.connection().execute(sqlalchemy.insert(type(rows[0])), [row.model_dump(exclude={key}) for row in rows])
 
 
@@ -67,7 +67,7 @@ def _interactions(row: SessionRow) -> list[InteractionRow]:
 
 
 def _epochs(row: SessionRow) -> list[ReductionRow]:
-    """An epoch for every four turns, as a window of 5+3 gives."""
+    """Return an epoch for every four turns, as a window of 5+3 has."""
     made = []
     for first in range(1, row.interactions + 1, TURNS_OF_AN_EPOCH):
         epoch = asdict(Epoch(first, SYSTEM, {"P-1": "Run make check."}, spec="5+3"))
@@ -76,7 +76,8 @@ def _epochs(row: SessionRow) -> list[ReductionRow]:
 
 
 def _messages(row: SessionRow, count: int) -> list[MessageRow]:
-    """Questions and answers by turns, each with the common word; the rare one begins a session of more than one."""
+    """Return alternating questions and answers, each with the common word; a session of several messages begins with
+    the rare one."""
     made = []
     for n in range(count):
         asks = n % 2 == 0

@@ -1,4 +1,4 @@
-"""Figures of the store, in this process: a durable message, and resume, list and search among many rows."""
+"""Figures of the store, in this process: storing a message durably; resuming, listing and searching among many rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FEW, MANY = 100, 10_000
 
 
 class BareMessage(SQLModel, table=True):
-    """The least a stored message can be."""
+    """The smallest row that a stored message needs."""
 
     id: int | None = Field(default=None, primary_key=True)
     session: str = Field(index=True)
@@ -32,7 +32,7 @@ class BareMessage(SQLModel, table=True):
 
 
 def storing(place: Place, effort: Effort) -> Iterator[Row]:
-    """The rows, as they are measured."""
+    """Yield the rows as they are measured."""
     with closing(open_database(place.folder / "append.db")) as database:
         append, bare = _append(database), _bare_insert(place)
         ours, least = medians(effort.inserts, timed(append), timed(bare))
@@ -82,7 +82,7 @@ def _among_many(place: Place, effort: Effort) -> Iterator[Row]:
 
 
 def _questions(sessions: SessionManager, session: str) -> list[tuple[str, Callable[[], object]]]:
-    """What is asked of a store, by name."""
+    """Return the measured queries by name."""
     return [
         ("resume a session", lambda: sessions.resume(session, "")),
         ("list 20 sessions", lambda: sessions.list_sessions(limit=20)),

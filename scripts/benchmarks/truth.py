@@ -1,4 +1,4 @@
-"""The cases of a live review, changes whose truth is known, and the rule by which a finding is a hit."""
+"""The cases of a live review (changes whose truth is known), and the rule by which a finding is a hit."""
 
 from __future__ import annotations
 
@@ -93,14 +93,14 @@ def load_cases() -> list[Case]:
 
 
 def _mixed(cases: list[Case]) -> list[Case]:
-    """Take turns between the projects."""
+    """Alternate between the projects."""
     projects = {case.project: [one for one in cases if one.project == case.project] for case in cases}
     longest = max(map(len, projects.values()))
     return [own[n] for n in range(longest) for own in projects.values() if n < len(own)]
 
 
 def _download(package: str, release: str, npm: bool, cache: Path) -> dict[str, bytes]:
-    """Return the files of a release, downloaded by its registry's client unless `cache` has it. Nothing of it runs."""
+    """Return the files of a release, downloaded by its registry's client unless cached. None of its code is run."""
     folder = cache / f"{package}-{release}"
     if not (archives := sorted([*folder.glob("*.whl"), *folder.glob("*.tgz")])):
         folder.mkdir(parents=True, exist_ok=True)
@@ -109,7 +109,7 @@ def _download(package: str, release: str, npm: bool, cache: Path) -> dict[str, b
     return _read_archive(archives[0])
 
 
-_failed = dict[str, str]()  # by client: what is not there is asked for once
+_failed = dict[str, str]()  # per client, so that a missing release is requested once
 
 
 def _run_client(package: str, release: str, client: str, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""A program in a pseudo-terminal and a typist with a stop-watch: prompt drawn, letters echoed, memory held."""
+"""A program in a pseudo-terminal and a typist who measures the time to the prompt, the echo of letters and memory."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from scripts.benchmarks.rows import MeasuringError
 COLUMNS, ROWS = 100, 30
 MARK = ">"
 PATIENCE = 30.0
-LETTERS = "qzxjqvkzwxjqkzvx"  # no command, file or word begins so: no menu opens
+LETTERS = "qzxjqvkzwxjqkzvx"  # No command, file or word begins with these letters, so no menu opens.
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """One start, in milliseconds and MiB: until the first letter was echoed, and the most memory held till then."""
+    """One start: milliseconds until the first letter was echoed, and the peak memory until then in MiB."""
 
     usable: float
     memory: float
@@ -34,14 +34,14 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Typing:
-    """The echo of each letter, in milliseconds, and the most memory held until the end, in MiB."""
+    """The echo time of each letter in milliseconds, and the peak memory in MiB."""
 
     echoes: list[float]
     memory: float
 
 
 class _Screen(pyte.Screen):
-    """An emulator that answers what programs ask a terminal (where the cursor is), and wait for."""
+    """An emulator that answers the terminal queries that programs wait for, such as the cursor's position."""
 
     def __init__(self, answer: Callable[[bytes], object]) -> None:
         super().__init__(COLUMNS, ROWS)
@@ -52,7 +52,7 @@ class _Screen(pyte.Screen):
 
 
 class Typist:
-    """Starts a program and types at its prompt, which is a line that begins with `>`. Leaving the context kills it."""
+    """Starts a program and types at its prompt, a line that begins with `>`. Leaving the context kills the program."""
 
     def __init__(self, command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
         self._screen = _Screen(lambda answer: os.write(self._fd, answer))
@@ -80,13 +80,13 @@ class Typist:
         return Start((self._read_at - self._began) * 1000, self._memory())
 
     def send(self, line: str, until: str) -> None:
-        """Send a line in place of what stands in the prompt, and wait until a text is on the screen."""
+        """Replace the prompt's text by a line, submit it, and wait for a text on the screen."""
         os.write(self._fd, f"\x15{line}\r".encode())
         self._typed = ""
         self._until(lambda: any(until in row for row in self._screen.display), f"{until!r} does not come")
 
     def letters(self, count: int, gap: float = 0.05) -> Typing:
-        """Type so many letters, one per `gap` seconds whether the last one is there or not."""
+        """Type that many letters, one per `gap` seconds whether or not the previous one was echoed."""
         shown, sent = len(self._typed), list[float]()
         echoes: list[float] = []
         begin = time.perf_counter()
@@ -105,7 +105,7 @@ class Typist:
         return Typing(echoes, self._memory())
 
     def rest(self, seconds: float) -> float:
-        """Let it go on with what it does behind the prompt; the most memory it held, in MiB."""
+        """Let the program's background work continue; return the peak memory in MiB."""
         end = time.perf_counter() + seconds
         while (left := end - time.perf_counter()) > 0:
             self._take(left)
@@ -119,12 +119,12 @@ class Typist:
         return now
 
     def _take(self, seconds: float) -> bool:
-        """Read what comes within so many seconds, and note when it came."""
+        """Read output for up to that many seconds and record the time of its arrival."""
         if not select.select([self._fd], [], [], seconds)[0]:
             return False
         try:
             data = os.read(self._fd, 1 << 16)
-        except OSError:  # the other end is closed
+        except OSError:  # The other end is closed.
             data = b""
         if not data:
             raise MeasuringError("the program ended:\n" + "\n".join(self._screen.display).rstrip())
@@ -140,12 +140,12 @@ class Typist:
             self._take(0.5)
 
     def _line(self) -> str:
-        """The line the cursor stands in; reading the whole screen would take longer than an echo."""
+        """Return the cursor's line; reading the whole screen would take longer than an echo."""
         row = self._screen.buffer[self._screen.cursor.y]
         return "".join(row[column].data for column in range(COLUMNS)).rstrip()
 
     def _seen(self) -> int:
-        """How many of the typed letters stand in the line, all in their order."""
+        """Return the number of typed letters in the line, all in order."""
         text = self._line().removeprefix(MARK).strip()
         return len(text) if self._typed.startswith(text) else 0
 
@@ -153,7 +153,7 @@ class Typist:
         return self._seen() == len(self._typed)
 
     def _is_raw(self) -> bool:
-        """Whether the terminal itself echoes nothing, so that what is seen is the program's."""
+        """Return True if the terminal itself echoes nothing, so that visible letters come from the program."""
         return not termios.tcgetattr(self._fd)[3] & termios.ECHO
 
     def _memory(self) -> float:
@@ -162,10 +162,10 @@ class Typist:
 
 
 def _become(command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
-    """In the child: be the program."""
+    """In the child process: exec the program."""
     try:
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         os.chdir(folder)
         os.execve(command[0], list(command), dict(environ))
-    finally:  # only when it could not
+    finally:  # reached only if exec failed
         os._exit(127)

@@ -1,4 +1,4 @@
-"""A first session with the tour, played for real: a small project with a mistake, put right and remembered."""
+"""Play a first session with the tour in a terminal: a small project with a mistake, its fix and a lesson."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from scripts.pictures.screen import Shot, replay, squeezed, unfolded
 from tests.support.project import make_project
 from tests.support.terminal import Terminal
 
-COLUMNS, ROWS = 100, 120  # so high that nothing scrolls away
+COLUMNS, ROWS = 100, 120  # high enough that nothing scrolls
 RIGHT, WRONG = "net * (1 + TAX)", "net * TAX"
-QUIET = 8  # twentieths of a second without a word: it has finished
+QUIET = 8  # twentieths of a second without output, after which the program is idle
 
 
 def play() -> Shot:
-    """Play it; the whole session, with the first approval as it stood before it was answered."""
+    """Play the session; return the whole of it, with the first approval as it was before its answer."""
     with _home() as home:
         project = make_project(home / "shop")
         prices = project / "shop" / "prices.py"
@@ -54,7 +54,7 @@ def _press(terminal: Terminal, keys: str, until: str) -> None:
 
 
 def _settle(terminal: Terminal) -> None:
-    """Until it has nothing more to say."""
+    """Wait until the program writes nothing more."""
     quiet = 0
     while quiet < QUIET:
         before = len(terminal.raw)
@@ -63,7 +63,7 @@ def _settle(terminal: Terminal) -> None:
 
 
 def _command(home: Path, project: Path) -> list[str]:
-    """swecli in that project, with nothing of the caller's environment."""
+    """Return the command for swecli in that project, without the caller's environment."""
     python = Path(sys.executable)
     environ = {
         "HOME": str(home),
@@ -81,7 +81,7 @@ def _command(home: Path, project: Path) -> list[str]:
 
 @contextmanager
 def _home() -> Iterator[Path]:
-    """A temporary home, of the same name each time where that is free: it is seen in the picture."""
+    """Create a temporary home, with a fixed name if that is free, because it appears in the picture."""
     with tempfile.TemporaryDirectory(prefix="swecli-") as spare:
         home = Path(tempfile.gettempdir()) / "home"
         try:

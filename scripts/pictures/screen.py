@@ -1,4 +1,4 @@
-"""A terminal's screen read back with its colours: rows of spans, out of the bytes a program wrote."""
+"""Convert the bytes that a program wrote to a terminal into a screen with colours: rows of spans."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DIM, BRIGHT_COLOURS, RGB, PALETTE = 2, (38, 48), 2, 5
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How a cell looks. Colours are pyte's names, six hexadecimal digits, or `default`, `fore` and `back`."""
+    """The style of a cell. Colours are pyte's names, six hexadecimal digits, or `default`, `fore` and `back`."""
 
     fg: str = "default"
     bg: str = "default"
@@ -26,7 +26,7 @@ class Style:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Cells of one style, side by side from `column` on; `text` has one character for each cell."""
+    """Adjacent cells of one style, from `column` on; `text` has one character per cell."""
 
     column: int
     text: str
@@ -35,18 +35,19 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """What stood on a screen at a moment: rows of spans, the cursor's (column, row)."""
+    """The contents of a screen at a moment: rows of spans, and the cursor's (column, row)."""
 
     rows: list[list[Span]]
     cursor: tuple[int, int]
 
     def texts(self) -> list[str]:
-        """The rows as plain text, without trailing spaces."""
+        """Return the rows as plain text, without trailing spaces."""
         return ["".join(span.text for span in row).rstrip() for row in self.rows]
 
 
 class _Screen(pyte.Screen):
-    """pyte's, which does not know dim cells: they are kept as blinking ones, of which there are none else."""
+    """A pyte screen with dim cells, which pyte does not support: they are stored as blinking ones, which nothing
+    else uses."""
 
     def select_graphic_rendition(self, *attrs: int) -> None:
         super().select_graphic_rendition(*_dim_as_blink(attrs))
@@ -56,7 +57,7 @@ def _dim_as_blink(attrs: tuple[int, ...]) -> list[int]:
     codes: list[int] = []
     rest = iter(attrs)
     for code in rest:
-        if code in BRIGHT_COLOURS:  # the numbers of a colour mean nothing else
+        if code in BRIGHT_COLOURS:  # The numbers of a colour have no other meaning.
             kind = next(rest, 0)
             codes += [code, kind, *(next(rest, 0) for _ in range(3 if kind == RGB else 1 if kind == PALETTE else 0))]
         elif code == DIM:
@@ -67,7 +68,7 @@ def _dim_as_blink(attrs: tuple[int, ...]) -> list[int]:
 
 
 def replay(raw: bytes, columns: int, rows: int) -> Shot:
-    """What a terminal of that size shows after those bytes; rows behind the last used one are left out."""
+    """Return the screen of a terminal of that size after those bytes, without the unused rows at its end."""
     screen = _Screen(columns, rows)
     pyte.ByteStream(screen).feed(raw)
     used = max((y for y in range(rows) if any(char.data.strip() for char in screen.buffer[y].values())), default=-1)
@@ -91,10 +92,8 @@ def _style(char: Char) -> Style:
 
 
 def unfolded(earlier: Shot, later: Shot) -> Shot:
-    """Both shots as one: where they part, the rows of the earlier one stay above what replaced them.
-
-    So that a dialog that was answered, and was taken off the screen then, is still in the picture.
-    """
+    """Merge both shots: where they differ, the earlier rows are placed above those that replaced them, so that an
+    answered dialog stays in the picture."""
     before, after = earlier.texts(), later.texts()
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
     extra = len(earlier.rows) - same
@@ -102,7 +101,7 @@ def unfolded(earlier: Shot, later: Shot) -> Shot:
 
 
 def squeezed(shot: Shot) -> Shot:
-    """The shot with no more than one empty row at a time: a high screen has many above its last line."""
+    """Collapse consecutive empty rows into one; a high screen has many above its last line."""
     texts = shot.texts()
     kept = [n for n, text in enumerate(texts) if text or n == shot.cursor[1] or (n and texts[n - 1])]
     return Shot([shot.rows[n] for n in kept], (shot.cursor[0], kept.index(shot.cursor[1])))

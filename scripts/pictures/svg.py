@@ -1,4 +1,4 @@
-"""Draws a screen as SVG: a window with a title, monospaced text in the terminal's colours."""
+"""Render a screen as SVG: a window with a title and monospaced text in the terminal's colours."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape, quoteattr
 from scripts.pictures.screen import Shot, Span, Style
 
 CELL, LINE, SIZE = 8.4, 18, 14  # pixels: width of a cell, height of a row, height of the letters
-PAD, BAR = 22, 38  # around the text, and the title bar
+PAD, BAR = 22, 38  # margin around the text, and height of the title bar
 FONTS = "'DejaVu Sans Mono', Menlo, 'SF Mono', Consolas, 'Liberation Mono', monospace"
 BACK, FRAME, TITLE = "#15181e", "#323843", "#8b93a1"
 BUTTONS = ("#ec6a5e", "#f4bf4f", "#61c554")
@@ -37,7 +37,7 @@ DIMMED = 0.6
 
 
 def draw(shot: Shot, columns: int, title: str) -> str:
-    """The SVG document. Each span is given its place and its width: columns stay straight in any font."""
+    """Return the SVG document. Each span has a fixed position and width, so that columns align in any font."""
     width = round(columns * CELL + 2 * PAD)
     height = round(len(shot.rows) * LINE + BAR + 2 * PAD - 8)
     return "\n".join([*_window(width, height, title), *_cursor(shot), *_text(shot), "</g>", "</svg>", ""])
@@ -86,8 +86,8 @@ def _look(style: Style) -> str:
 
 
 def _colour(name: str) -> str:
-    """A colour as SVG writes it."""
-    return COLOURS.get(name.replace("bfight", "bright"), f"#{name}")  # pyte misspells one of them
+    """Return a colour in SVG notation."""
+    return COLOURS.get(name.replace("bfight", "bright"), f"#{name}")  # pyte misspells one of them.
 
 
 def _box(column: int, width: int, base: float, colour: str) -> str:

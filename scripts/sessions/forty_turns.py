@@ -1,4 +1,5 @@
-"""Forty turns on a clone of this repository with a scripted model and reflector, and what was learned of each."""
+"""Play forty turns on a clone of this repository with a scripted model and reflector, and collect the evidence of
+each."""
 
 from __future__ import annotations
 
@@ -36,9 +37,9 @@ _DOC = '"""'
 
 @dataclass(frozen=True)
 class Turn:
-    """A turn: the query, the commands and edits it makes (a text is a command; a pair what an edit replaces by what),
-    the answer, the user's mark; and what it should count as: good, bad (False) or nothing, with its weight. `tags` are
-    the reflector's, for P-1 to P-4."""
+    """A turn: its query, its commands and edits (a text is a command, a pair an edit's old and new text), the answer
+    and the user's mark, with the expected outcome (True good, False bad, None none) and its weight. `tags` are the
+    reflector's, for P-1 to P-4."""
 
     query: str
     does: tuple[str | tuple[str, str], ...]
@@ -68,7 +69,7 @@ _TAGS = {"h": "helpful", "n": "neutral", "x": "harmful"}
 
 
 def play(folder: Path) -> Iterator[tuple[int, Turn, Runtime]]:
-    """Play the session in a clone below `folder`; after each turn its number, and the program."""
+    """Play the session in a clone below `folder`; yield each turn's number and the runtime after it."""
     project = folder / "project"
     root = Path(__file__).resolve().parents[2]
     subprocess.run(("git", "clone", "-q", "--depth", "1", f"file://{root}", str(project)), check=True)
@@ -83,7 +84,7 @@ def play(folder: Path) -> Iterator[tuple[int, Turn, Runtime]]:
 
 @dataclass
 class _Script:
-    """What the model answers next: each step of the turn as a call, then its answer; or the reflector's tags."""
+    """A model that answers with each step of the turn as a call, then its answer, and with the reflector's tags."""
 
     turn: Turn = _ROUND[0]
 
@@ -128,7 +129,7 @@ def _runtime(folder: Path, project: Path) -> tuple[Runtime, _Script]:
 
 
 async def take(turn: Turn, runtime: Runtime) -> None:
-    """One turn as the prompt takes it: the answer, what is learned, the user's mark."""
+    """Run one turn as the prompt does: the answer, learning and the user's mark."""
     async with aclosing(runtime.agent.run(runtime.agent.prepare(turn.query))) as happening:
         async for _ in happening:
             pass
@@ -138,7 +139,7 @@ async def take(turn: Turn, runtime: Runtime) -> None:
 
 
 def evidence(runtime: Runtime) -> dict[int, list[tuple[str, Evidence]]]:
-    """Every piece of evidence by its turn, with its strategy."""
+    """Return every piece of evidence by its turn, with its strategy."""
     found: dict[int, list[tuple[str, Evidence]]] = {}
     session = runtime.sessions.current_session
     for name in session.playbook.bullets if session else ():
@@ -148,8 +149,8 @@ def evidence(runtime: Runtime) -> dict[int, list[tuple[str, Evidence]]]:
 
 
 def problems(found: dict[int, list[tuple[str, Evidence]]], runtime: Runtime) -> Iterator[str]:
-    """What is not as it should be: an outcome where the turn shows none, or the other one; a tag that was not given,
-    or is missing of a strategy that was shown."""
+    """Return the deviations: an outcome that the turn does not show, or the opposite one; a tag that was not given,
+    or one that a shown strategy lacks."""
     for number, turn in enumerate(TURNS, 1):
         counts = turn.counts[0] if turn.counts else {"good": True, "bad": False}.get(turn.mark)
         if TURNS[number % len(TURNS)].query.startswith("no,"):

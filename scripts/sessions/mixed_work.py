@@ -1,7 +1,7 @@
-"""A session of mixed work made up from a seed: reads, searches, edits, commands, talk, pauses, strategies.
+"""Generate a session of mixed work from a seed: reads, searches, edits, commands, talk, pauses, strategies.
 
-Texts are nonsense with the shape of the real thing: code has indents and long names, results are short or long as those
-of tools are, one in twenty is very long, and one turn in five comes after a pause in which a provider's cache is lost.
+The texts are random words in realistic forms: code has indents and long names, results are as short or long as real
+ones, one in twenty is very long, and one turn in five follows a pause that outlasts a provider's cache.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from swecli.context.epochs import with_notes
 from swecli.models.context import WindowSpec
 
 BEGAN = datetime(2025, 3, 3, 9, tzinfo=UTC)
-PAUSED = 0.2  # of the turns come after a long pause
-LEARNED = 0.12  # of the turns leave a strategy
-LONG_RESULT = 0.05  # of the results are as long as a tool lets them be
+PAUSED = 0.2  # share of turns after a long pause
+LEARNED = 0.12  # share of turns that leave a strategy
+LONG_RESULT = 0.05  # share of results as long as a tool allows
 LONGEST = 30_000  # characters of such a result
 SOON, LATE = (15, 150), (400, 9_000)  # seconds before a turn, without and with a pause
 
@@ -44,7 +44,7 @@ KINDS = {"read": 28, "search": 20, "edit": 26, "command": 16, "talk": 10}
 
 
 def exported(turns: int, seed: int, model: str) -> dict[str, Any]:
-    """The session in the shape that `swecli sessions export` gives and `import` takes."""
+    """Return the session in the format of `swecli sessions export` and `import`."""
     return _Work(random.Random(f"{seed} {turns}"), turns).session(turns, seed, model)
 
 
@@ -83,7 +83,7 @@ class _Work:
         return self.now.isoformat()
 
     def turn(self, number: int) -> str:
-        """One interaction: a question, some steps with calls, an answer. Returns when it began."""
+        """Add one interaction: a question, some steps with calls, an answer. Returns its start time."""
         low, high = LATE if number in self.late else SOON
         self.pass_by(self.rng.randint(low, high))
         began, query = self.at(), self.sentence(self.rng.randint(8, 45))

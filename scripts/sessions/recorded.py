@@ -1,4 +1,4 @@
-"""A session as long as a recorded one, message by message and pause by pause, with placeholder texts of those sizes."""
+"""Generate a session with the message sizes and pauses of a recorded one and placeholder texts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from swecli.models.context import WindowSpec
 
 SHAPES = Path(__file__).resolve().parents[2] / "tests" / "recorded" / "shapes"
 _CALL = 14  # tokens of a placeholder call
-# One token each, and with the space before it four characters: sizes are the same counted and estimated.
+# One token, and four characters with the space before it, so that exact and estimated sizes agree.
 _WORDS = tuple(
     """
     add age ago air all and any arm art ask bad bag bar bed big bit box boy bus but buy can cap car cat cup cut day did
@@ -28,8 +28,8 @@ _WORDS = tuple(
 
 
 def exported(name: str, model: str) -> dict[str, Any]:
-    """The session of the shape `name` in the form that `swecli sessions export` gives and `import` takes. Raises
-    OSError: there is no such shape."""
+    """Return the session of the shape `name` in the format of `swecli sessions export` and `import`. Raises OSError
+    for an unknown shape."""
     with (SHAPES / f"{name}.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
     rng, messages, turns = random.Random(name), list[dict[str, Any]](), dict[int, dict[str, Any]]()

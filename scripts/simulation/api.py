@@ -1,7 +1,7 @@
-"""What a simulated world is, for who writes one: values that go in and come out, and the questions it has to answer.
+"""The interface of a simulated world: the values it receives and returns, and the methods it implements.
 
-A world's file imports the standard library, numpy and this module only. It defines `API = 1` and
-`make(seed: int, turns: int, options: Mapping[str, str]) -> World`.
+A world's file imports the standard library, numpy and this module only. It defines `API = 1` and `make(seed: int,
+turns: int, options: Mapping[str, str]) -> World`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ Trust = Literal["user", "reasoning", "repository", "tool", "web"]
 
 @dataclass(frozen=True)
 class Proposal:
-    """A strategy that somebody proposes. `key` is the world's name of it, without brackets; `quote` words of the turn
-    that it rests on; `anchors` as `kind:value` (empty: read out of the content)."""
+    """A proposed strategy. `key` is the world's name for it, without brackets; `quote` words of the turn that
+    support it; `anchors` as `kind:value` (empty: found in the content)."""
 
     key: str
     content: str
@@ -35,8 +35,7 @@ class Proposal:
 
 @dataclass(frozen=True)
 class TurnInput:
-    """What a turn begins with. A change of `session` starts a new one; `gone` and `appeared` are files of the
-    workspace."""
+    """The input of a turn. A change of `session` starts a new one; `gone` and `appeared` are files of the workspace."""
 
     query: str
     model: str = "m"
@@ -58,8 +57,8 @@ class CallFacts:
 
 @dataclass(frozen=True)
 class TurnFacts:
-    """How a turn went. `answer` cites a strategy as `[key]`; `user_next` begins the user's next message; `mark` is the
-    user's verdict; `undone` says that the user took the turn's edits back."""
+    """The course of a turn. `answer` cites a strategy as `[key]`; `user_next` begins the user's next message; `mark`
+    is the user's verdict; `undone` tells whether the user undid the turn's edits."""
 
     calls: tuple[CallFacts, ...]
     answer: str
@@ -71,7 +70,7 @@ class TurnFacts:
 
 @dataclass(frozen=True)
 class ReflectionAsked:
-    """What the scripted reflector may know: the turn, the keys shown, and the outcome as the product saw it."""
+    """The information for the scripted reflector: the turn, the keys shown, and the outcome as the product saw it."""
 
     number: int
     shown: tuple[str, ...]
@@ -79,31 +78,32 @@ class ReflectionAsked:
 
 
 class World(Protocol):
-    """Turns count from 0. All luck is drawn beforehand, so that all arms play the same turns."""
+    """A simulated world. Turns count from 0. All random numbers are drawn in advance, so that all arms play the same
+    turns."""
 
     name: str
     turns: int
 
     def start(self) -> Sequence[Proposal]:
-        """What is proposed before turn 0, through the same gate."""
+        """Return the proposals before turn 0, which pass the same gate."""
 
     def turn(self, number: int) -> TurnInput:
-        """The same for all arms."""
+        """Return the turn's input, the same for all arms."""
 
     def play(self, number: int, shown: Sequence[str]) -> TurnFacts:
-        """The turn with these keys shown."""
+        """Play the turn with these keys shown."""
 
     def reflect(self, asked: ReflectionAsked) -> str:
-        """The reflector's raw answer with `[key]` for ids; may be malformed, empty, hostile."""
+        """Return the reflector's raw answer with `[key]` for ids; it may be malformed, empty or hostile."""
 
     def chance(self, number: int, shown: Sequence[str]) -> float:
-        """The true chance of success, 0 to 1: only for the figures."""
+        """Return the true chance of success, 0 to 1, for the figures only."""
 
     def effect(self, key: str, number: int) -> float:
-        """The mean true effect of a strategy alone at that time."""
+        """Return the mean true effect of a strategy alone at that time."""
 
     def best(self, number: int, available: Sequence[str]) -> Sequence[str]:
-        """What should be shown, of these."""
+        """Return the keys, of those available, that should be shown."""
 
     def truth(self, key: str) -> Truth:
-        """What it is at the end."""
+        """Return the strategy's true label at the end."""

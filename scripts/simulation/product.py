@@ -1,5 +1,5 @@
-"""The product in a temporary folder, driven by a world: selection, stored turns, learning, the user's marks. An arm
-other than the product's own replaces the decision "shown or not", and nothing else."""
+"""Run the product in a temporary folder, driven by a world: selection, stored turns, learning, the user's marks. An
+arm other than the product's own replaces only the decision which strategies are shown."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from tests.support.scripted import Reply, ScriptedModel
 Arm = Literal["none", "all", "counts", "product", "ceiling", "oracle"]
 _LEARNING: tuple[Arm, ...] = ("counts", "product")
 _VOUCHED: tuple[Trust, ...] = ("user", "reasoning")
-_ANY_BUDGET = 100_000  # the worlds ask what reflecting is worth, not what it costs
-_PLAIN = (0.0, 0.5, 0.5)  # what an arm that knows no belief ranks all by
+_ANY_BUDGET = 100_000  # The worlds measure the value of reflection, not its cost.
+_PLAIN = (0.0, 0.5, 0.5)  # the sort key of an arm without scores
 _ANSWERS: dict[str, Any] = {
     "start": Sequence, "turn": TurnInput, "play": TurnFacts, "reflect": str, "chance": Real, "effect": Real,
     "best": Sequence, "truth": str,
@@ -46,11 +46,11 @@ _KEY = re.compile(r"\[([^\[\]\s]+)\]")
 
 
 class WorldFailed(Exception):
-    """A world raised, in one line."""
+    """A world raised an exception; the message is one line."""
 
 
 def ask(world: World, what: str, *args: Any) -> Any:
-    """The world's answer to a question. Raises WorldFailed where it raises, or gives what is not an answer."""
+    """Return the world's answer. Raises WorldFailed if the world raises or returns an invalid value."""
     place = f" for {args[0]!r:.60}" if args else ""
     try:
         answer = getattr(world, what)(*args)
@@ -67,7 +67,7 @@ def ask(world: World, what: str, *args: Any) -> Any:
 
 
 class Product:
-    """One arm's program, with the names that the world knows its strategies by."""
+    """One arm's runtime, with the world's names for its strategies."""
 
     def __init__(self, world: World, arm: Arm, folder: Path, *, every_turn: bool) -> None:
         self.world, self.arm, self.root = world, arm, folder / "workspace"
@@ -82,7 +82,7 @@ class Product:
         reflector = ReflectorModel("simulated", model, every_turn=every_turn)
         self.learning = LearningService(self.sessions, reflector, percent=_ANY_BUDGET)
         self.ids: dict[str, str] = {}  # by the world's keys
-        self.live: set[str] = set()  # keys that the gate let in
+        self.live: set[str] = set()  # keys that passed the gate
         self.refused: Counter[str] = Counter()
         self._asked = ReflectionAsked(0, (), None)
         self._adds: list[Proposal] = []
@@ -97,34 +97,34 @@ class Product:
         return session
 
     def bullet(self, key: str) -> Bullet | None:
-        """The strategy of a key."""
+        """Return the strategy of a key."""
         return self.session.playbook.bullets.get(self.ids.get(key, ""))
 
     def worth(self, key: str) -> float:
-        """What the product expects of a strategy, -1 to 1."""
+        """Return the product's score of a strategy, -1 to 1."""
         bullet = self.bullet(key)
         return bullet.worth if bullet else 0.0
 
     def kept(self, key: str) -> bool:
-        """Whether the product would still show a strategy."""
+        """Return True if the product would still show a strategy."""
         bullet = self.bullet(key)
         ignorant = all(Reflector.from_json(value).ignorant for value in self._reflectors() or [None])
         return bullet is not None and bullet.is_live and not bullet.stale and passes(bullet, ignorant=ignorant)
 
     def insight(self) -> float:
-        """What the product learned of the reflector, 0 to 1."""
+        """Return the learned reliability of the reflector, 0 to 1."""
         return max((Reflector.from_json(value).insight for value in self._reflectors()), default=Reflector().insight)
 
     def _reflectors(self) -> list[Any]:
         return list(self.sessions.playbook.reflectors().values())
 
     def states(self) -> Counter[str]:
-        """Proposals by what became of them."""
+        """Count the proposals by their state."""
         found = Counter[str](bullet.state for key in self.ids if (bullet := self.bullet(key)) is not None)
         return found + Counter({f"refused: {why}": count for why, count in self.refused.items()})
 
     async def begin(self, model: str, start: Sequence[Proposal]) -> None:
-        """Open the first session, and take in what is there before the first turn."""
+        """Start the first session and add the proposals made before the first turn."""
         self.sessions.start(str(self.root), model, window=self.settings.window, project=str(self.root))
         for vouched in (True, False):
             some = [one for one in start if (one.source in _VOUCHED) is vouched]
@@ -135,7 +135,7 @@ class Product:
             self._name(some)
 
     async def turn(self, number: int, given: TurnInput) -> tuple[str, ...]:
-        """Play one turn; the keys that were shown."""
+        """Play one turn; return the keys that were shown."""
         await self._enter(given)
         query = f"{self._next} {given.query}".strip()
         turn, ids = self._selected(number, query, given.model)
@@ -143,13 +143,13 @@ class Product:
         shown = tuple(names[name] for name in ids if name in names)
         facts = ask(self.world, "play", number, shown)
         self._next = facts.user_next
-        if self.arm in _LEARNING or facts.proposals:  # else nobody looks at the turn again
+        if self.arm in _LEARNING or facts.proposals:  # otherwise nothing reads the turn again
             self._store(query, turn, ids, facts)
             await self._learn(number, shown, facts)
         return shown
 
     async def _enter(self, given: TurnInput) -> None:
-        """Change the workspace's files, and the session where another one begins."""
+        """Apply the turn's changes of the workspace, and start a new session if it names another."""
         for name in given.appeared:
             (self.root / name).parent.mkdir(parents=True, exist_ok=True)
             (self.root / name).touch()
@@ -161,7 +161,7 @@ class Product:
             await self.learning.check_anchors()
 
     def _selected(self, number: int, query: str, name: str) -> tuple[Turn | None, tuple[str, ...]]:
-        """The product's request for a query, or what another arm shows in its place; and the ids of what is shown."""
+        """Return the product's request for a query, or another arm's replacement for it, and the ids shown."""
         if self.arm == "product":
             turn = self.builder.prepare(Query(query), ScriptedModel(name=name), self.counter)
             return turn, turn.request.shown
@@ -216,7 +216,7 @@ class Product:
             self.record.finish("done", turn, text)
 
     def _speak(self, proposals: Sequence[Proposal]) -> None:
-        """What the assistant remembers, and what the user types, while the turn runs."""
+        """Store what the assistant remembers and what the user types during the turn."""
         for one in proposals:
             try:
                 if one.channel == "assistant":
@@ -244,7 +244,7 @@ class Product:
         self._name(self._adds)
 
     def _reflection(self, request: ModelRequest) -> Reply:
-        """The world's answer with the ids that the product knows, and what it proposes in the turn."""
+        """Return the world's answer with the product's ids, and its proposals for the turn."""
         raw = ask(self.world, "reflect", self._asked) if self.arm in _LEARNING else '{"tags": []}'
         text = _KEY.sub(lambda found: f"[{self.ids[found[1]]}]" if found[1] in self.ids else found[0], raw)
         if self._adds:
@@ -256,7 +256,7 @@ class Product:
         self.refused.update(line.rpartition(": ")[2] for line in lines if line.startswith("not learned"))
 
     def _name(self, proposals: Sequence[Proposal]) -> None:
-        """Find what became of proposals by their words, and see what the gate has let in."""
+        """Match proposals to strategies by their text, and record which passed the gate."""
         found = {bullet.content: name for name, bullet in self.session.playbook.bullets.items()}
         for one in proposals:
             if name := found.get(clean(one.content)):
@@ -273,7 +273,7 @@ def _imported(one: Proposal, number: int) -> ImportedBullet:
 
 
 def _with_adds(text: str, adds: Sequence[Proposal]) -> str:
-    """A reflector's answer with what it proposes; one that is not a JSON object stays as it is."""
+    """Add the proposals to a reflector's answer; return an answer that is not a JSON object unchanged."""
     try:
         answer = json.loads(text)
         rows = [{"text": a.content, "when": a.when, "kind": a.kind, "quote": a.quote} for a in adds]

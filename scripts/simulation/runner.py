@@ -1,4 +1,4 @@
-"""Plays worlds under each arm, and works out the figures with their intervals."""
+"""Play worlds under each arm, and compute the figures with their intervals."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from scripts.simulation.api import World
 from scripts.simulation.product import Arm, Product, WorldFailed, ask
 
 ARMS: tuple[Arm, ...] = ("none", "all", "counts", "product", "ceiling", "oracle")
-FIRST = 200  # turns whose gain is given apart
-_BELOW = 0.01  # of success under that without a playbook, from which a world counts as below it
+FIRST = 200  # turns whose gain is reported separately
+_BELOW = 0.01  # success rate below that without a playbook from which a world counts as worse
 _CORES = 2
-_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # what is played need not outlive a power cut
+_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # Simulated databases need not survive a power failure.
 
 
 @dataclass(frozen=True)
 class Job:
-    """A world to be played: its file, seed, turns and options."""
+    """A world to play: its file, seed, turns and options."""
 
     file: Path
     seed: int
@@ -39,8 +39,8 @@ class Job:
 
 @dataclass(frozen=True)
 class Played:
-    """A world under one arm: the true chance of each turn, how often something poisoned was shown, and at the end the
-    figures of the product's own state; `ms` a turn."""
+    """A world under one arm: the true chance of each turn, the number of poisoned strategies shown, and the figures
+    of the product's own state at the end; `ms` per turn."""
 
     chances: tuple[float, ...]
     poisoned: int
@@ -51,7 +51,7 @@ class Played:
 
 @dataclass(frozen=True)
 class Figure:
-    """A mean over worlds with half of its 95 % interval (normal; None for a single one)."""
+    """A mean over worlds with half of its 95 % interval (normal; None for a single world)."""
 
     mean: float
     half: float | None
@@ -61,11 +61,11 @@ class Figure:
 
 
 def load(job: Job) -> World:
-    """The world of a file. Raises WorldFailed, in one line."""
+    """Load the world of a file. Raises WorldFailed with a one-line message."""
     spec = importlib.util.spec_from_file_location(f"world_{job.file.stem}", job.file)
     if spec is None or spec.loader is None:
         raise WorldFailed(f"{job.file} is not a Python file")
-    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)  # dataclasses look for their module there
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)  # Dataclasses look up their module there.
     try:
         spec.loader.exec_module(module)
         if getattr(module, "API", None) != 1:
@@ -78,8 +78,8 @@ def load(job: Job) -> World:
 
 
 def play(job: Job) -> dict[str, Played]:
-    """A world under each arm; "none" and "oracle" always, since the gain is measured between them. Raises WorldFailed,
-    in one line, also for what the program cannot play."""
+    """Play a world under each arm; "none" and "oracle" always, since the gain is measured between them. Raises
+    WorldFailed with a one-line message, also for input that the product rejects."""
     played = {}
     for arm in (arm for arm in ARMS if arm in {*job.arms, "none", "oracle"}):
         try:
@@ -110,7 +110,7 @@ async def _play(world: World, job: Job, arm: Arm) -> Played:
 
 
 def _ended(world: World, product: Product) -> dict[str, float]:
-    """How well the product knows its strategies at the end."""
+    """Measure how well the product's scores match the truth at the end."""
     truths = {key: ask(world, "truth", key) for key in sorted(product.live)}
     ours = [key for key, truth in truths.items() if truth != "poisoned"]
     effects = [ask(world, "effect", key, world.turns - 1) for key in ours]
@@ -122,20 +122,20 @@ def _ended(world: World, product: Product) -> dict[str, float]:
 
 
 def spearman(one: Sequence[float], other: Sequence[float]) -> float:
-    """Rank correlation, -1 to 1; 0 where one of them is the same everywhere."""
+    """Return the rank correlation, -1 to 1, or 0 if one of them is constant."""
     first, second = _ranks(one), _ranks(other)
     return statistics.correlation(first, second) if len(set(first)) > 1 and len(set(second)) > 1 else 0.0
 
 
 def _ranks(values: Sequence[float]) -> list[float]:
-    """The rank of each value; equal values share the mean of theirs."""
+    """Return the rank of each value; equal values share their mean rank."""
     ordered = sorted(values)
     places = {value: ordered.index(value) + (ordered.count(value) - 1) / 2 for value in set(values)}
     return [places[value] for value in values]
 
 
 def figures(worlds: Sequence[Mapping[str, Played]]) -> dict[str, dict[str, Figure]]:
-    """The figures of each arm, over worlds."""
+    """Return the figures of each arm, over worlds."""
     rows: dict[str, dict[str, list[float]]] = {}
     for world in worlds:
         for arm, played in world.items():
@@ -162,14 +162,14 @@ def _row(world: Mapping[str, Played], played: Played) -> dict[str, float]:
 
 
 def summary(values: Iterable[float]) -> Figure:
-    """The mean; one world alone has no interval."""
+    """Return the mean and its interval; a single world has no interval."""
     found = tuple(values)
     half = 1.96 * statistics.stdev(found) / math.sqrt(len(found)) if len(found) > 1 else None
     return Figure(statistics.fmean(found), half)
 
 
 def simulated(jobs: Sequence[Job]) -> list[dict[str, Played]]:
-    """All worlds, in their order; more than one at a time where there are more. Raises WorldFailed."""
+    """Play all worlds, in parallel if there are several, and return them in order. Raises WorldFailed."""
     if len(jobs) == 1:
         return [play(jobs[0])]
     with ProcessPoolExecutor(min(_CORES, len(jobs))) as pool:
@@ -177,7 +177,7 @@ def simulated(jobs: Sequence[Job]) -> list[dict[str, Played]]:
 
 
 def states_of(worlds: Sequence[Mapping[str, Played]]) -> dict[str, int]:
-    """What became of the product arm's proposals, over worlds."""
+    """Count the states of the product arm's proposals, over worlds."""
     total: Counter[str] = Counter()
     for world in worlds:
         total.update(world["product"].states if "product" in world else {})
@@ -185,7 +185,7 @@ def states_of(worlds: Sequence[Mapping[str, Played]]) -> dict[str, int]:
 
 
 def as_json(worlds: Sequence[Mapping[str, Played]], about: Mapping[str, Any]) -> dict[str, Any]:
-    """The figures as plain JSON values, without times: the same seeds give the same."""
+    """Return the figures as plain JSON values without times, so that the same seeds give the same output."""
     table = {
         arm: {name: {"mean": f.mean, "half": f.half} for name, f in row.items()} for arm, row in figures(worlds).items()
     }

@@ -22,7 +22,8 @@ _BULLETS, _POISONED, _SESSION = 72, 5, 20
 _EFFECT, _SPREAD = 0.9, 0.25  # logits
 _CITED, _CITED_STRAY = 0.8, 0.08
 _TESTS, _TESTS_RIGHT, _USER, _USER_RIGHT = 0.5, 0.97, 0.15, 0.95
-# What a reflector says when it does not know: shares of helpful, neutral, harmful after a good, bad, unknown turn.
+# The answers of a reflector that does not know: shares of helpful, neutral and harmful after a good, bad and unknown
+# turn.
 _HABITS = {
     "praising": {True: (0.90, 0.09, 0.01), False: (0.60, 0.30, 0.10), None: (0.75, 0.20, 0.05)},
     "mixed": {True: (0.75, 0.20, 0.05), False: (0.30, 0.35, 0.35), None: (0.50, 0.35, 0.15)},
@@ -35,7 +36,7 @@ _WORDS = (
 
 
 class WorldA:
-    """See the module."""
+    """World A, described in the module's docstring."""
 
     name = "a"
 
@@ -62,7 +63,7 @@ class WorldA:
             self._effects[key] = (luck.randrange(len(_TOPICS)), effect, effect)
 
     def start(self) -> Sequence[Proposal]:
-        """All but the poisoned ones."""
+        """Return all strategies except the poisoned ones."""
         return [
             Proposal(key, self._words(key), self._topic(key), "strategy", "start")
             for key in self._effects
@@ -78,11 +79,11 @@ class WorldA:
         return f"In the {self._topic(key)} part keep to `rule_{key}` after a change of {rest}"
 
     def turn(self, number: int) -> TurnInput:
-        """A query that names its topic."""
+        """Return a query that names its topic."""
         return TurnInput(f"work on the {_TOPICS[self._topics[number]]} part", session=number // _SESSION)
 
     def play(self, number: int, shown: Sequence[str]) -> TurnFacts:
-        """Tests, the user's verdict, or nothing that shows how it went."""
+        """Play the turn: tests, the user's verdict, or no visible outcome."""
         luck = Random(f"{self._seed}play{number}")
         good, seen, right = luck.random() < self.chance(number, shown), luck.random(), luck.random()
         calls: tuple[CallFacts, ...] = ()
@@ -109,7 +110,7 @@ class WorldA:
         return Random(f"{self._seed}{what}{number}{key}").random()
 
     def reflect(self, asked: ReflectionAsked) -> str:
-        """The truth about each with the probability `skill`, else the habit."""
+        """Tag each strategy truthfully with the probability `skill`, otherwise from the default shares."""
         return json.dumps({"tags": [{"id": f"[{key}]", "tag": self._tag(asked, key)} for key in asked.shown]})
 
     def _tag(self, asked: ReflectionAsked, key: str) -> str:
@@ -124,20 +125,20 @@ class WorldA:
         return self.effect(key, number) if self._effects[key][0] == self._topics[number] else 0.0
 
     def chance(self, number: int, shown: Sequence[str]) -> float:
-        """Logistic in the sum of what is shown of the topic, at most four of them acting."""
+        """Return a logistic function of the sum of the topic's shown strategies, of which at most four count."""
         acting = sorted((self._acting(key, number) for key in shown), key=abs, reverse=True)[:4]
         return 1 / (1 + math.exp(-self._base[self._topics[number]] - sum(acting)))
 
     def effect(self, key: str, number: int) -> float:
-        """In logits, on turns of its topic."""
+        """Return the effect in logits, on turns of its topic."""
         return self._effects[key][1 if number < self.turns / 2 else 2]
 
     def best(self, number: int, available: Sequence[str]) -> Sequence[str]:
-        """What helps on this topic."""
+        """Return the strategies that help on this topic."""
         return [key for key in available if self._acting(key, number) > 0]
 
     def truth(self, key: str) -> Truth:
-        """By the effect at the end."""
+        """Return the label by the effect at the end."""
         if key.startswith("poison"):
             return "poisoned"
         effect = self._effects[key][2]
@@ -145,7 +146,7 @@ class WorldA:
 
 
 def _checked(good: bool, number: int) -> tuple[CallFacts, ...]:
-    """A check before and after an edit: from red to green, or from green to red."""
+    """Return a check before and after an edit: from red to green, or from green to red."""
     run, red = {"command": "make check"}, f"FAILED test_{number}"
     before, after = ((1, red), (0, "ok")) if good else ((0, "ok"), (1, red))
     return (
@@ -156,5 +157,5 @@ def _checked(good: bool, number: int) -> tuple[CallFacts, ...]:
 
 
 def make(seed: int, turns: int, options: Mapping[str, str]) -> World:
-    """The world of a seed. Raises KeyError and ValueError for options that are none."""
+    """Create the world of a seed. Raises KeyError and ValueError for invalid options."""
     return WorldA(seed, turns, options)

@@ -20,13 +20,14 @@ from scripts.simulation.api import CallFacts, Proposal, ReflectionAsked, Truth, 
 API = 1
 _CAUSES, _SESSION, _POISONED = 8, 20, 8
 _COUNTS, _HOSTILE, _PAIRS = (24, 12, 8), (14, 4, 26), 2  # helpful, inert, harmful
-_PREVENTS = 0.8  # how often a helpful one prevents its cause
-_DEPENDENT, _STALE = 4, 4  # of the helpful ones
-_TESTS, _USER, _UNRELATED = 0.33, 0.10, 0.10  # of all turns: what shows how they went
+_PREVENTS = 0.8  # how often a helpful strategy prevents its cause
+_DEPENDENT, _STALE = 4, 4  # shares of the helpful ones
+_TESTS, _USER, _UNRELATED = 0.33, 0.10, 0.10  # shares of all turns, by how their outcome becomes visible
 _RIGHT = 0.97
 _ANCHORED, _ANCHORED_STRAY, _CITED, _CITED_STRAY = 0.60, 0.12, 0.5, 0.1
 _SKILL = {"honest": ".35", "echo": "0", "flatterer": ".10"}
-# What a reflector says when it does not know: shares of helpful, neutral, harmful after a good, bad, unknown turn.
+# The answers of a reflector that does not know: shares of helpful, neutral and harmful after a good, bad and unknown
+# turn.
 _HABITS = {
     "honest": {True: (0.75, 0.20, 0.05), False: (0.30, 0.35, 0.35), None: (0.50, 0.35, 0.15)},
     "echo": {True: (0.95, 0.05, 0.00), False: (0.05, 0.05, 0.90), None: (0.50, 0.45, 0.05)},
@@ -49,7 +50,7 @@ class _Strategy:
 
 
 class WorldC:
-    """See the module."""
+    """World C, described in the module's docstring."""
 
     name = "c"
 
@@ -85,19 +86,19 @@ class WorldC:
             self._all[f"poison{at}"] = _Strategy(-1, rate=luck.uniform(0.1, 0.24), truth="poisoned")
 
     def start(self) -> Sequence[Proposal]:
-        """All but the poisoned ones."""
+        """Return all strategies except the poisoned ones."""
         keys = [key for key in self._all if not key.startswith("poison")]
         return [Proposal(key, f"Look at `src/{key}.py` before `{key}_run`", "", "strategy", "start") for key in keys]
 
     def turn(self, number: int) -> TurnInput:
-        """Everything is asked in the same words: what matters fits the prompt."""
+        """Return the query, which is always the same: all that matters fits the prompt."""
         files = [f"src/{key}.py" for key in self._all]
         gone = tuple(f"src/{key}.py" for key, one in self._all.items() if one.stale == number)
         group = number // _SESSION
         return TurnInput("go on", self._models[group], group, gone, tuple(files) if number == 0 else ())
 
     def play(self, number: int, shown: Sequence[str]) -> TurnFacts:
-        """Tests, the user's verdict, a failure that was there before, or nothing that shows how it went."""
+        """Play the turn: tests, the user's verdict, an unrelated earlier failure, or no visible outcome."""
         luck = Random(f"{self._seed}play{number}")
         good, seen, right = luck.random() < self.chance(number, shown), luck.random(), luck.random() < _RIGHT
         red_first = luck.random()
@@ -128,7 +129,7 @@ class WorldC:
         return Random(f"{self._seed}{what}{number}{key}").random()
 
     def _sign(self, key: str, number: int, shown: Sequence[str]) -> int:
-        """What a strategy does in this turn: 1, 0 or -1."""
+        """Return the effect of a strategy in this turn: 1, 0 or -1."""
         one = self._all[key]
         if one.partner and one.partner not in shown:
             return 0
@@ -136,7 +137,7 @@ class WorldC:
         return -1 if gone or one.foe == self._models[number // _SESSION] else one.sign
 
     def reflect(self, asked: ReflectionAsked) -> str:
-        """The truth about each with the probability `skill`, else the habit."""
+        """Tag each strategy truthfully with the probability `skill`, otherwise from the default shares."""
         return json.dumps({"tags": [{"id": f"[{key}]", "tag": self._tag(asked, key)} for key in asked.shown]})
 
     def _tag(self, asked: ReflectionAsked, key: str) -> str:
@@ -147,11 +148,11 @@ class WorldC:
         return "helpful" if draw < helpful else "neutral" if draw < helpful + neutral else "harmful"
 
     def chance(self, number: int, shown: Sequence[str]) -> float:
-        """That no cause strikes."""
+        """Return the chance that no cause strikes."""
         left, chance = list(self._rates), 1.0
         for key in shown:
             one, sign = self._all[key], self._sign(key, number, shown)
-            share = 0.5 if one.partner else 1.0  # of a pair each does half
+            share = 0.5 if one.partner else 1.0  # Each strategy of a pair has half of the effect.
             if sign > 0:
                 left[one.cause] *= (1 - _PREVENTS) ** share
             elif sign < 0:
@@ -159,7 +160,7 @@ class WorldC:
         return chance * math.prod(1 - rate for rate in left)
 
     def effect(self, key: str, number: int) -> float:
-        """The change of the chance by it alone; of one that depends on the model the mean."""
+        """Return the change of the chance by it alone, averaged over models if it depends on the model."""
         one = self._all[key]
         base = math.prod(1 - rate for rate in self._rates)
         good = base * (_PREVENTS * self._rates[one.cause]) / (1 - self._rates[one.cause]) if one.sign > 0 else 0.0
@@ -172,16 +173,17 @@ class WorldC:
         return bad if one.sign < 0 or gone else good
 
     def best(self, number: int, available: Sequence[str]) -> Sequence[str]:
-        """What helps now, with its partner."""
+        """Return the strategies that help in this turn, with their partners."""
         return [key for key in available if self._sign(key, number, available) > 0]
 
     def truth(self, key: str) -> Truth:
-        """What it is at the end."""
+        """Return the label at the end."""
         return self._all[key].truth
 
 
 def _checked(good: bool, number: int, how: tuple[bool, list[str]]) -> tuple[CallFacts, ...]:
-    """A check before and after an edit, red before it or green; the last run names the files of what is linked."""
+    """Return a check before and after an edit, red or green before it; the last run names the files of the linked
+    strategies."""
     red_first, linked = how
     run, red = {"command": "make check"}, f"FAILED test_{number}"
     before = (1, f"{red}_before") if red_first else (0, "ok")
@@ -194,5 +196,5 @@ def _checked(good: bool, number: int, how: tuple[bool, list[str]]) -> tuple[Call
 
 
 def make(seed: int, turns: int, options: Mapping[str, str]) -> World:
-    """The world of a seed. Raises KeyError and ValueError for options that are none."""
+    """Create the world of a seed. Raises KeyError and ValueError for invalid options."""
     return WorldC(seed, turns, options)
