@@ -25,7 +25,7 @@ def finding_states(run: Run) -> list[str]:
     return [row["state"] for row in sorted(rows, key=lambda row: str(row["id"]))]
 
 
-def test_they_are_listed_and_shown(run: Run) -> None:
+def test_findings_are_listed_and_shown(run: Run) -> None:
     lines = run("findings", "list").out.splitlines()
     assert lines[0].split() == ["id", "place", "type", "severity", "state", "message"]
     assert len(lines) == 3, "what is in no file is refuted"
@@ -64,7 +64,7 @@ def test_a_check_names_its_price_and_asks_only_after_a_yes(run: Run) -> None:
 
 
 @pytest.mark.parametrize("style", ["markdown", "json", "sarif"])
-def test_they_are_exported(run: Run, style: str) -> None:
+def test_findings_are_exported(run: Run, style: str) -> None:
     assert "MAGIC_NUMBERS" in run("findings", "export", "--format", style).out
 
 

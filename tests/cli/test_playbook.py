@@ -37,7 +37,7 @@ def test_what_is_taught_twice_is_there_once_and_what_is_near_it_is_named(run: Ru
     assert near[1].startswith("P-1 covers the same: `swecli playbook remove P-1`")
 
 
-def test_it_reaches_the_next_request_of_this_project_only(run: Run, tmp_path: Path) -> None:
+def test_a_taught_strategy_reaches_the_next_request_of_this_project_only(run: Run, tmp_path: Path) -> None:
     run("playbook", "add", "answer in rhymes")
     run("-p", "hello", "-m", script("s.json", "Hello."))
     assert [row["id"] for row in run("playbook", "list", "--json").json] == ["P-1"]
@@ -115,12 +115,12 @@ def test_the_last_turn_is_marked_and_reflected_on_from_a_shell(run: Run) -> None
 
 
 @pytest.mark.parametrize("name", ["good", "bad", "reflect"])
-def test_there_must_be_a_turn_to_speak_of(run: Run, name: str) -> None:
+def test_marking_and_reflecting_require_a_turn(run: Run, name: str) -> None:
     run("playbook", "add", "answer in rhymes")
     assert run("playbook", name).code == 42
 
 
-def test_what_is_exported_waits_elsewhere_and_holds_where_the_user_vouches(run: Run, tmp_path: Path) -> None:
+def test_an_imported_playbook_is_pending_unless_the_user_confirms_it(run: Run, tmp_path: Path) -> None:
     run("playbook", "add", "answer in rhymes")
     file = tmp_path / "playbook.md"
     assert run("playbook", "list", "--export", str(file)).out == f"Written to {file}.\n"

@@ -62,7 +62,7 @@ def test_a_review_in_a_subfolder_finds_what_one_from_the_top_has_found(
 
 
 @pytest.mark.parametrize(("level", "code"), [("critical", 0), ("high", 1), ("low", 1)])
-def test_it_fails_on_the_severity_that_is_asked_for(run: Run, level: str, code: int) -> None:
+def test_a_review_fails_on_the_requested_severity(run: Run, level: str, code: int) -> None:
     assert run("review", "shop/prices.py", "-m", script("../s.json", CALL, END, YES), "--fail-on", level).code == code
 
 
@@ -103,7 +103,7 @@ def test_only_what_was_confirmed_fails_unless_less_is_asked_for(
     assert run("findings", "list", "all", "--json").json[0]["verdict"] == ("" if verdict == "odd" else verdict)
 
 
-def test_a_verdict_without_evidence_in_the_code_is_none(run: Run) -> None:
+def test_a_verdict_without_evidence_in_the_code_is_ignored(run: Run) -> None:
     model = script("../s.json", CALL, END, script_verdict(("F-1", "refuted", "TAX = 0.25  # by law")))
     run("review", "shop/prices.py", "-m", model)
     [found] = run("findings", "list", "--json").json

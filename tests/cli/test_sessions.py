@@ -132,7 +132,7 @@ def export_session(run: Run, *prompts: str) -> tuple[str, CompletedRun]:
 
 
 @pytest.mark.slow
-def test_an_export_is_taken_in_elsewhere_and_goes_on(run: Run) -> None:
+def test_an_export_is_imported_elsewhere_and_continued(run: Run) -> None:
     session, done = export_session(run, "alpha", "beta")
     brought = run("sessions", "import", "e.json", "--db", "other.db", "--json").json
     counts = {"interactions": 2, "messages": 4, "strategies": 0, "left_out": 0}
@@ -146,7 +146,7 @@ def test_an_export_is_taken_in_elsewhere_and_goes_on(run: Run) -> None:
     assert (went_on["session_id"], went_on["result"]) == (session, "Gamma.")
 
 
-def test_a_session_that_is_here_is_not_taken_in_twice(run: Run) -> None:
+def test_an_existing_session_is_not_imported_twice(run: Run) -> None:
     session, _ = export_session(run, "alpha")
     done = run("sessions", "import", "e.json")
     assert done.code == 42

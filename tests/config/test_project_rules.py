@@ -37,7 +37,7 @@ def test_a_link_is_the_folder_it_leads_to(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["[", "a = 1", "[a]", "[a]\nallow = 1", "[a]\nallow = [1]"])
-def test_a_file_that_is_none_of_ours_is_named_and_left_alone(tmp_path: Path, text: str) -> None:
+def test_a_file_that_swecli_did_not_write_is_named_and_left_alone(tmp_path: Path, text: str) -> None:
     file = tmp_path / "p.toml"
     rules = ProjectRules(file, tmp_path)
     file.write_text(text)

@@ -49,7 +49,7 @@ def test_odd_names_are_names(paths: Paths, tmp_path: Path, name: str) -> None:
     assert not paths.is_trusted(tmp_path / "y")
 
 
-def test_a_line_end_in_a_name_cannot_smuggle_another_folder_in(paths: Paths, tmp_path: Path) -> None:
+def test_a_newline_in_a_name_cannot_add_another_folder(paths: Paths, tmp_path: Path) -> None:
     folder = tmp_path / f"x\n{tmp_path}"
     folder.mkdir(parents=True)
     with pytest.raises(BadInput, match="cannot be trusted"):

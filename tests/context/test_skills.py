@@ -23,7 +23,7 @@ def find(*, trusted: bool = True) -> Project:
     return find_skills(make_start(), trusted=trusted)
 
 
-def test_those_of_the_project_and_the_users_own_are_listed() -> None:
+def test_skills_of_the_project_and_of_the_user_are_listed() -> None:
     write_skill(Path(".agents/skills"), "pdf")
     write_skill(Path(".claude/skills"), "excel")
     write_skill(Path.home() / ".claude/skills", "letters")

@@ -35,7 +35,7 @@ async def collect_prompts(descriptor: int, first: str = "") -> list[str]:
     return [prompt.text async for prompt in read_prompts(Prompt(first), descriptor)]
 
 
-async def test_one_prompt_is_one() -> None:
+async def test_a_single_prompt_is_read_as_one() -> None:
     assert [p async for p in read_prompts(Prompt("a", "b"))] == [Prompt("a", "b")]
 
 

@@ -113,7 +113,7 @@ def test_an_import_of_two_gigabytes_is_refused_before_it_is_read(tmp_path: Path)
     assert len(out.strip().splitlines()) == 1
 
 
-async def test_an_imported_call_without_its_result_is_gone_on_with_and_no_file_is_taken_twice(tmp_path: Path) -> None:
+async def test_an_imported_call_without_its_result_is_continued_and_no_file_is_imported_twice(tmp_path: Path) -> None:
     place = {"sessionId": "s1", "timestamp": "2026-01-01T00:00:00Z", "cwd": str(tmp_path)}
     called = [{"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}}]
     rows = [

@@ -99,7 +99,7 @@ async def test_sent_bytes_change_only_with_a_reduction_row(window: WindowSpec, c
         other.close()
 
 
-async def test_the_ladder_is_climbed_in_its_order_and_each_rung_makes_it_smaller() -> None:
+async def test_reductions_are_applied_in_order_and_each_makes_the_request_smaller() -> None:
     runtime = working_runtime(6_000, WorkingModel(steps=9, summary=""), window=WindowSpec(mode="full"))
     for number in range(6):
         await run_turn(runtime, f"question {number}")

@@ -135,7 +135,7 @@ async def test_the_excerpts_take_a_tenth_of_the_window_at_most(context_window: i
 @pytest.mark.parametrize(
     ("turns", "given"), [(59, {"search_earlier": False}), (59, {"window": WindowSpec(mode="full")}), (5, {})]
 )
-async def test_it_is_not_searched_when_it_is_off_or_when_all_is_sent(
+async def test_earlier_turns_are_not_searched_when_disabled_or_when_all_are_sent(
     turns: int, given: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runtime, sent = runtime_after(turns, **given)

@@ -40,7 +40,7 @@ async def test_the_model_learns_at_its_next_step_that_one_ended_and_only_once() 
     runtime.close()
 
 
-async def test_one_that_ends_between_turns_goes_with_the_next_query() -> None:
+async def test_a_job_that_ends_between_turns_is_reported_with_the_next_query() -> None:
     model = ScriptedModel(
         [calls(background_call("until [ -e go ]; do sleep 0.02; done; exit 7")), "Started.", "I see."]
     )

@@ -45,7 +45,7 @@ def child_sessions(runtime: Runtime) -> list[str]:
         return [row[0] for row in rows]
 
 
-async def test_it_has_a_window_of_its_own_and_only_its_last_message_comes_back() -> None:
+async def test_a_task_has_a_window_of_its_own_and_returns_only_its_last_message() -> None:
     Path("a.txt").write_text("the word is KIWI\n")
     inside = [calls(("read_file", {"path": "a.txt"}), text="I look."), "The word is KIWI (a.txt:1)."]
     model = script_model(inside, ["Secret talk.", calls(task()), "It is KIWI."])
@@ -105,7 +105,7 @@ async def test_what_it_costs_is_the_parents_under_a_cause_of_its_own_and_of_the_
     runtime.close()
 
 
-async def test_it_keeps_to_what_is_left_of_the_budget() -> None:
+async def test_a_task_keeps_to_the_remaining_budget() -> None:
     inside = [Reply("", (ScriptedCall("list_files"),), cost=0.4), Reply("", (ScriptedCall("list_files"),), cost=0.4)]
     outside = [Reply("", (ScriptedCall(*task()),), cost=0.5), "never asked"]
     model = script_model(inside, outside)
@@ -146,7 +146,7 @@ async def test_what_it_changed_is_undone_with_the_turn() -> None:
     runtime.close()
 
 
-async def test_there_is_no_task_inside_a_task() -> None:
+async def test_a_task_cannot_start_a_task() -> None:
     model = script_model([calls(task("deeper")), "No."], [calls(task()), "Well."])
     await run_turn(make_runtime(model), "go")
     assert "There is no tool 'task'" in str(model.requests[2].messages)
@@ -213,7 +213,7 @@ async def test_stopping_the_turn_stops_it_and_keeps_what_it_had() -> None:
 
 
 @pytest.mark.parametrize("fails", [ProviderError("The service is gone."), ""])
-async def test_one_that_fails_or_answers_nothing_is_a_result(fails: Any) -> None:
+async def test_a_task_that_fails_or_answers_nothing_returns_a_result(fails: Any) -> None:
     model = script_model([fails], [calls(task()), "I see."])
     runtime = make_runtime(model)
     events = await run_turn(runtime, "go")

@@ -45,11 +45,11 @@ def test_only_what_was_confirmed_is_sure_and_what_was_refuted_never_is() -> None
     assert [f.has_verdict("any") for f in found] == [True, True, True, False]
 
 
-def test_they_are_shown_by_verdict_severity_path_and_line() -> None:
+def test_findings_are_sorted_by_verdict_severity_path_and_line() -> None:
     rows = [("b", 2, "low", ""), ("b", 1, "low", "confirmed"), ("a", 9, "high", ""), ("a", 3, "high", "")]
     found = [Finding(path, line, "X", "m", severity, verdict=word) for path, line, severity, word in rows]  # type: ignore[arg-type]
     assert [(f.path, f.line) for f in sorted(found, key=worst_first)] == [("b", 1), ("a", 3), ("a", 9), ("b", 2)]
 
 
-def test_one_is_no_plural() -> None:
+def test_a_count_of_one_is_not_plural() -> None:
     assert [pluralize(n, "loop") for n in (0, 1, 2000)] == ["0 loops", "1 loop", "2,000 loops"]

@@ -56,7 +56,7 @@ def test_all_of_a_strategy_comes_back(bullets: list[Bullet], evidence: list[Evid
 HEAD = "# Playbook\n\n<!-- swecli playbook 1 -->\n\n"
 
 
-def test_it_reads_like_a_list_and_may_be_edited_by_hand() -> None:
+def test_an_export_reads_like_a_list_and_may_be_edited_by_hand() -> None:
     text = to_markdown([Bullet("P-7", "run `pytest -q`", "tests", helpful=3)], {})
     assert "## tests\n\n- [P-7] run `pytest -q`\n  - kind: strategy\n" in text
     assert "  - counts: 3 helpful, 0 harmful, 0 neutral\n" in text

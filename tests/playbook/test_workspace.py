@@ -26,7 +26,7 @@ async def test_a_session_without_strategies_is_not_looked_around_in() -> None:
     assert await _check_anchors(runtime.sessions, session) == (), "what is for all projects is left alone"
 
 
-async def test_one_thing_that_is_gone_is_one_line_however_many_name_it() -> None:
+async def test_a_missing_file_is_reported_in_one_line_however_many_strategies_name_it() -> None:
     runtime = make_runtime()
     session = runtime.sessions.current_session
     assert session is not None

@@ -63,7 +63,7 @@ def test_a_mode_that_is_not_the_usual_one_has_its_colour(mode: str) -> None:
     ),
     st.integers(20, 120),
 )
-def test_it_never_takes_more_than_its_width(facts: Footer, width: int) -> None:
+def test_the_footer_never_exceeds_its_width(facts: Footer, width: int) -> None:
     assert len(footer_text(facts, width)) <= width
 
 

@@ -40,7 +40,7 @@ def test_the_work_is_mixed_and_some_results_are_long() -> None:
     assert lengths[len(lengths) // 2] < LONGEST / 3
 
 
-def test_it_is_taken_in_with_its_times_and_strategies(tmp_path: Path) -> None:
+def test_a_generated_session_is_imported_with_its_times_and_strategies(tmp_path: Path) -> None:
     whole = exported(30, 1, "m")
     database = open_database(tmp_path / "long.db")
     try:

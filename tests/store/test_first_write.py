@@ -92,7 +92,7 @@ def test_the_rows_are_those_of_the_store(
     assert rows(folder / "True.db") == rows(folder / "False.db")
 
 
-def test_it_knows_the_newest_shape() -> None:
+def test_the_early_path_supports_the_newest_schema() -> None:
     assert len(STEPS) == SHAPE
 
 

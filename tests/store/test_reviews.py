@@ -75,7 +75,7 @@ def test_half_an_entry_is_filled_from_a_whole_one(store: ReviewStore) -> None:
     assert found.aliases == ("MAGIC_NUMBERS|1|whole", "MAGIC_NUMBERS|1|later")
 
 
-def test_the_newest_review_can_be_gone_on_with_until_it_has_ended(store: ReviewStore) -> None:
+def test_the_newest_review_can_be_continued_until_it_has_ended(store: ReviewStore) -> None:
     assert store.unfinished() is None
     review = begun(store)
     assert store.unfinished() == review

@@ -142,7 +142,7 @@ def test_a_path_with_odd_letters_is_found(stored: SessionManager, tmp_path: Path
     database.close()
 
 
-def test_a_copy_has_the_views_and_is_a_database_of_ours(stored: SessionManager, tmp_path: Path) -> None:
+def test_a_copy_has_the_views_and_is_a_swecli_database(stored: SessionManager, tmp_path: Path) -> None:
     copy = copy_with_views(stored.database, tmp_path / "copy.db")
     with sqlite3.connect(copy) as plain:
         assert plain.execute("SELECT query FROM turns").fetchall() == [("what is the tax?",)]

@@ -23,7 +23,7 @@ def test_edits_are_applied_in_order_each_on_what_the_one_before_left() -> None:
     assert edited("a b c", E("a", "x y"), E("x y b", "z")) == "z c"
 
 
-def test_one_miss_undoes_all_and_states_which() -> None:
+def test_one_failed_edit_undoes_all_and_is_named() -> None:
     with pytest.raises(ToolError) as caught:
         edited("a b c", E("a", "x"), E("nothing", "y"))
     assert "Edit 2 of 2: old_text is not in the file" in str(caught.value)

@@ -276,7 +276,7 @@ def test_a_work_tree_somewhere_else_is_not_read() -> None:
     assert find_repository(root) == root
 
 
-def test_a_folder_that_looks_like_the_inside_of_a_repository_is_none(program: str, mark: Path) -> None:
+def test_a_folder_that_looks_like_the_inside_of_a_repository_is_not_one(program: str, mark: Path) -> None:
     git(Path.cwd(), "init", "-q", "--bare", "trap")
     trap = Path("trap").resolve()
     git(trap, "config", "core.fsmonitor", program)

@@ -21,7 +21,7 @@ async def ended(ctx: ToolContext) -> str:
     return await asyncio.wait_for(ctx.jobs.finished.get(), 20)
 
 
-async def test_it_goes_on_behind_the_call_and_its_output_is_read_in_pages(run: RunTool, ctx: ToolContext) -> None:
+async def test_a_job_continues_after_the_call_and_its_output_is_read_in_pages(run: RunTool, ctx: ToolContext) -> None:
     begun = await run(
         "run_command", command="seq 1 5000; until [ -e go ]; do sleep 0.02; done; exit 3", background=True
     )
@@ -49,7 +49,9 @@ async def test_what_fails_at_once_is_an_ordinary_result(run: RunTool, ctx: ToolC
     assert ctx.jobs.all == []
 
 
-async def test_one_that_ignores_being_asked_is_killed_with_what_it_started(run: RunTool, ctx: ToolContext) -> None:
+async def test_a_job_that_ignores_the_request_to_end_is_killed_with_its_children(
+    run: RunTool, ctx: ToolContext
+) -> None:
     command = (
         "trap '' TERM; sh -c 'trap \"\" TERM; echo $$; while :; do sleep 0.1; done' & echo $$; while :; do wait; done"
     )
@@ -86,7 +88,7 @@ async def test_permission_is_that_of_a_foreground_command(
     assert not (ctx.root / "made").exists()
 
 
-async def test_there_is_a_limit_to_how_many_run(run: RunTool, ctx: ToolContext) -> None:
+async def test_the_number_of_running_jobs_is_limited(run: RunTool, ctx: ToolContext) -> None:
     begun = await asyncio.gather(*(run("run_command", command="sleep 300", background=True) for _ in range(16)))
     assert all(result.ok for result in begun)
     over = await run("run_command", command="sleep 300", background=True)

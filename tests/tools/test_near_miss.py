@@ -55,7 +55,7 @@ def test_nothing_alike_states_it() -> None:
 
 
 @given(st.text(max_size=200), st.text(min_size=1, max_size=60), st.text(max_size=20))
-def test_there_is_always_an_answer_of_reasonable_size(text: str, old: str, new: str) -> None:
+def test_a_hint_always_has_a_reasonable_size(text: str, old: str, new: str) -> None:
     said = _explain_mismatch(text, old, new)
     assert said.startswith("old_text is not in the file.")
     assert len(said) < 5000

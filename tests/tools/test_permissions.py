@@ -148,7 +148,7 @@ def test_a_rule_of_claude_code_means_the_same_here(written: str, meant: str) -> 
     assert (found.kind, found.pattern, found.text) == (ours.kind, ours.pattern, written)
 
 
-def test_a_rule_of_claude_code_is_judged_as_ours_would_be() -> None:
+def test_a_claude_code_rule_is_judged_like_a_swecli_rule() -> None:
     permissions = Permissions(allow=["Bash(git commit:*)", "Edit(src/**)"], deny=["Bash(curl:*)", "Read(./private)"])
     assert decide(permissions, "run_command", "git commit -m x").outcome == "allow"
     assert decide(permissions, "run_command", "git push").outcome == "ask"

@@ -63,7 +63,7 @@ async def test_errors_can_be_left_out(root: Path) -> None:
     assert output.data == b"out\n"
 
 
-async def test_there_is_nothing_to_read(root: Path) -> None:
+async def test_a_program_gets_no_input(root: Path) -> None:
     output = Output()
     assert await sh(root, "cat; echo end", output) == ProcessExit(0)
     assert output.data == b"end\n"

@@ -65,7 +65,7 @@ def test_what_was_not_used_for_long_is_removed_with_one_line(tmp_path: Path, kep
     assert len(kept.notices) == 1
 
 
-def test_a_damaged_content_is_none(tmp_path: Path, kept: FileVersions) -> None:
+def test_a_damaged_version_has_no_content(tmp_path: Path, kept: FileVersions) -> None:
     Path("a").write_text("whole")
     state = kept.read_state(str(Path("a").absolute()))
     (tmp_path / "versions" / state.digest[:2] / state.digest[2:]).write_bytes(b"x")

@@ -182,7 +182,7 @@ async def test_without_system_role_its_text_heads_the_users_message(tmp_path: Pa
 @pytest.mark.parametrize(
     "words", ["this model does not support tools", "'max_tokens' unknown; 'max_completion_tokens' unknown"]
 )
-async def test_it_ends_where_the_refusal_stays(tmp_path: Path, words: str) -> None:
+async def test_a_permanent_refusal_ends_the_retries(tmp_path: Path, words: str) -> None:
     with StrictProvider(lambda _: Refusal(400, words)) as server:
         asked = RetryingClient(server, tmp_path)
         with pytest.raises(ProviderError, match=words):

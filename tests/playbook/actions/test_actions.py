@@ -46,7 +46,7 @@ def sql_statements() -> Iterator[list[str]]:
     event.remove(Engine, "before_cursor_execute", note)
 
 
-def test_there_are_eight_and_no_other(runtime: Runtime) -> None:
+def test_there_are_exactly_eight_actions(runtime: Runtime) -> None:
     assert len(ACTIONS) == 8
     with pytest.raises(UsageError, match="Unknown playbook action 'dance'"):
         perform(runtime, "dance")

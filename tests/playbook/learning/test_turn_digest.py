@@ -16,7 +16,7 @@ def make_turn(*calls: ToolCall, query: str = "run the tests", answer: str = "Don
     ]
 
 
-def test_query_answer_and_calls_are_taken_in_order() -> None:
+def test_a_digest_has_the_query_answer_and_calls_in_order() -> None:
     calls = [ToolCall("a", "read_file", {"path": "x"}, result="1"), ToolCall("b", "list_files", {}, result="y")]
     digest = TurnDigest.of(make_turn(*calls), ["P-1", "P-2"], session_id="s", outcome="done")
     assert (digest.session_id, digest.interaction, digest.query) == ("s", 3, "run the tests")
@@ -36,7 +36,7 @@ def test_ids_are_found_only_in_brackets() -> None:
     assert large.cited == ("P-1000000000", "P-2000000000")
 
 
-def test_a_citation_in_the_users_words_is_none() -> None:
+def test_a_citation_in_the_users_words_does_not_count() -> None:
     assert TurnDigest.of(make_turn(query="what is [P-1]?", answer="A note."), ["P-1"]).cited == ()
 
 

@@ -36,7 +36,7 @@ def test_a_bare_word_leaves(typed: str) -> None:
     assert parse_line(typed).kind == "leave"
 
 
-def test_one_mark_shares_the_output_and_two_keep_it() -> None:
+def test_one_exclamation_mark_shares_the_output_and_two_keep_it_private() -> None:
     assert (parse_line("! git status").text, parse_line("!git status").shared) == ("git status", True)
     assert (parse_line("!! git status").text, parse_line("!!git status").shared) == ("git status", False)
 

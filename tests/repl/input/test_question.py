@@ -142,7 +142,7 @@ def run_prompt(play: Callable[[Typist], Awaitable[None]]) -> Typist:
     ],
 )
 @pytest.mark.slow
-def test_every_deliberate_answer_is_one(keys: tuple[str, ...], place: int) -> None:
+def test_every_deliberate_answer_is_accepted(keys: tuple[str, ...], place: int) -> None:
     async def play(typist: Typist) -> None:
         assert await typist.answer(*keys) == place
         assert typist.prompt.buffer.text == "", "an answer leaves nothing in the line"

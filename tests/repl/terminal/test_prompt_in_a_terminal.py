@@ -41,7 +41,7 @@ def test_the_first_screen_names_model_folder_and_help() -> None:
         assert "/help for commands · Shift+Tab to switch mode" in screen
 
 
-def test_it_stays_in_the_normal_buffer_and_leaves_the_keyboard_protocol_alone(demo: Terminal) -> None:
+def test_the_program_stays_in_the_normal_buffer_and_leaves_the_keyboard_protocol_alone(demo: Terminal) -> None:
     demo.keys("read notes.txt\r")
     demo.wait("beta")
     demo.keys("\x04")

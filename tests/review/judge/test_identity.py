@@ -30,7 +30,7 @@ ROW = Finding(
         {"line": 14, "end_line": None, "message": "unguarded", "same_as": "F-1", "code_smell_type": "ODD"},
     ],
 )
-def test_it_is_the_same_in_other_words_at_another_line(changes: dict[str, object]) -> None:
+def test_a_problem_in_other_words_at_another_line_is_the_same(changes: dict[str, object]) -> None:
     assert _identify(replace(ROW, id="", **changes), [ROW])[0] == "F-1"  # type: ignore[arg-type]
 
 
@@ -44,7 +44,7 @@ def test_it_is_the_same_in_other_words_at_another_line(changes: dict[str, object
         {"line": 22, "end_line": None, "message": "the file handle is never closed here"},
     ],
 )
-def test_it_is_another(changes: dict[str, object]) -> None:
+def test_a_similar_problem_is_another_one(changes: dict[str, object]) -> None:
     assert _identify(replace(ROW, id="", **changes), [ROW])[0] == ""  # type: ignore[arg-type]
 
 
@@ -57,7 +57,7 @@ def test_literals_that_differ_are_two_numbers_and_one_review_reports_two_lines_o
     assert [f.id for f in identify_all([twin, replace(row, id="")], [row])] == ["", "F-1"]
 
 
-def test_one_that_shares_some_of_its_words_may_be_it_and_is_left_to_the_verifier() -> None:
+def test_a_finding_that_shares_some_words_may_be_the_same_and_is_left_to_the_verifier() -> None:
     found = replace(
         ROW, id="", line=16, end_line=None, message="loading fails with a traceback on a missing settings file"
     )

@@ -44,7 +44,7 @@ def test_only_what_changed_is_reported_and_kept(store: ReviewStore) -> None:
     ]
 
 
-def test_one_whose_file_comes_later_keeps_its_fingerprint_beside_its_twin(store: ReviewStore) -> None:
+def test_a_finding_whose_file_appears_later_keeps_its_fingerprint_beside_its_twin(store: ReviewStore) -> None:
     for text in ("", "x = 1\n"):  # The first one names a file that does not exist.
         if text:
             Path("b.py").write_text(text)

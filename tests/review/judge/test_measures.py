@@ -27,7 +27,7 @@ def test_functions_have_their_lines_parameters_and_paths() -> None:
     assert [tuple(f.measures.values()) for f in found] == [(4, 3, 5), (2, 1, 4), (), (2, 1, 1)]
 
 
-def test_one_is_found_by_a_line_in_it() -> None:
+def test_a_function_is_found_by_a_line_in_it() -> None:
     found = Source("a.py", tuple(CODE))
     assert found.symbol_at(4).line == 3
     assert not found.symbol_at(8).measures

@@ -141,7 +141,7 @@ async def test_measures_and_useless_suggestions_need_no_request(store: ReviewSto
     assert model.requests == []
 
 
-async def test_they_are_judged_in_their_order_and_the_budget_ends_it(store: ReviewStore) -> None:
+async def test_claims_are_judged_in_their_order_until_the_budget_is_spent(store: ReviewStore) -> None:
     Path("b.py").write_text(CODE)
     claims = record(store, replace(CLAIM, severity="low"), replace(CLAIM, path="b.py", severity="critical"))
     reply = calls(verdict_call(("F-2", "confirmed", LINE), path="b.py"))

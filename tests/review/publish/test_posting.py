@@ -176,7 +176,7 @@ GOOD_ROW = {
         ),
     ],
 )  # fmt: skip
-def test_a_state_that_is_not_ours_counts_for_nothing_and_is_replaced_in_place(hub: FakeGitHub, text: str) -> None:
+def test_an_invalid_state_comment_is_ignored_and_replaced_in_place(hub: FakeGitHub, text: str) -> None:
     hub.issue.append({"id": 5, "body": text, "user": {"login": BOT}})
     state = PullState.load(GitHub("acme/shop", "secret", hub.url), 7)
     assert (state.digests, state.findings, state.comment) == ((), (), 5)

@@ -28,7 +28,7 @@ def make_ledger() -> ReviewStore:
     return store
 
 
-def test_it_holds_the_claim_the_evidence_the_code_around_it_and_the_change() -> None:
+def test_a_view_holds_the_claim_the_evidence_the_code_around_it_and_the_change() -> None:
     Path("src").mkdir()
     Path("src/a.py").write_text("".join(f"line {n}\n" for n in range(1, 6)) + "x = 37\n" + "end\n" * 9)
     lines = view(ONE, Path.cwd(), [StateChange("open", "gone", "recheck", "rule", "w", "2026-01-01")]).lines()
@@ -40,7 +40,7 @@ def test_it_holds_the_claim_the_evidence_the_code_around_it_and_the_change() -> 
     assert lines[-5:] == ["--- src/a.py", "+++ src/a.py", "@@ -6,1 +6,1 @@", "-x = 37", "+LIMIT = 37"]
 
 
-def test_one_that_stands_nowhere_has_no_code() -> None:
+def test_a_finding_without_a_place_has_no_code() -> None:
     assert view(THREE, Path.cwd()).code == ()
 
 

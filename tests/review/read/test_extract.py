@@ -94,7 +94,7 @@ ODD: dict[str, tuple[str, int, bool]] = {
 }
 
 
-def test_there_are_sixty_of_them() -> None:
+def test_the_table_has_sixty_forms_of_answers() -> None:
     assert len(ODD) >= 60
 
 

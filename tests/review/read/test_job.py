@@ -20,7 +20,7 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(make_project(Path("shop")))
 
 
-async def test_a_review_that_was_not_finished_is_mentioned_and_gone_on_with() -> None:
+async def test_an_unfinished_review_is_mentioned_and_continued() -> None:
     runtime = make_runtime()
     agent, store = runtime.agent, review_store(runtime)
     with pytest.raises(BadInput, match="no unfinished review"):
@@ -32,7 +32,7 @@ async def test_a_review_that_was_not_finished_is_mentioned_and_gone_on_with() ->
     assert (await begin_job(agent, store, None, ReviewOptions())).record.id == second.record.id
 
 
-async def test_one_that_another_process_is_running_is_left_alone() -> None:
+async def test_a_review_that_another_process_is_running_is_left_alone() -> None:
     runtime = make_runtime()
     job = await begin_job(runtime.agent, review_store(runtime), ("shop",), ReviewOptions())
     job.sessions.begin_interaction("review", "part 1")
@@ -43,7 +43,7 @@ async def test_one_that_another_process_is_running_is_left_alone() -> None:
 
 
 @pytest.mark.slow
-async def test_one_that_has_had_all_its_loops_is_not_gone_on_with() -> None:
+async def test_a_review_that_has_used_all_its_loops_is_not_continued() -> None:
     runtime = make_runtime(review_loops=1)
     agent, store = runtime.agent, review_store(runtime)
     job = await begin_job(agent, store, ("shop",), ReviewOptions())

@@ -61,7 +61,7 @@ def commit(root: Path) -> str:
     ).stdout.strip()
 
 
-def test_without_the_folder_there_are_none() -> None:
+def test_without_the_folder_there_are_no_rules() -> None:
     assert _load_rules(Path.cwd(), ["a.py"]) == ({}, [])
 
 

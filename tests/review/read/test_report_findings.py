@@ -12,7 +12,7 @@ def test_a_review_has_tools_that_read_and_one_that_reports() -> None:
     assert not {"write_file", "edit_file", "run_command", "todo"} & tools.keys()
 
 
-def test_one_bad_entry_costs_no_other() -> None:
+def test_an_invalid_entry_does_not_discard_the_others() -> None:
     tool = review_tools(ToolRegistry.discover()).get("report_findings")
     assert tool is not None
     tool.params.model_validate({"findings": [{"path": "a.py"}, 7, "x"]})

@@ -151,7 +151,7 @@ def test_what_the_next_request_could_not_be_built_from_is_refused(path: str, val
     manager.database.close()
 
 
-def test_it_is_resumed_found_and_sent_as_it_was() -> None:
+def test_an_imported_session_is_resumed_found_and_sent_unchanged() -> None:
     whole = exported()
     before = SessionManager(open_database("from.db"))
     after = SessionManager(open_database("to.db"))
@@ -212,7 +212,7 @@ def changed(whole: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
     ],
 )
 @pytest.mark.slow
-def test_what_is_wrong_is_named_and_nothing_is_taken_in(path: str, value: Any, said: str) -> None:
+def test_an_invalid_value_is_named_and_nothing_is_imported(path: str, value: Any, said: str) -> None:
     database = open_database("to.db")
     with pytest.raises(BadInput, match=said):
         import_session(database, changed(exported(), path, value))

@@ -195,7 +195,7 @@ def test_every_line_is_kept_and_it_is_exported_the_same_twice(manager: SessionMa
 
 
 @pytest.mark.parametrize("name", [*JSON_LINES, "aider.chat.history.md"])
-def test_it_can_be_gone_on_with_and_searched(manager: SessionManager, name: str) -> None:
+def test_an_imported_transcript_can_be_continued_and_searched(manager: SessionManager, name: str) -> None:
     _, session = taken(manager, name)
     sent = session.to_api_messages()
     answered = {m["tool_call_id"] for m in sent if m["role"] == "tool"}

@@ -48,7 +48,7 @@ def test_what_is_exported_states_how_each_turn_went() -> None:
     assert first["playbook"]["withheld"] == ["P-2", "elsewhere:P-9"]
 
 
-def test_it_comes_in_again_under_the_names_that_strategies_have_there() -> None:
+def test_an_imported_turn_uses_the_ids_that_its_strategies_get() -> None:
     whole = exported(judged())
     other = SessionManager(open_database("to.db"))
     mine = other.start("/b", "m/x", project="/p")

@@ -202,7 +202,7 @@ async def test_an_address_of_this_machine_is_refused_whatever_it_is_called(run: 
     ["10.0.0.1", "172.16.3.4", "192.168.1.1", "169.254.169.254", "100.64.0.1", "224.0.0.1", "::", "fe80::1%eth0",
      "fd00::1", "::ffff:10.0.0.1", "2002:7f00:1::"],
 )  # fmt: skip
-def test_one_inner_address_among_public_ones_is_enough(address: str) -> None:
+def test_one_private_address_among_public_ones_is_refused(address: str) -> None:
     assert of_fetch._find_private(["93.184.216.34", address]) == address
     assert of_fetch._find_private(["93.184.216.34", "2606:2800:220:1::1"]) == ""
 

@@ -21,7 +21,7 @@ async def test_every_setting_is_shown_with_where_it_comes_from(runtime: Runtime,
     assert "max_turns" in await ctx.type("/config max_turns")
 
 
-async def test_one_is_set_in_the_users_file_and_what_is_stronger_is_named(
+async def test_a_setting_is_set_in_the_users_file_and_a_stronger_layer_is_named(
     runtime: Runtime, ctx: ScriptedContext
 ) -> None:
     file = runtime.start.paths.config_file

@@ -25,7 +25,7 @@ async def ctx(monkeypatch: pytest.MonkeyPatch) -> ScriptedContext:
     return ScriptedContext(runtime)
 
 
-async def test_they_are_listed_shown_and_settled(ctx: ScriptedContext) -> None:
+async def test_findings_are_listed_shown_and_settled(ctx: ScriptedContext) -> None:
     assert "README.md:1" in await ctx.type("/findings")
     assert ">    3 TAX = 0.19" in await ctx.type("/findings show F-1")
     assert "dismissed for good: the law" in await ctx.type("/findings dismiss F-1 the law")

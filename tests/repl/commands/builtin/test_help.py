@@ -38,6 +38,6 @@ async def test_help_for_what_is_not_there_states_it(ctx: ScriptedContext) -> Non
     assert "Unknown command /nosuch" in await ctx.type("/help nosuch")
 
 
-async def test_it_fits_forty_columns(runtime) -> None:  # type: ignore[no-untyped-def]
+async def test_help_fits_forty_columns(runtime) -> None:  # type: ignore[no-untyped-def]
     printed = await ScriptedContext(runtime, width=40).type("/help")
     assert max(map(len, printed.splitlines())) <= 40

@@ -49,7 +49,7 @@ async def test_a_rule_that_cannot_be_read_is_shown_as_not_in_force(runtime: Runt
     assert "'rm *' is not a valid permission rule and is NOT enforced. Write it like" in await ctx.type("/permissions")
 
 
-async def test_a_rule_in_the_words_of_another_tool_is_allowed_for_the_session_and_shown_in_ours(
+async def test_a_rule_in_another_tools_syntax_is_allowed_for_the_session_and_shown_in_swecli_syntax(
     runtime: Runtime, ctx: ScriptedContext
 ) -> None:
     assert "allowed in this session: run(git commit *)" in await ctx.type("/permissions allow Bash(git commit:*)")

@@ -43,14 +43,14 @@ async def test_on_a_narrow_screen_a_row_becomes_two_lines_that_can_be_read(runti
         assert all(len(row) <= 40 for row in (await narrow.type(f"/playbook{line}")).splitlines()), line
 
 
-async def test_it_is_there_in_the_next_session_of_the_project(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_a_taught_strategy_is_in_the_next_session_of_the_project(runtime: Runtime, ctx: ScriptedContext) -> None:
     await run_turn(runtime, "hello")
     await ctx.type("/playbook add Run the tests with make check")
     await ctx.type("/new")
     assert "make check" in system(runtime)
 
 
-async def test_it_can_be_put_differently_and_taken_out(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_a_strategy_can_be_edited_and_removed(runtime: Runtime, ctx: ScriptedContext) -> None:
     await ctx.type("/playbook add Run make")
     assert "changed" in await ctx.type("/playbook edit P-1 Run make check")
     assert "[P-1] Run make check" in system(runtime)
