@@ -64,7 +64,7 @@ async def test_a_larger_window_brings_back_what_was_not_loaded() -> None:
     assert again.agent.prepare("now").request.window == (1, 20)
 
 
-def instructed(runtime: Runtime) -> str:
+def system_message(runtime: Runtime) -> str:
     """Return the system message of the next request."""
     return str(runtime.agent.prepare("x").messages[0]["content"])
 
@@ -72,11 +72,11 @@ def instructed(runtime: Runtime) -> str:
 def test_instructions_are_used_once_the_folder_is_trusted() -> None:
     Path("AGENTS.md").write_text("Answer in verse.\n")
     runtime = make_runtime()
-    assert "Answer in verse." not in instructed(runtime)
+    assert "Answer in verse." not in system_message(runtime)
     assert any("not trusted" in line for line in runtime.notices)
     runtime.trust_folder()
-    assert "Answer in verse." in instructed(runtime)
-    assert "Answer in verse." in instructed(make_runtime())
+    assert "Answer in verse." in system_message(runtime)
+    assert "Answer in verse." in system_message(make_runtime())
 
 
 async def test_the_to_do_list_is_that_of_the_session_in_use() -> None:
@@ -118,8 +118,8 @@ def test_a_small_window_has_no_skills() -> None:
     file.parent.mkdir(parents=True)
     file.write_text("---\nname: poems\ndescription: For poems.\n---\nRhyme.\n")
     small = make_runtime(ScriptedModel(context_window=_LEAN_WINDOW))
-    assert "poems" not in instructed(small)
-    assert "poems" in instructed(make_runtime(ScriptedModel()))
+    assert "poems" not in system_message(small)
+    assert "poems" in system_message(make_runtime(ScriptedModel()))
 
 
 def test_what_the_first_turn_stores_is_compiled_before_it() -> None:

@@ -80,7 +80,7 @@ def test_a_file_that_is_not_there_is_made_private(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("argv", "code", "said"),
+    ("argv", "code", "message"),
     [
         (["mod", "ask"], 42, "Did you mean mode?"),
         (["mod", "--unset"], 42, "Did you mean mode?"),
@@ -92,11 +92,13 @@ def test_a_file_that_is_not_there_is_made_private(run: Run) -> None:
         (["mode", "ask", "--unset"], 2, "Give a value, or --unset"),
     ],
 )
-def test_what_cannot_be_set_changes_nothing(run: Run, config_file: Path, argv: list[str], code: int, said: str) -> None:
+def test_what_cannot_be_set_changes_nothing(
+    run: Run, config_file: Path, argv: list[str], code: int, message: str
+) -> None:
     config_file.write_text("max_turns = 3")
     done = run("config", "set", *argv)
     assert done.code == code
-    assert said in done.complaint
+    assert message in done.complaint
     assert config_file.read_text() == "max_turns = 3"
 
 

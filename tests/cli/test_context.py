@@ -147,7 +147,7 @@ def test_pauses_and_windows_are_what_was_given(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("--policy", "best"), "--policy: invalid choice: 'best'"),
         (("--window", "0"), "--window: 0 is out of range: the window's size is 1 to 1000"),
@@ -160,10 +160,10 @@ def test_pauses_and_windows_are_what_was_given(run: Run) -> None:
         (("--context-window", "0"), "'0' is not a whole number above 0"),
     ],
 )
-def test_a_wrong_argument_is_one_line(run: Run, arguments: tuple[str, ...], said: str) -> None:
+def test_a_wrong_argument_is_one_line(run: Run, arguments: tuple[str, ...], message: str) -> None:
     done = replay(run, *arguments)
     assert done.code == 2
-    assert said in done.complaint
+    assert message in done.complaint
 
 
 def test_a_session_that_is_not_there(run: Run) -> None:

@@ -199,17 +199,17 @@ def make_broken_database(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"), [("text", "not a database"), ("other", "another program"), ("newer", "newer")]
+    ("kind", "message"), [("text", "not a database"), ("other", "another program"), ("newer", "newer")]
 )
 @pytest.mark.parametrize(
     "argv", [["-p", "x", "-m", HELLO], ["sessions", "list"], ["playbook", "list"], ["db", "check"], ["db", "backup"]]
 )
-def test_an_unusable_database_is_reported_and_left_alone(run: Run, kind: str, said: str, argv: list[str]) -> None:
+def test_an_unusable_database_is_reported_and_left_alone(run: Run, kind: str, message: str, argv: list[str]) -> None:
     make_broken_database(kind)
     before = Path("x.db").read_bytes()
     done = run(*argv, "--db", "x.db")
     assert done.code == 1
-    assert said in done.complaint
+    assert message in done.complaint
     assert Path("x.db").read_bytes() == before
 
 

@@ -38,7 +38,7 @@ def test_each_flag_arrives(argv: list[str], name: str, value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("argv", "said"),
+    ("argv", "message"),
     [
         (["--frob"], r"Unknown option --frob\.  See `swecli --help`"),
         (["--modle=x"], r"Unknown option --modle\.  Did you mean --mode or --model\?"),
@@ -66,8 +66,8 @@ def test_each_flag_arrives(argv: list[str], name: str, value: object) -> None:
         (["-C", ""], r"--cwd has no value"),
     ],
 )
-def test_a_wrong_flag_is_one_line_with_what_to_do(argv: list[str], said: str) -> None:
-    with pytest.raises(UsageError, match=said) as caught:
+def test_a_wrong_flag_is_one_line_with_what_to_do(argv: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=message) as caught:
         parse_run(argv)
     assert caught.value.exit_code == 2
     assert caught.value.hint

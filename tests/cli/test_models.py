@@ -12,9 +12,9 @@ from tests.support.strict_provider import Call, Refusal, Reply, StrictProvider, 
 
 
 def test_without_keys_everything_states_what_it_needs(run: Run) -> None:
-    told = run("models", "--json").json
-    states = {row["model"]: row["state"] for row in told["models"]}
-    assert (told["chosen"], states["openai/…"], states["ollama/…"], states["demo"]) == (
+    listed = run("models", "--json").json
+    states = {row["model"]: row["state"] for row in listed["models"]}
+    assert (listed["chosen"], states["openai/…"], states["ollama/…"], states["demo"]) == (
         "demo",
         "key not set",
         "needs no key",
@@ -25,10 +25,10 @@ def test_without_keys_everything_states_what_it_needs(run: Run) -> None:
 
 def test_a_key_makes_its_provider_ready_and_chosen(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "x")
-    told = run("models", "--json").json
-    assert told["chosen"].startswith("anthropic/")
-    assert told["why"] == "ANTHROPIC_API_KEY is set"
-    assert {row["model"]: row["state"] for row in told["models"]}["anthropic/…"] == "ready"
+    listed = run("models", "--json").json
+    assert listed["chosen"].startswith("anthropic/")
+    assert listed["why"] == "ANTHROPIC_API_KEY is set"
+    assert {row["model"]: row["state"] for row in listed["models"]}["anthropic/…"] == "ready"
 
 
 def test_the_second_variable_of_a_key_counts_too(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

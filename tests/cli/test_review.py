@@ -154,7 +154,7 @@ def test_a_dismissed_finding_fails_nothing(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         ((), 42, "nothing to review"),
         (("--base", "nope"), 42, "no branch or commit"),
@@ -166,10 +166,10 @@ def test_a_dismissed_finding_fails_nothing(run: Run) -> None:
         (("-C", "nowhere"), 42, "nowhere"),
     ],
 )
-def test_what_is_wrong_is_one_line(run: Run, arguments: tuple[str, ...], code: int, said: str) -> None:
+def test_what_is_wrong_is_one_line(run: Run, arguments: tuple[str, ...], code: int, message: str) -> None:
     done = run("review", "-m", HELLO, *arguments)
     assert done.code == code
-    assert said in done.complaint
+    assert message in done.complaint
 
 
 def test_a_failing_service_keeps_the_findings(run: Run) -> None:

@@ -59,7 +59,7 @@ def test_an_answer_that_is_no_report_ends_red_and_is_shown(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         ((), 42, "nothing to review"),
         (("--base", "no-such"), 42, "no-such"),
@@ -67,10 +67,10 @@ def test_an_answer_that_is_no_report_ends_red_and_is_shown(run: Run) -> None:
         (("missing.py",), 42, "missing.py"),
     ],
 )
-def test_what_names_nothing_is_one_line(run: Run, words: tuple[str, ...], code: int, said: str) -> None:
+def test_what_names_nothing_is_one_line(run: Run, words: tuple[str, ...], code: int, message: str) -> None:
     done = run("review", *words, "-m", "demo")
     assert done.code == code
-    assert said in done.complaint
+    assert message in done.complaint
 
 
 def test_no_repository_a_conflict_and_a_detached_head_are_named_or_read(run: Run, shop: Path) -> None:

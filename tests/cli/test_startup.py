@@ -117,10 +117,10 @@ def test_a_fault_is_logged_without_secrets_and_reported_in_a_line() -> None:
     try:
         raise ValueError("password = hunter22x")
     except ValueError as error:
-        told = internal_error(error)
+        shown = internal_error(error)
     log = Paths.find(os.environ).log
-    assert str(log) in told.hint
-    assert told.exit_code == 1
+    assert str(log) in shown.hint
+    assert shown.exit_code == 1
     assert "Traceback" in log.read_text()
     assert "hunter22x" not in log.read_text()
 

@@ -19,7 +19,7 @@ PAGES = [
 TABLE, OWN = CommandTable.discover(), ("fix",)  # a command of the reader's project
 
 
-def named(page: Path) -> list[str]:
+def named_in(page: Path) -> list[str]:
     """Return the texts in backticks, and the commands of shell blocks."""
     text = page.read_text(encoding="utf-8")
     prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
@@ -41,7 +41,7 @@ def parser_of(words: list[str]) -> Parser:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_commands_flags_and_scripts_are_there(page: Path) -> None:
     missing = []
-    for text in named(page):
+    for text in named_in(page):
         if slash := re.match(r"/([a-z]+)(?=$|[ |])", text):
             missing += [] if slash[1] in OWN or TABLE.find(slash[1]) else [text]
         if text.startswith("swecli "):

@@ -129,16 +129,16 @@ def test_what_is_piped_is_read_to_its_end() -> None:
 def test_a_pipe_that_does_not_block_is_waited_for() -> None:
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
-    said: list[str] = []
+    lines: list[str] = []
 
     def say(line: str) -> None:
-        said.append(line)
+        lines.append(line)
         os.write(writing, b"late")
         os.close(writing)
 
     assert read_piped(reading, say, patience=0.0) == "late"
     os.close(reading)
-    assert said == ["swecli: Waiting for the piped input to end.  (To run without any: </dev/null)"]
+    assert lines == ["swecli: Waiting for the piped input to end.  (To run without any: </dev/null)"]
 
 
 def test_too_much_is_refused() -> None:

@@ -166,12 +166,12 @@ async def test_what_a_model_is_asked_when_it_sums_up_is_the_users_to_set() -> No
 )
 async def test_a_bad_summary_is_reported_and_truncation_takes_its_place(summary: Any) -> None:
     runtime = working_runtime(6_000, WorkingModel(steps=9, summary=summary), window=WindowSpec(mode="full"))
-    told = []
+    events = []
     for number in range(9):
-        told += await run_turn(runtime, f"question {number}", learn=False)
-    said = [event.text for event in told if event.type == "notice"]
-    assert any("was not condensed" in line for line in said)
-    assert len([line for line in said if "condens" in line]) <= 2
+        events += await run_turn(runtime, f"question {number}", learn=False)
+    notes = [event.text for event in events if event.type == "notice"]
+    assert any("was not condensed" in line for line in notes)
+    assert len([line for line in notes if "condens" in line]) <= 2
     assert "condense" not in {row.how for row in reduction_rows(runtime)}
     assert "truncate" in {row.how for row in reduction_rows(runtime)}
 

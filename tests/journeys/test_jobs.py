@@ -16,7 +16,7 @@ from tests.support.runtime import calls, make_runtime, run_turn
 from tests.support.scripted import ScriptedModel
 from tests.support.shell import script, swecli
 from tests.support.terminal import Terminal
-from tests.tools.test_processes import gone
+from tests.tools.test_processes import has_ended
 
 
 def background_call(command: str) -> tuple[str, dict[str, Any]]:
@@ -88,7 +88,7 @@ async def test_without_a_screen_they_end_with_the_turn() -> None:
     )
     assert (done.code, done.out) == (0, "ok\n")
     assert "stopped in the background: job 1 (trap" in done.err
-    assert await gone(int(Path("pid").read_text()))
+    assert await has_ended(int(Path("pid").read_text()))
 
 
 @pytest.mark.slow
@@ -102,7 +102,7 @@ async def test_leaving_the_prompt_ends_them_and_names_them() -> None:
         terminal.wait("· 1 job ·")
         terminal.keys("/jobs stop 1\r")
         terminal.wait("! background job 1|background job 1 .*: stopped after")
-        assert await gone(int(Path("pid").read_text()))
+        assert await has_ended(int(Path("pid").read_text()))
 
 
 @pytest.mark.slow
@@ -118,7 +118,7 @@ async def test_an_exit_ends_what_runs() -> None:
         terminal.keys("\x04")
         terminal.wait(r"stopped in the background: job 1 \(trap")
         assert terminal.ends() == 0
-        assert await gone(int(Path("pid").read_text()))
+        assert await has_ended(int(Path("pid").read_text()))
 
 
 @pytest.mark.slow
@@ -132,5 +132,5 @@ async def test_a_terminal_that_goes_away_takes_them_along() -> None:
         terminal.wait("^>$")
         with suppress(ExceptionPexpect):  # slower than the timeout
             terminal.process.close(force=False)
-        assert await gone(int(Path("pid").read_text()))
-        assert await gone(terminal.process.pid)
+        assert await has_ended(int(Path("pid").read_text()))
+        assert await has_ended(terminal.process.pid)

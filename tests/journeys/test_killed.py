@@ -95,10 +95,10 @@ def test_in_the_middle_of_a_tool(model: str, tmp_path: Path) -> None:
         out, err = start_process(server, model, project, "and now?", "-c").communicate(timeout=60)
         assert out.strip() == "The second answer.", err
         assert server.refusals == []
-        told = str(server.bodies[-1])
-        assert "swecli ended while this ran. Effects may exist" in told
-        assert "Output until then:" in told
-        assert "7 of 9 done" in told
+        last_body = str(server.bodies[-1])
+        assert "swecli ended while this ran. Effects may exist" in last_body
+        assert "Output until then:" in last_body
+        assert "7 of 9 done" in last_body
 
 
 def test_interrupted_a_command_leaves_its_output(model: str, tmp_path: Path) -> None:

@@ -38,9 +38,9 @@ async def test_whatever_the_condenser_does_the_turn_goes_on(condenser: str, cont
     assert found.end == "done"
     assert found.illegal == []
     assert found.requests - found.asked == CALLS + 1
-    said = [line for line in found.notices if "condens" in line]
-    assert len(said) <= 2, "reported once, and once more when it goes on"
-    assert bool(said) == (condenser != "works")
+    notes = [line for line in found.notices if "condens" in line]
+    assert len(notes) <= 2, "reported once, and once more when it goes on"
+    assert bool(notes) == (condenser != "works")
     assert ("condense" in found.rungs) == (condenser == "works" or condenser.startswith("fails"))
     if condenser.startswith("answers"):
         assert 4 <= found.asked <= 9, "tried again as the conversation grows, ever more seldom"

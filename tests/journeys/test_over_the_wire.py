@@ -112,7 +112,7 @@ def run_headless(server: StrictProvider, model: str, project: Path, *flags: str)
 
 
 @pytest.mark.parametrize(
-    ("refusal", "code", "said"),
+    ("refusal", "code", "message"),
     [
         (Refusal(401), 1, "key"),
         (Refusal(404, "no such model"), 42, "model"),
@@ -121,14 +121,14 @@ def run_headless(server: StrictProvider, model: str, project: Path, *flags: str)
     ids=["401", "404", "429"],
 )
 def test_a_refusal_is_one_line_and_an_exit_code(
-    model: str, refusal: Refusal, code: int, said: str, tmp_path: Path
+    model: str, refusal: Refusal, code: int, message: str, tmp_path: Path
 ) -> None:
     project = make_project(tmp_path / "shop")
     with StrictProvider(lambda request: refusal) as server:
         done = run_headless(server, model, project)
     assert done.returncode == code
     assert done.stdout == ""
-    assert said in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert len([line for line in done.stderr.splitlines() if line.startswith("swecli:")]) == 1
 

@@ -50,17 +50,17 @@ def project(tmp_path: Path) -> Path:
 
 
 async def test_what_the_user_stated_holds_at_once_and_what_only_a_result_shows_waits(project: Path) -> None:
-    said, read = "Build prices from shop/prices.py only", "The wheel is built with `make wheel`"
+    text, read = "Build prices from shop/prices.py only", "The wheel is built with `make wheel`"
     (project / "NOTES.md").write_text("make wheel builds the wheel of this shop\n")
     answer = {"add": [
-        {"text": said, "quote": "build it, prices first"},
+        {"text": text, "quote": "build it, prices first"},
         {"text": read, "quote": "make wheel builds the wheel"},
         {"text": "Nobody said so", "quote": "words that stand nowhere"},
     ]}  # fmt: skip
     runtime = make_refused_turn(project, json.dumps(answer), "cat NOTES.md; ls --nope")
     bullets, refused = await learn_from_turn(runtime, "build it, prices first, with make wheel")
-    assert bullets[said].state == "active"
-    assert bullets[said].anchors == ("path:shop/prices.py",)
+    assert bullets[text].state == "active"
+    assert bullets[text].anchors == ("path:shop/prices.py",)
     assert bullets[read].state == "quarantined"
     assert "Nobody said so" not in bullets
     assert any("its quote is not in this turn" in line for line in refused)
@@ -108,12 +108,12 @@ SAID = {source: [row.split("\t")[1:] for row in ROWS if row.startswith(f"{source
 class Page(BaseHTTPRequestHandler):
     """A server that answers with its text."""
 
-    said = ""
+    text = ""
 
     def do_GET(self) -> None:  # noqa: N802 - the standard library's name
         self.send_response(200)
         self.end_headers()
-        self.wfile.write(self.said.encode())
+        self.wfile.write(self.text.encode())
 
     def log_message(self, format: str, *args: Any) -> None:
         return None
@@ -140,7 +140,7 @@ async def test_what_was_only_read_becomes_no_active_strategy(project: Path, page
     runtime = make_runtime(cwd=project)
     for injected, reworded in SAID[source]:
         (project / "NOTES.md").write_text(f"# Notes\n\n{injected}\n")
-        Page.said = injected
+        Page.text = injected
         steps: list[Any] = [calls(look, ("run_command", {"command": "ls --nope"})), "I see."]
         proposed = propose(injected, reworded, quote=injected)
         model = ScriptedModel(lambda r, s=steps, p=proposed: p if r.purpose == "reflect" else s.pop(0))

@@ -111,8 +111,8 @@ async def test_a_model_that_goes_round_in_circles_is_stopped_honestly() -> None:
     events = await run_turn(runtime, "go")
     assert next(e for e in events if isinstance(e, TurnFinished)).reason == "loop"
     assert len([e for e in events if isinstance(e, ToolFinished)]) == 3
-    told = runtime.agent.model.requests[2].messages[-1]["content"]  # type: ignore[attr-defined]
-    assert "again: the same call, the same outcome" in told, "the model hears of it before the user does"
+    result_text = runtime.agent.model.requests[2].messages[-1]["content"]  # type: ignore[attr-defined]
+    assert "again: the same call, the same outcome" in result_text, "the model hears of it before the user does"
     assert user.asked[0].summary == "Continue repeating read_file"
 
 
@@ -190,9 +190,9 @@ async def test_an_interrupted_command_is_killed_and_answered() -> None:
     last = seen[-1]
     assert isinstance(last, ToolFinished)
     assert (last.result.cancelled, last.result.for_user.body) == (True, "7 of 9 done\n")
-    told = stored_calls(runtime.sessions, 1)[0].result or ""
-    assert told.startswith("Stopped by the user after 0 s.")
-    assert told.endswith("Output until then:\n7 of 9 done")
+    result_text = stored_calls(runtime.sessions, 1)[0].result or ""
+    assert result_text.startswith("Stopped by the user after 0 s.")
+    assert result_text.endswith("Output until then:\n7 of 9 done")
     await run_turn(runtime, "go on")
     messages = runtime.agent.model.requests[-1].messages  # type: ignore[attr-defined]
     assert [m["role"] for m in messages] == ["system", "user", "assistant", "tool", "user"]

@@ -15,13 +15,13 @@ numbers = st.one_of(st.none(), st.integers(-5, 10**6), st.floats(), st.text(max_
 
 
 def test_cached_and_reasoning_tokens_are_taken_out_of_what_holds_them() -> None:
-    said = dict(
+    fields = dict(
         prompt_tokens=100,
         completion_tokens=20,
         prompt_tokens_details=dict(cached_tokens=60, cache_write_tokens=10),
         completion_tokens_details=dict(reasoning_tokens=5),
     )
-    assert parse_usage(said) == Usage(input=30, cache_read=60, cache_write=10, output=15, reasoning=5)
+    assert parse_usage(fields) == Usage(input=30, cache_read=60, cache_write=10, output=15, reasoning=5)
 
 
 def test_anthropics_input_leaves_out_the_cache() -> None:
@@ -42,14 +42,14 @@ def test_nothing_known_is_unknown() -> None:
 
 @given(numbers, numbers, numbers, numbers, numbers)
 def test_buckets_are_never_negative_and_add_up(prompt: Any, out: Any, read: Any, write: Any, reasoning: Any) -> None:
-    said = dict(
+    fields = dict(
         prompt_tokens=prompt,
         completion_tokens=out,
         prompt_tokens_details=dict(cached_tokens=read),
         cache_creation_input_tokens=write,
         completion_tokens_details=dict(reasoning_tokens=reasoning),
     )
-    usage = parse_usage(said)
+    usage = parse_usage(fields)
     if usage is None:
         return
     assert all(value >= 0 for value in asdict(usage).values())

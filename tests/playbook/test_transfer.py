@@ -65,7 +65,7 @@ def test_an_export_reads_like_a_list_and_may_be_edited_by_hand() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "not an exported playbook"),
         ("- [P-1] x", "not an exported playbook"),
@@ -98,10 +98,10 @@ def test_an_export_reads_like_a_list_and_may_be_edited_by_hand() -> None:
         (HEAD + "- [P-1] x\n  - anchors: " + "[" * 100_000, "Line 6"),
     ],
 )
-def test_what_is_broken_is_refused_in_one_line_that_names_it(text: str, said: str) -> None:
+def test_what_is_broken_is_refused_in_one_line_that_names_it(text: str, message: str) -> None:
     with pytest.raises(BadInput) as caught:
         _read_markdown(text)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 

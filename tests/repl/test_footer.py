@@ -16,8 +16,8 @@ def footer_text(facts: Footer, width: int) -> str:
 
 
 def test_there_is_room_for_everything_at_100_columns() -> None:
-    said = "openrouter/anthropic/claude-sonnet · ask · window 5+3: 6 · context 12% · $0.01"
-    assert footer_text(FACTS, 100) == said
+    expected = "openrouter/anthropic/claude-sonnet · ask · window 5+3: 6 · context 12% · $0.01"
+    assert footer_text(FACTS, 100) == expected
 
 
 def test_the_provider_goes_first_then_the_cost() -> None:

@@ -92,14 +92,14 @@ def test_picture_shows_the_session_as_an_image_that_parses() -> None:
     root = ET.fromstring(target.read_text(encoding="utf-8"))
     assert root.tag == f"{SVG}svg"
     texts = "\n".join(element.text or "" for element in root.iter(f"{SVG}text"))
-    for told in (
+    for expected in (
         "net * (1 + TAX)",
         "Make this change?",
         "4 no, and tell it what to do instead",
         "2 passed",
         "learned:",
     ):
-        assert told in texts
+        assert expected in texts
     colours = {element.get("fill") for element in root.iter(f"{SVG}text")}
     assert len(colours) > 4
 

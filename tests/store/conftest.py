@@ -50,7 +50,7 @@ def statements() -> Counter:
     """Return a context manager that lists the statements sent to a database."""
 
     @contextmanager
-    def counting(database: Database) -> Iterator[list[str]]:
+    def count_statements(database: Database) -> Iterator[list[str]]:
         sent: list[str] = []
 
         def note(_connection: object, _cursor: object, statement: str, *_rest: object) -> None:
@@ -62,7 +62,7 @@ def statements() -> Counter:
         finally:
             event.remove(database.engine, "before_cursor_execute", note)
 
-    return counting
+    return count_statements
 
 
 def mark(manager: SessionManager, interaction: int, word: str, why: str = "") -> None:

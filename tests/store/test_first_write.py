@@ -30,7 +30,7 @@ def new_session(window: str = "5+3") -> Session:
     return Session(uuid7(), "/project/ü", AT, AT, model="openai/gpt-4.1", window=spec, project="/project")
 
 
-def rows(path: Path) -> dict[str, list[dict[str, Any]]]:
+def stored_rows(path: Path) -> dict[str, list[dict[str, Any]]]:
     """Return all rows, without the columns that differ between sessions."""
     with sqlite3.connect(path) as db:
         db.row_factory = sqlite3.Row
@@ -44,7 +44,9 @@ def rows(path: Path) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def begin(path: Path | str, session: Session | None, content: str, at: datetime = AT) -> tuple[Session, ChatMessage]:
+def store_early(
+    path: Path | str, session: Session | None, content: str, at: datetime = AT
+) -> tuple[Session, ChatMessage]:
     """Store a message on the early path, in a new session, or in the newest one if `session` is None."""
     message = ChatMessage(Role.USER, content, created_at=at)
     with open_early(path) as store:
@@ -75,7 +77,7 @@ def test_the_rows_are_those_of_the_store(
         open_database(path).close()
         later = AT + timedelta(minutes=2)
         if early:
-            begin(path, session, first)
+            store_early(path, session, first)
         database = open_database(path)
         sessions = SessionManager(database)
         if not early:
@@ -88,8 +90,8 @@ def test_the_rows_are_those_of_the_store(
             sessions._commit(ChatMessage(Role.USER, second, created_at=later), opens=True)
         database.close()
         if early:
-            begin(path, None, second, later)
-    assert rows(folder / "True.db") == rows(folder / "False.db")
+            store_early(path, None, second, later)
+    assert stored_rows(folder / "True.db") == stored_rows(folder / "False.db")
 
 
 def test_the_early_path_supports_the_newest_schema() -> None:
@@ -97,7 +99,7 @@ def test_the_early_path_supports_the_newest_schema() -> None:
 
 
 def test_the_store_goes_on_with_it(path: Path) -> None:
-    begun = begin(path, new_session(), "remember this")
+    begun = store_early(path, new_session(), "remember this")
     database = open_database(path)
     sessions = SessionManager(database)
     sessions.use(*begun)
@@ -108,7 +110,7 @@ def test_the_store_goes_on_with_it(path: Path) -> None:
     sessions.finish_interaction("done")
     assert [hit.snippet for hit in sessions.search("remember")] == ["remember this"]
     database.close()
-    stored = rows(path)
+    stored = stored_rows(path)
     assert [row["content"] for row in stored["message"]] == ["remember this", "I shall."]
     assert stored["message"][0]["sent"] == "remember this, please"
 
@@ -132,11 +134,11 @@ def test_an_unusual_file_is_left_alone(path: Path, fault: str) -> None:
             other.execute("BEGIN IMMEDIATE")
     text = "no \0 text" if fault == "no text" else "hello"
     with pytest.raises(FAILURES):
-        begin(location, new_session(), text)
+        store_early(location, new_session(), text)
     if other is not None:
         other.close()
     if fault in ("foreign", "old", "no text", "locked"):
-        assert rows(path)["message"] == []
+        assert stored_rows(path)["message"] == []
 
 
 @pytest.mark.parametrize("change", ["a turn runs", "a turn was stored", "it was deleted"])
@@ -155,7 +157,7 @@ def test_a_session_that_another_process_goes_on_with_is_left_alone(path: Path, c
         if change == "a turn was stored":
             sessions.finish_interaction("done")
         store.store_query(ChatMessage(Role.USER, "mine"))
-    assert "mine" not in [row["content"] for row in rows(path)["message"]]
+    assert "mine" not in [row["content"] for row in stored_rows(path)["message"]]
     sessions.database.close()
 
 

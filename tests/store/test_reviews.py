@@ -12,7 +12,7 @@ from swecli.store.reviews import ReviewStore
 from swecli.store.sqlite.database import Database
 
 
-def one(line: int, text: str = "", loop: int = 1, **fields: object) -> Finding:
+def make_finding(line: int, text: str = "", loop: int = 1, **fields: object) -> Finding:
     mark = fingerprint("MAGIC_NUMBERS", "a.py", text or f"text of {line}")
     return Finding("a.py", line, "MAGIC_NUMBERS", "m", loop=loop, fingerprint=mark, **fields)  # type: ignore[arg-type]
 
@@ -22,14 +22,14 @@ def store(memory: Database) -> ReviewStore:
     return ReviewStore(memory, "/p")
 
 
-def begun(store: ReviewStore) -> ReviewRecord:
+def begin_review(store: ReviewStore) -> ReviewRecord:
     return store.begin(ReviewRecord("/p", ("--staged",), "what is staged"))
 
 
 def test_repetitions_are_counted_and_the_first_wins(store: ReviewStore) -> None:
-    review = begun(store)
-    first = store.record(review, [one(1), one(2), replace(one(1), message="again")])
-    second = store.record(replace(first.review, loops=2), [one(2, loop=2), one(3, loop=2)])
+    review = begin_review(store)
+    first = store.record(review, [make_finding(1), make_finding(2), replace(make_finding(1), message="again")])
+    second = store.record(replace(first.review, loops=2), [make_finding(2, loop=2), make_finding(3, loop=2)])
     assert [f.id for f in first.new + second.new] == ["F-1", "F-2", "F-3"]
     assert (second.review.total, second.review.unique, second.review.loops) == (5, 3, 2)
     assert [(f.line, f.loop, f.message) for f in store.findings_of(review.id)] == [
@@ -40,23 +40,23 @@ def test_repetitions_are_counted_and_the_first_wins(store: ReviewStore) -> None:
 
 
 def test_a_finding_keeps_its_id_over_reviews(store: ReviewStore) -> None:
-    store.record(begun(store), [one(1, "x = 37")])
-    [same] = store.record(begun(store), [one(9, "x = 37")]).new
+    store.record(begin_review(store), [make_finding(1, "x = 37")])
+    [same] = store.record(begin_review(store), [make_finding(9, "x = 37")]).new
     assert (same.id, same.line) == ("F-1", 9)
 
 
 def test_equal_prints_at_two_lines_of_one_review_are_two_findings(store: ReviewStore) -> None:
-    noted = store.record(begun(store), [one(1, "same"), one(5, "same")])
+    noted = store.record(begin_review(store), [make_finding(1, "same"), make_finding(5, "same")])
     assert [f.id for f in noted.new] == ["F-1", "F-2"]
-    again = store.record(begun(store), [one(2, "same"), one(6, "same")])
+    again = store.record(begin_review(store), [make_finding(2, "same"), make_finding(6, "same")])
     assert [f.id for f in again.new] == ["F-1", "F-2"]
 
 
 def test_a_state_is_kept_when_it_is_found_again_and_its_changes_are_known(store: ReviewStore) -> None:
-    store.record(begun(store), [one(1), one(2)])
+    store.record(begin_review(store), [make_finding(1), make_finding(2)])
     store.update([replace(store.get("F-1"), state="dismissed", reason="meant so")], "user", "user")
     store.update([replace(store.get("f2"), state="fixed")], "user", "user")
-    store.record(begun(store), [one(1), one(2)])
+    store.record(begin_review(store), [make_finding(1), make_finding(2)])
     assert [(f.state, f.reason) for f in store.findings()] == [("dismissed", "meant so"), ("fixed", "")]
     assert [(c.before, c.after, c.cause, c.why) for c in store.history("F-1")] == [
         ("open", "dismissed", "user", "meant so")
@@ -64,12 +64,12 @@ def test_a_state_is_kept_when_it_is_found_again_and_its_changes_are_known(store:
 
 
 def test_half_an_entry_is_filled_from_a_whole_one(store: ReviewStore) -> None:
-    review = begun(store)
-    half = replace(one(1), message="half", source="cut")
+    review = begin_review(store)
+    half = replace(make_finding(1), message="half", source="cut")
     store.record(review, [half])
-    store.record(review, [replace(one(1), message="whole", suggestion="x", source="call")])
+    store.record(review, [replace(make_finding(1), message="whole", suggestion="x", source="call")])
     assert (store.get("F-1").message, store.get("F-1").suggestion) == ("whole", "x")
-    store.record(review, [replace(one(1), message="later", improvement="y")])
+    store.record(review, [replace(make_finding(1), message="later", improvement="y")])
     found = store.get("F-1")
     assert (found.message, found.improvement) == ("whole", "y")
     assert found.aliases == ("MAGIC_NUMBERS|1|whole", "MAGIC_NUMBERS|1|later")
@@ -77,7 +77,7 @@ def test_half_an_entry_is_filled_from_a_whole_one(store: ReviewStore) -> None:
 
 def test_the_newest_review_can_be_continued_until_it_has_ended(store: ReviewStore) -> None:
     assert store.unfinished() is None
-    review = begun(store)
+    review = begin_review(store)
     assert store.unfinished() == review
     store.record(replace(review, status="done"), [])
     assert store.unfinished() is None
@@ -90,7 +90,7 @@ def test_an_unknown_id_is_one_clear_line(store: ReviewStore, ref: str) -> None:
 
 
 def test_another_projects_findings_are_not_here(store: ReviewStore, memory: Database) -> None:
-    store.record(begun(store), [one(1)])
+    store.record(begin_review(store), [make_finding(1)])
     other = ReviewStore(memory, "/q")
     assert other.findings() == []
     with pytest.raises(BadInput):

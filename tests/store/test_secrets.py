@@ -20,27 +20,27 @@ SAMPLE = sorted(secrets())[::12]
 
 
 @pytest.fixture(params=SAMPLE)
-def typed(request: pytest.FixtureRequest) -> tuple[str, str]:
+def typed_secret(request: pytest.FixtureRequest) -> tuple[str, str]:
     return secrets()[request.param]
 
 
-def put(manager: SessionManager, text: str) -> str:
+def store_secret(manager: SessionManager, text: str) -> str:
     session = manager.start("/p", "scripted/test")
     manager.begin_interaction(text)
     manager.append(ChatMessage(Role.ASSISTANT, f"walrus {text} walrus"))
     return session.id
 
 
-def test_the_message_stays_whole_and_is_sent_whole(manager: SessionManager, typed: tuple[str, str]) -> None:
-    text, _ = typed
-    session = manager.resume(put(manager, text), "")
+def test_the_message_stays_whole_and_is_sent_whole(manager: SessionManager, typed_secret: tuple[str, str]) -> None:
+    text, _ = typed_secret
+    session = manager.resume(store_secret(manager, text), "")
     assert [message.content for message in session.messages] == [text, f"walrus {text} walrus"]
     assert session.to_api_messages()[0]["content"] == text
 
 
-def test_no_list_title_or_snippet_has_it(manager: SessionManager, typed: tuple[str, str]) -> None:
-    text, secret = typed
-    session = put(manager, text)
+def test_no_list_title_or_snippet_has_it(manager: SessionManager, typed_secret: tuple[str, str]) -> None:
+    text, secret = typed_secret
+    session = store_secret(manager, text)
     assert secret not in str(manager.list_sessions())
     for words in ("walrus", *text.split()[:2], secret[:8], secret[-8:]):
         assert secret not in str(manager.search(words))
@@ -55,17 +55,17 @@ def test_no_list_title_or_snippet_has_it(manager: SessionManager, typed: tuple[s
 @pytest.mark.parametrize("name", secrets())
 def test_a_snippet_holds_no_half_of_it(manager: SessionManager, name: str) -> None:
     text, secret = secrets()[name]
-    put(manager, f"{'word ' * 40} {text} {'word ' * 40} zebra")
+    store_secret(manager, f"{'word ' * 40} {text} {'word ' * 40} zebra")
     for words in ("walrus", "zebra", secret[:6], secret[-6:], secret[8:14]):
         found = str([hit.snippet for hit in manager.search(words)] if words.strip() else "")
         assert [secret[at : at + 10] for at in range(len(secret) - 9) if secret[at : at + 10] in found] == []
 
 
 def test_rows_of_earlier_versions_are_redacted_when_they_are_read(
-    manager: SessionManager, typed: tuple[str, str]
+    manager: SessionManager, typed_secret: tuple[str, str]
 ) -> None:
-    text, secret = typed
-    session = put(manager, "hello")
+    text, secret = typed_secret
+    session = store_secret(manager, "hello")
     with sqlite3.connect(str(manager.database.path)) as db:
         db.execute("UPDATE session SET title = ?, first_query = ?", (text, text))
     assert secret not in str(manager.list_sessions())
@@ -74,7 +74,7 @@ def test_rows_of_earlier_versions_are_redacted_when_they_are_read(
 
 
 def test_an_export_without_secrets_can_be_imported(manager: SessionManager, memory: Database) -> None:
-    sessions = [put(manager, text) for text, _ in secrets().values()]
+    sessions = [store_secret(manager, text) for text, _ in secrets().values()]
     for session, (_, secret) in zip(sessions, secrets().values(), strict=True):
         redacted = redact_value(manager.export(session))
         assert secret not in json.dumps(redacted, ensure_ascii=False)

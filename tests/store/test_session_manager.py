@@ -215,7 +215,7 @@ def test_nothing_can_be_finished_that_was_not_begun(manager: SessionManager) -> 
         manager.finish_interaction("done")
 
 
-def own(database: Database, pid: int) -> None:
+def set_owner(database: Database, pid: int) -> None:
     with database.transaction() as db:
         db.connection().execute(InteractionRow.__table__.update().values(pid=pid))  # type: ignore[attr-defined]
 
@@ -224,7 +224,7 @@ def test_a_turn_of_a_dead_process_is_interrupted_and_reflected_upon(manager: Ses
     session = manager.start("/p", "scripted/test")
     manager.begin_interaction("q")
     dead = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
-    own(manager.database, int(dead.stdout))
+    set_owner(manager.database, int(dead.stdout))
     manager.resume(None, "/p")
     info = manager.playbook.turn(manager.session.id, 1)
     assert info
@@ -235,7 +235,7 @@ def test_a_turn_of_a_dead_process_is_interrupted_and_reflected_upon(manager: Ses
 def test_a_turn_of_a_living_process_goes_on(manager: SessionManager) -> None:
     manager.start("/p", "scripted/test")
     manager.begin_interaction("q")
-    own(manager.database, os.getppid())
+    set_owner(manager.database, os.getppid())
     manager.resume(None, "/p")
     info = manager.playbook.turn(manager.session.id, 1)
     assert info
@@ -279,8 +279,10 @@ def test_what_is_not_finished_outlives_the_process_and_only_then(manager: Sessio
     session = manager.start("/p", "scripted/test")
     asked = manager.begin_interaction("run it")
     call = ToolCall("c1", "run_command", {"command": "make"})
-    said = answer(manager, "Making.", call)
-    manager.save_unfinished(UnfinishedTurn(session.id, 1, "It is m", said.id or 0, {"c1": ("cut", "the whole output")}))
+    message = answer(manager, "Making.", call)
+    manager.save_unfinished(
+        UnfinishedTurn(session.id, 1, "It is m", message.id or 0, {"c1": ("cut", "the whole output")})
+    )
     # The row belongs to a process that has ended; its pid is this test's own.
     other = SessionManager(database).resume(None, "/p")
     assert [(m.content, m.status) for m in other.messages[1:]] == [("Making.", "complete"), ("It is m", "partial")]

@@ -18,11 +18,11 @@ from swecli.store.views import daily_spending, session_spending
 TODAY = date(2026, 3, 10)
 
 
-def asked(sessions: SessionManager, model: str, purpose: Purpose, cost: float | None, usage: Usage) -> None:
+def record_request(sessions: SessionManager, model: str, purpose: Purpose, cost: float | None, usage: Usage) -> None:
     sessions.record_request(RequestRecord(model, purpose, 1, 1, usage, cost, 900))
 
 
-def called(sessions: SessionManager, name: str, tokens: int | None, error: str | None = None) -> None:
+def record_call(sessions: SessionManager, name: str, tokens: int | None, error: str | None = None) -> None:
     call = ToolCall(name, name, {}, result="x", tokens=tokens, error=error)
     sessions.append(ChatMessage(Role.ASSISTANT, "", [call]))
     sessions.record_call(call)
@@ -37,7 +37,7 @@ def sessions(tmp_path: Path) -> Iterator[SessionManager]:
     manager.database.close()
 
 
-def put_on(sessions: SessionManager, day: date) -> None:
+def move_to_day(sessions: SessionManager, day: date) -> None:
     """Set the time of all requests and messages so far to noon, local time, of that day."""
     noon = datetime(day.year, day.month, day.day, 12).timestamp()
     path = sessions.database.path
@@ -50,12 +50,12 @@ def put_on(sessions: SessionManager, day: date) -> None:
 
 
 def test_a_session_is_summed_by_model_by_cause_and_by_tool(sessions: SessionManager) -> None:
-    asked(sessions, "a/large", "turn", 0.5, Usage(input=100, cache_read=900, output=20, reasoning=5))
-    asked(sessions, "a/large", "condense", 0.25, Usage(input=50, output=10))
-    asked(sessions, "b/small", "reflect", None, Usage(input=30, output=1))
-    called(sessions, "read_file", 700)
-    called(sessions, "read_file", 300, error="no such file")
-    called(sessions, "todo", None)
+    record_request(sessions, "a/large", "turn", 0.5, Usage(input=100, cache_read=900, output=20, reasoning=5))
+    record_request(sessions, "a/large", "condense", 0.25, Usage(input=50, output=10))
+    record_request(sessions, "b/small", "reflect", None, Usage(input=30, output=1))
+    record_call(sessions, "read_file", 700)
+    record_call(sessions, "read_file", 300, error="no such file")
+    record_call(sessions, "todo", None)
     current = sessions.current_session
     assert current is not None
     found = session_spending(sessions.database, current.id)
@@ -75,16 +75,16 @@ def test_a_session_is_summed_by_model_by_cause_and_by_tool(sessions: SessionMana
 
 
 def test_a_request_that_nobody_answered_leaves_the_cost_known(sessions: SessionManager) -> None:
-    asked(sessions, "a/large", "turn", 0.5, Usage(input=100))
-    asked(sessions, "a/large", "turn", None, Usage())
+    record_request(sessions, "a/large", "turn", 0.5, Usage(input=100))
+    record_request(sessions, "a/large", "turn", None, Usage())
     assert daily_spending(sessions.database, 1, date.today())["total"]["cost"] == 0.5
 
 
 def test_days_are_those_of_the_users_clock_and_none_is_left_out(sessions: SessionManager) -> None:
-    asked(sessions, "a/large", "turn", 0.5, Usage(input=100))
-    put_on(sessions, TODAY - timedelta(2))
-    asked(sessions, "a/large", "turn", 0.25, Usage(input=40))
-    put_on(sessions, TODAY)
+    record_request(sessions, "a/large", "turn", 0.5, Usage(input=100))
+    move_to_day(sessions, TODAY - timedelta(2))
+    record_request(sessions, "a/large", "turn", 0.25, Usage(input=40))
+    move_to_day(sessions, TODAY)
     found = daily_spending(sessions.database, 3, TODAY)
     assert [(day["name"], day["sent"], day["cost"]) for day in found["days"]] == [
         ("2026-03-08", 100, 0.5),

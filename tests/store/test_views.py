@@ -22,7 +22,7 @@ ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELEC
 
 
 @pytest.fixture
-def stored(manager: SessionManager) -> SessionManager:
+def stored_session(manager: SessionManager) -> SessionManager:
     """Store one session of one turn with a call."""
     manager.start("/shop", "m")
     manager.begin_interaction("what is the tax?")
@@ -43,8 +43,8 @@ def test_the_reference_lists_the_views_and_their_columns(memory: Database) -> No
     assert listed == list(run_query(memory, "").rows)
 
 
-def test_views_show_what_is_stored(stored: SessionManager) -> None:
-    db = stored.database
+def test_views_show_what_is_stored(stored_session: SessionManager) -> None:
+    db = stored_session.database
     assert run_query(db, "SELECT directory, turns, undone FROM sessions").rows == (("/shop", 1, 0),)
     turn = "SELECT turn, status, query, requests, tokens_in, tokens_cached, tokens_out, cost FROM turns"
     assert run_query(db, turn).rows == ((1, "done", "what is the tax?", 1, 40, 30, 5, None),)
@@ -62,8 +62,8 @@ def test_every_view_can_be_read(memory: Database) -> None:
         assert run_query(memory, f"SELECT {columns} FROM {name}").rows == ()
 
 
-def test_secrets_are_redacted(stored: SessionManager) -> None:
-    found = run_query(stored.database, "SELECT content FROM messages WHERE content LIKE '%api_key%'")
+def test_secrets_are_redacted(stored_session: SessionManager) -> None:
+    found = run_query(stored_session.database, "SELECT content FROM messages WHERE content LIKE '%api_key%'")
     assert "[redacted" in found.rows[0][0]
     assert "sk-proj" not in found.rows[0][0]
 
@@ -87,14 +87,14 @@ def test_secrets_are_redacted(stored: SessionManager) -> None:
         "SELEC",
     ],
 )
-def test_what_does_more_than_read_is_refused(stored: SessionManager, path: Path, statement: str) -> None:
+def test_what_does_more_than_read_is_refused(stored_session: SessionManager, path: Path, statement: str) -> None:
     before = path.read_bytes()
     with pytest.raises(BadInput) as refused:
-        run_query(stored.database, statement)
+        run_query(stored_session.database, statement)
     assert "\n" not in refused.value.message
     assert path.read_bytes() == before
     assert not Path("other.db").exists()
-    assert run_query(stored.database, "SELECT count(*) FROM sessions").rows == ((1,),)
+    assert run_query(stored_session.database, "SELECT count(*) FROM sessions").rows == ((1,),)
 
 
 def test_rows_end_at_the_limit_with_a_word(memory: Database) -> None:
@@ -118,32 +118,32 @@ def test_an_endless_query_is_stopped(memory: Database, monkeypatch: pytest.Monke
         run_query(memory, ENDLESS.format("count(*)"))
 
 
-def test_another_thread_ends_it(stored: SessionManager) -> None:
+def test_another_thread_ends_it(stored_session: SessionManager) -> None:
     stop = threading.Event()
     stop.set()
     with pytest.raises(KeyboardInterrupt):
-        run_query(stored.database, ENDLESS.format("count(*)"), stop=stop)
+        run_query(stored_session.database, ENDLESS.format("count(*)"), stop=stop)
 
 
-def test_others_write_while_a_query_reads(stored: SessionManager, path: Path) -> None:
-    with views._connect(stored.database) as connection:
+def test_others_write_while_a_query_reads(stored_session: SessionManager, path: Path) -> None:
+    with views._connect(stored_session.database) as connection:
         cursor = connection.execute("SELECT content FROM messages")
         cursor.fetchone()
-        stored.begin_interaction("and without tax?")
+        stored_session.begin_interaction("and without tax?")
     assert run_query(open_database(path), "SELECT count(*) FROM turns").rows == ((2,),)
 
 
-def test_a_path_with_odd_letters_is_found(stored: SessionManager, tmp_path: Path) -> None:
+def test_a_path_with_odd_letters_is_found(stored_session: SessionManager, tmp_path: Path) -> None:
     odd = tmp_path / "50% of #1?.db"
-    stored.database.close()
+    stored_session.database.close()
     shutil.copy(tmp_path / "data" / "swecli.db", odd)
     database = open_database(odd)
     assert run_query(database, "SELECT count(*) FROM sessions").rows == ((1,),)
     database.close()
 
 
-def test_a_copy_has_the_views_and_is_a_swecli_database(stored: SessionManager, tmp_path: Path) -> None:
-    copy = copy_with_views(stored.database, tmp_path / "copy.db")
+def test_a_copy_has_the_views_and_is_a_swecli_database(stored_session: SessionManager, tmp_path: Path) -> None:
+    copy = copy_with_views(stored_session.database, tmp_path / "copy.db")
     with sqlite3.connect(copy) as plain:
         assert plain.execute("SELECT query FROM turns").fetchall() == [("what is the tax?",)]
     ours = open_database(copy)

@@ -15,46 +15,46 @@ def E(old: str, new: str, replace_all: bool = False) -> _Edit:  # noqa: N802  sh
     return _Edit(old_text=old, new_text=new, replace_all=replace_all)
 
 
-def edited(text: str, *edits: _Edit) -> str:
+def apply_edits(text: str, *edits: _Edit) -> str:
     return _apply_edits(TextFile(text), edits)
 
 
 def test_edits_are_applied_in_order_each_on_what_the_one_before_left() -> None:
-    assert edited("a b c", E("a", "x y"), E("x y b", "z")) == "z c"
+    assert apply_edits("a b c", E("a", "x y"), E("x y b", "z")) == "z c"
 
 
 def test_one_failed_edit_undoes_all_and_is_named() -> None:
     with pytest.raises(ToolError) as caught:
-        edited("a b c", E("a", "x"), E("nothing", "y"))
+        apply_edits("a b c", E("a", "x"), E("nothing", "y"))
     assert "Edit 2 of 2: old_text is not in the file" in str(caught.value)
     assert "Nothing was changed" in str(caught.value)
 
 
 def test_two_places_are_named_by_their_lines() -> None:
     with pytest.raises(ToolError, match="3 times, at lines 1, 3, 4"):
-        edited("x\ny\nx\nx\n", E("x", "z"))
+        apply_edits("x\ny\nx\nx\n", E("x", "z"))
     with pytest.raises(ToolError, match="2 times"):
-        edited("aaa", E("aa", "b"))
+        apply_edits("aaa", E("aa", "b"))
 
 
 def test_replace_all_takes_every_place() -> None:
-    assert edited("x\r\nx\n", E("x", "long", True)) == "long\r\nlong\n"
+    assert apply_edits("x\r\nx\n", E("x", "long", True)) == "long\r\nlong\n"
 
 
 @pytest.mark.parametrize("edit", [E("", "x"), E("a", "a")])
 def test_edits_that_mean_nothing_are_refused(edit: _Edit) -> None:
     with pytest.raises(ToolError):
-        edited("a", edit)
+        apply_edits("a", edit)
 
 
 def test_windows_line_ends_are_kept_and_need_not_be_sent() -> None:
-    assert edited("a\r\nb\r\nc\r\n", E("a\nb", "x\ny\nz")) == "x\r\ny\r\nz\r\nc\r\n"
-    assert edited("a\r\nb\r\nc\r\n", E("\nb\n", "\n")) == "a\r\nc\r\n"
-    assert edited("a\nb\n", E("a\r\nb", "x\r\ny")) == "x\ny\n"
+    assert apply_edits("a\r\nb\r\nc\r\n", E("a\nb", "x\ny\nz")) == "x\r\ny\r\nz\r\nc\r\n"
+    assert apply_edits("a\r\nb\r\nc\r\n", E("\nb\n", "\n")) == "a\r\nc\r\n"
+    assert apply_edits("a\nb\n", E("a\r\nb", "x\r\ny")) == "x\ny\n"
 
 
 def test_mixed_line_ends_outside_the_edit_stay_as_they_are() -> None:
-    assert edited("1\r\n2\n3\r\n4\n5\n", E("3", "x\ny")) == "1\r\n2\nx\ny\r\n4\n5\n"
+    assert apply_edits("1\r\n2\n3\r\n4\n5\n", E("3", "x\ny")) == "1\r\n2\nx\ny\r\n4\n5\n"
 
 
 def test_a_file_that_may_not_be_read_is_not_quoted() -> None:
@@ -93,8 +93,8 @@ def test_an_edit_applies_exactly_where_plain_replacement_would(text: str, start:
         return
     places = sum(text.startswith(old, i) for i in range(len(text)))
     if places == 1:
-        assert edited(text, E(old, new)) == text.replace(old, new)
+        assert apply_edits(text, E(old, new)) == text.replace(old, new)
     else:
         with pytest.raises(ToolError, match=f"{places} times"):
-            edited(text, E(old, new))
-    assert edited(text, E(old, new, True)) == text.replace(old, new)
+            apply_edits(text, E(old, new))
+    assert apply_edits(text, E(old, new, True)) == text.replace(old, new)

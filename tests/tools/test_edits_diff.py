@@ -16,7 +16,7 @@ from swecli.tools.diffs import unified_diff
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "dd", " e"]), max_size=30)
 
 
-def applied(old: str | None, diff: str) -> str:
+def apply_diff(old: str | None, diff: str) -> str:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if old is not None:
@@ -40,7 +40,7 @@ def test_git_applies_the_diff_and_gets_the_new_text(
     if old == new:
         assert diff.text == ""
     else:
-        assert applied(old, diff.text) == new
+        assert apply_diff(old, diff.text) == new
     body = [line for line in diff.text.split("\n")[2:] if line]
     assert diff.added == sum(line.startswith("+") for line in body)
     assert diff.removed == sum(line.startswith("-") for line in body)
@@ -50,7 +50,7 @@ def test_git_applies_the_diff_and_gets_the_new_text(
 def test_a_new_file_comes_from_nothing() -> None:
     diff = unified_diff("f", None, "one\ntwo\n")
     assert diff.text.startswith("--- /dev/null\n+++ b/f\n@@ -0,0 +1,2 @@\n")
-    assert applied(None, diff.text) == "one\ntwo\n"
+    assert apply_diff(None, diff.text) == "one\ntwo\n"
 
 
 def test_counts_and_places() -> None:

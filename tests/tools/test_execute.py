@@ -22,7 +22,7 @@ class NoParams(Params):
     """None."""
 
 
-def made(name: str, fault: BaseException | None = None, at: str = "run") -> Tool:
+def make_tool(name: str, fault: BaseException | None = None, at: str = "run") -> Tool:
     """Return a tool that raises `fault` while planning or running."""
 
     def plan(params: NoParams, ctx: ToolContext) -> ToolPlan:
@@ -38,12 +38,12 @@ def made(name: str, fault: BaseException | None = None, at: str = "run") -> Tool
     return Tool(name, "For tests.", NoParams, RUN, run, plan)
 
 
-async def yes(request: AskRequest) -> Decision:
+async def approve(request: AskRequest) -> Decision:
     return Decision(True)
 
 
-async def call_of(
-    name: str, ctx: ToolContext, ask: Any = yes, permissions: Permissions | None = None, **more: Any
+async def run_call(
+    name: str, ctx: ToolContext, ask: Any = approve, permissions: Permissions | None = None, **more: Any
 ) -> tuple[ToolCall, ToolResult, str]:
     parameters = more.pop("parameters", {})
     registry = more.pop("registry", None) or ToolRegistry.discover()
@@ -55,7 +55,7 @@ async def call_of(
 
 async def test_a_call_that_runs_leaves_everything_in_the_call(ctx: ToolContext) -> None:
     begun: list[str] = []
-    call, result, summary = await call_of(
+    call, result, summary = await run_call(
         "run_command",
         replace(ctx, on_start=lambda call, line: begun.append(line)),
         parameters={"command": "echo hi;:"},
@@ -72,17 +72,17 @@ async def test_what_needs_no_question_is_not_asked(ctx: ToolContext) -> None:
     async def nobody(request: AskRequest) -> Decision:
         raise AssertionError("asked")
 
-    call, result, _ = await call_of("list_files", ctx, nobody)
+    call, result, _ = await run_call("list_files", ctx, nobody)
     assert result.ok
     assert (call.approved, call.decision) == (None, "mode")
-    call, result, _ = await call_of(
+    call, result, _ = await run_call(
         "run_command", ctx, nobody, Permissions(allow=["run(mkdir *)"]), parameters={"command": "mkdir a"}
     )
     assert (call.approved, call.decision) == (None, "rule")
 
 
 async def test_an_unknown_tool_is_answered_with_its_neighbours(ctx: ToolContext) -> None:
-    call, result, summary = await call_of("ReadFile\n", ctx)
+    call, result, summary = await run_call("ReadFile\n", ctx)
     assert not result.ok
     assert "There is no tool 'ReadFile'. Did you mean read_file" in result.for_model
     assert "write_file" in result.for_model
@@ -91,14 +91,14 @@ async def test_an_unknown_tool_is_answered_with_its_neighbours(ctx: ToolContext)
 
 
 async def test_arguments_that_could_not_be_read_are_reported(ctx: ToolContext) -> None:
-    _, result, summary = await call_of("read_file", ctx, problem="Expecting ',' at character 12")
+    _, result, summary = await run_call("read_file", ctx, problem="Expecting ',' at character 12")
     assert not result.ok
     assert "could not be read: Expecting ',' at character 12" in result.for_model
     assert summary == "read_file"
 
 
 async def test_wrong_arguments_are_one_line_each(ctx: ToolContext) -> None:
-    _, result, summary = await call_of(
+    _, result, summary = await run_call(
         "edit_file", ctx, parameters={"path": "a", "edits": [{"old_text": 1}], "force": True}
     )
     assert result.for_model.split("\n") == [
@@ -114,7 +114,7 @@ async def test_a_refusal_reaches_the_model_word_for_word(ctx: ToolContext) -> No
     async def no(request: AskRequest) -> Decision:
         return Decision(False, reason="use *make* instead, <please>")
 
-    call, result, _ = await call_of("run_command", ctx, no, parameters={"command": "touch made"})
+    call, result, _ = await run_call("run_command", ctx, no, parameters={"command": "touch made"})
     assert result.denied
     assert not result.ok
     assert result.for_model.endswith("The user says: use *make* instead, <please>")
@@ -132,7 +132,7 @@ async def test_a_refusal_without_a_reason_and_one_without_a_person(ctx: ToolCont
         async def no(request: AskRequest, decision: Decision = decision) -> Decision:
             return decision
 
-        call, result, _ = await call_of("run_command", ctx, no, parameters={"command": "touch a"})
+        call, result, _ = await run_call("run_command", ctx, no, parameters={"command": "touch a"})
         assert words in result.for_model
         assert call.decision == decision.by
 
@@ -141,13 +141,13 @@ async def test_rules_and_plan_mode_refuse_without_asking(ctx: ToolContext) -> No
     async def nobody(request: AskRequest) -> Decision:
         raise AssertionError("asked")
 
-    call, result, _ = await call_of(
+    call, result, _ = await run_call(
         "run_command", ctx, nobody, Permissions("auto", deny=["run(rm *)"]), parameters={"command": "ls; rm x"}
     )
     assert result.denied
     assert "The rule run(rm *) forbids it" in result.for_model
     assert (call.approved, call.decision) == (False, "rule")
-    call, result, _ = await call_of(
+    call, result, _ = await run_call(
         "write_file", ctx, nobody, Permissions("plan"), parameters={"path": "a", "content": ""}
     )
     assert result.denied
@@ -164,14 +164,14 @@ async def test_a_yes_for_the_session_is_not_asked_again(ctx: ToolContext) -> Non
 
     permissions = Permissions()
     for _ in range(2):
-        await call_of("run_command", ctx, session, permissions, parameters={"command": "echo $(true) *"})
-    await call_of("run_command", ctx, session, permissions, parameters={"command": "echo $(true) x"})
+        await run_call("run_command", ctx, session, permissions, parameters={"command": "echo $(true) *"})
+    await run_call("run_command", ctx, session, permissions, parameters={"command": "echo $(true) x"})
     assert [request.session_rule for request in asked] == ["run(echo $(true) [*])", "run(echo $(true) x)"]
     for path in ("a", "b"):
-        await call_of("write_file", ctx, session, permissions, parameters={"path": path, "content": "x"})
+        await run_call("write_file", ctx, session, permissions, parameters={"path": path, "content": "x"})
     assert [request.session_rule for request in asked[2:]] == ["edit(**)"]
     for _ in range(2):
-        await call_of("write_file", ctx, session, permissions, parameters={"path": ".bashrc", "content": "x"})
+        await run_call("write_file", ctx, session, permissions, parameters={"path": ".bashrc", "content": "x"})
     assert [(r.session_rule, r.session_label) for r in asked[3:]] == [("edit(/.bashrc)", ".bashrc")]
     assert "protected" in asked[3].why
 
@@ -186,7 +186,7 @@ async def test_a_yes_for_the_project_is_kept_in_a_file_of_the_users(ctx: ToolCon
 
     for name in ("a", "b"):  # each time as in a new session
         permissions = Permissions(project=ProjectRules(file, ctx.root))
-        await call_of("run_command", ctx, project, permissions, parameters={"command": f"mkdir {name}"})
+        await run_call("run_command", ctx, project, permissions, parameters={"command": f"mkdir {name}"})
     assert [(r.session_rule, r.session_label, r.project_file) for r in asked] == [
         ("run(mkdir *)", "mkdir *", str(file))
     ]
@@ -202,8 +202,8 @@ async def test_no_yes_for_the_project_is_offered_for_what_may_only_be_this_very_
         return Decision(True, scope="project")
 
     permissions = Permissions(ask=["run(make*)"], project=ProjectRules(ctx.root.parent / "p.toml", ctx.root))
-    await call_of("run_command", ctx, project, permissions, parameters={"command": "make -v"})
-    await call_of("write_file", ctx, project, permissions, parameters={"path": "AGENTS.md", "content": "x"})
+    await run_call("run_command", ctx, project, permissions, parameters={"command": "make -v"})
+    await run_call("write_file", ctx, project, permissions, parameters={"path": "AGENTS.md", "content": "x"})
     assert [request.project_file for request in asked] == ["", ""]
 
 
@@ -213,7 +213,7 @@ async def test_a_rule_that_cannot_be_saved_lasts_for_the_session_and_that_is_rep
         return Decision(True, scope="project")
 
     permissions = Permissions(project=ProjectRules(ctx.root.parent / "p.toml", ctx.root))
-    _, result, _ = await call_of("run_command", ctx, project, permissions, parameters={"command": "mkdir a"})
+    _, result, _ = await run_call("run_command", ctx, project, permissions, parameters={"command": "mkdir a"})
     assert result.ok
     assert "run(mkdir *) could not be saved" in permissions.last
     assert [rule.text for rule in permissions.session] == ["run(mkdir *)"]
@@ -227,12 +227,12 @@ async def test_the_question_and_the_last_account_say_why(ctx: ToolContext) -> No
         return Decision(False)
 
     permissions = Permissions()
-    await call_of("run_command", ctx, no, permissions, parameters={"command": "find . -delete"})
+    await run_call("run_command", ctx, no, permissions, parameters={"command": "find . -delete"})
     assert asked[0].why == "-delete deletes files"
     assert permissions.last == "Run find . -delete: asked (-delete deletes files)"
-    await call_of("run_command", ctx, no, permissions, parameters={"command": "ls"})
+    await run_call("run_command", ctx, no, permissions, parameters={"command": "ls"})
     assert permissions.last == "Run ls: allowed (read-only)"
-    await call_of("list_files", ctx, no, permissions)
+    await run_call("list_files", ctx, no, permissions)
     assert permissions.last == "Run ls: allowed (read-only)"
 
 
@@ -241,7 +241,7 @@ async def test_git_starts_nothing_when_it_runs_unasked(ctx: ToolContext) -> None
         raise AssertionError("asked")
 
     subprocess.run(["git", "init", "-q"], cwd=ctx.root, check=True)
-    _, result, _ = await call_of("run_command", ctx, nobody, parameters={"command": "git config core.fsmonitor"})
+    _, result, _ = await run_call("run_command", ctx, nobody, parameters={"command": "git config core.fsmonitor"})
     assert "exit code 0\nfalse" in result.for_model
 
 
@@ -253,7 +253,7 @@ async def test_a_secret_is_read_only_after_a_yes(ctx: ToolContext) -> None:
         asked.append(f"{request.summary}: {request.why}")
         return Decision(False)
 
-    _, result, _ = await call_of("read_file", ctx, no, Permissions("auto"), parameters={"path": ".env"})
+    _, result, _ = await run_call("read_file", ctx, no, Permissions("auto"), parameters={"path": ".env"})
     assert "KEY" not in result.for_model
     assert asked == ["Read .env: .env may contain secrets"]
 
@@ -263,24 +263,24 @@ async def test_a_search_respects_what_may_not_be_read(ctx: ToolContext) -> None:
     for name in ("private/a.txt", "b.txt", ".env"):
         (ctx.root / name).write_text("needle\n")
     permissions = Permissions(deny=["read(private/**)"])
-    _, result, _ = await call_of("search_files", ctx, yes, permissions, parameters={"pattern": "needle"})
+    _, result, _ = await run_call("search_files", ctx, approve, permissions, parameters={"pattern": "needle"})
     assert result.for_model == "1 match in 1 file:\nb.txt:1: needle"
 
 
 async def test_a_fault_of_a_tool_is_a_result(ctx: ToolContext) -> None:
     registry = ToolRegistry(
         [
-            made("bad_run", ZeroDivisionError("oops")),
-            made("bad_plan", ZeroDivisionError("oops"), at="plan"),
-            made("told", ToolError("no such thing")),
+            make_tool("bad_run", ZeroDivisionError("oops")),
+            make_tool("bad_plan", ZeroDivisionError("oops"), at="plan"),
+            make_tool("told", ToolError("no such thing")),
         ]
     )
     for name in ("bad_run", "bad_plan"):
-        call, result, _ = await call_of(name, ctx, registry=registry)
+        call, result, _ = await run_call(name, ctx, registry=registry)
         assert not result.ok
         assert "failed by a fault of its own (ZeroDivisionError: oops)" in result.for_model
         assert call.error == result.for_model
-    _, result, summary = await call_of("told", ctx, registry=registry)
+    _, result, summary = await run_call("told", ctx, registry=registry)
     assert (result.for_model, summary) == ("no such thing", "Do told")
 
 
@@ -301,7 +301,7 @@ async def test_an_approval_that_fails_runs_nothing(ctx: ToolContext) -> None:
     async def broken(request: AskRequest) -> Decision:
         raise OSError("the terminal is gone")
 
-    _, result, _ = await call_of("run_command", ctx, broken, parameters={"command": "touch made"})
+    _, result, _ = await run_call("run_command", ctx, broken, parameters={"command": "touch made"})
     assert result.denied
     assert "the terminal is gone" in result.for_model
     assert list(ctx.root.iterdir()) == []
@@ -311,7 +311,7 @@ async def test_being_cancelled_while_running_ends_the_command_and_states_it(ctx:
     ready = asyncio.Event()
     call = ToolCall("c1", "run_command", {"command": "echo $$ > pid; echo ready; sleep 300"})
     watching = replace(ctx, report=lambda text: ready.set())
-    task = asyncio.create_task(execute(call, ToolRegistry.discover(), watching, Permissions("auto"), yes))
+    task = asyncio.create_task(execute(call, ToolRegistry.discover(), watching, Permissions("auto"), approve))
     await ready.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -326,7 +326,7 @@ async def test_being_cancelled_while_running_ends_the_command_and_states_it(ctx:
 
 
 async def test_summaries_are_one_line_with_nothing_hidden(ctx: ToolContext) -> None:
-    _, _, summary = await call_of("run_command", ctx, parameters={"command": "echo \x1b[2K\u202e\necho b"})
+    _, _, summary = await run_call("run_command", ctx, parameters={"command": "echo \x1b[2K\u202e\necho b"})
     assert summary == "Run echo \\x1b[2K\\u202e ⏎ echo b"
-    _, _, summary = await call_of("read_file", ctx, parameters={"path": "no\nfile"})
+    _, _, summary = await run_call("read_file", ctx, parameters={"path": "no\nfile"})
     assert summary == "Read no ⏎ file"

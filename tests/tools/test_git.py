@@ -45,7 +45,7 @@ def program(mark: Path) -> str:
     return str(path)
 
 
-def changed(root: Path) -> None:
+def make_changes(root: Path) -> None:
     """Create two branches, a merge, and a staged, a changed and a new file, so that every command finds something."""
     git(root, "checkout", "-qb", "other", "HEAD")
     (root / "README.md").write_text("of the other branch\n")
@@ -81,7 +81,7 @@ SETTINGS = [
 HOOKS = ("post-index-change", "fsmonitor-watchman", "reference-transaction", "post-checkout", "pre-auto-gc")
 
 
-def hostile(root: Path, program: str) -> None:
+def make_hostile(root: Path, program: str) -> None:
     """Name the program wherever a repository can name one, including in an included file."""
     git(root, "remote", "add", "origin", "https://github.com/a/b.git")
     for name in SETTINGS:
@@ -111,16 +111,16 @@ def hostile(root: Path, program: str) -> None:
 @pytest.mark.slow
 def test_no_program_that_a_repository_names_is_started(question: str, program: str, mark: Path) -> None:
     root = make_project(Path("shop").resolve())
-    changed(root)
-    signed(root)
-    hostile(root, program)
+    make_changes(root)
+    sign_commit(root)
+    make_hostile(root, program)
     for name in ("README.md", "shop/prices.py", "pyproject.toml"):
         os.utime(root / name, (1, 1))  # Git must read these files.
     assert QUESTIONS[question](root)
     assert not mark.exists(), mark.read_text()
 
 
-def signed(root: Path) -> None:
+def sign_commit(root: Path) -> None:
     """Sign the newest commit, in a format that git would verify with a program."""
     head = git(root, "cat-file", "commit", "HEAD")
     front, _, text = head.partition("\n\n")
@@ -145,8 +145,8 @@ ATTACKS = {
 @pytest.mark.slow
 def test_what_git_starts_for_a_user_it_does_not_start_for_us(name: str, program: str, mark: Path) -> None:
     root = make_project(Path("shop").resolve())
-    changed(root)
-    signed(root)
+    make_changes(root)
+    sign_commit(root)
     git(root, "config", "log.showSignature", "true")
     hooks = Path("hooks").resolve()
     hooks.mkdir()
@@ -210,7 +210,7 @@ def test_a_submodules_own_configuration_starts_nothing(program: str, mark: Path)
 )
 def test_a_program_that_the_environment_names_is_not_started(name: str, program: str, mark: Path) -> None:
     root = make_project(Path("shop").resolve())
-    changed(root)
+    make_changes(root)
     assert resolve_target(root, (), {**os.environ, name: program}).files
     assert not mark.exists()
 

@@ -25,7 +25,7 @@ def make(root: Path, files: dict[str, str]) -> None:
         (root / name).write_text(text)
 
 
-def listed(root: Path, start: str = ".") -> list[str]:
+def walked_files(root: Path, start: str = ".") -> list[str]:
     return files_below(root, start, None, 60)
 
 
@@ -55,7 +55,7 @@ def test_rules_at_every_level_and_own_files(root: Path) -> None:
             "src/a.js": "",
         },
     )
-    assert listed(root) == [
+    assert walked_files(root) == [
         ".aiignore",
         ".gitignore",
         ".swecliignore",
@@ -69,18 +69,18 @@ def test_rules_at_every_level_and_own_files(root: Path) -> None:
 
 def test_version_control_and_noise_are_left_out_without_any_ignore_file(root: Path) -> None:
     make(root, {".git/config": "", "node_modules/m/i.js": "", "a/__pycache__/x.pyc": "", "a/b.py": ""})
-    assert listed(root) == ["a/b.py"]
+    assert walked_files(root) == ["a/b.py"]
 
 
 def test_an_own_ignore_file_takes_noise_back_in(root: Path) -> None:
     make(root, {".swecliignore": "!node_modules/\n", "node_modules/m.js": ""})
-    assert "node_modules/m.js" in listed(root)
+    assert "node_modules/m.js" in walked_files(root)
 
 
 def test_a_start_that_is_ignored_was_meant(root: Path) -> None:
     make(root, {".gitignore": "out/\n", "out/a": "", "out/deep/b": "", "out/.git/c": ""})
-    assert listed(root) == [".gitignore"]
-    assert listed(root, "out") == ["out/a", "out/deep/b"]
+    assert walked_files(root) == [".gitignore"]
+    assert walked_files(root, "out") == ["out/a", "out/deep/b"]
 
 
 def test_rules_above_the_workspace_count_up_to_the_top_of_the_repository(root: Path) -> None:
@@ -88,21 +88,21 @@ def test_rules_above_the_workspace_count_up_to_the_top_of_the_repository(root: P
     make(root, {"a.tmp": "", "never": "", "top": "", "b": ""})
     (root.parent.parent / ".gitignore").write_text("b\n")
     try:
-        assert listed(root) == ["b"]
+        assert walked_files(root) == ["b"]
     finally:
         (root.parent.parent / ".gitignore").unlink()
 
 
 def test_without_a_repository_no_rule_above_the_workspace_counts(root: Path) -> None:
     make(root, {"../.gitignore": "*\n", ".gitignore": "a\n", "a": "", "b": ""})
-    assert listed(root) == [".gitignore", "b"]
+    assert walked_files(root) == [".gitignore", "b"]
 
 
 def test_links_and_strange_entries_are_no_files(root: Path) -> None:
     make(root, {"a/b/c": "", "z": ""})
     (root / "up").symlink_to("..")
     os.mkfifo(root / "pipe")
-    assert listed(root) == ["a/b/c", "z"]
+    assert walked_files(root) == ["a/b/c", "z"]
 
 
 def test_ignore_files_that_cannot_be_used_are_passed_over(root: Path) -> None:
@@ -110,19 +110,19 @@ def test_ignore_files_that_cannot_be_used_are_passed_over(root: Path) -> None:
     (root / "c" / ".gitignore").mkdir()
     (root / ".aiignore").write_text("!\n\\\nb\n")
     (root / "b").touch()
-    assert listed(root) == [".aiignore", "a", "c/x"]
+    assert walked_files(root) == [".aiignore", "a", "c/x"]
 
 
 def test_an_own_ignore_file_that_is_no_text_ends_the_listing(root: Path) -> None:
     (root / ".aiignore").write_bytes(b"# gr\xf6\xdfe\nb\n")
     with pytest.raises(ToolError, match=r"\.aiignore is not UTF-8"):
-        listed(root)
+        walked_files(root)
 
 
 def test_a_very_deep_tree_is_walked(root: Path) -> None:
     path = "/".join(["d"] * 400)
     make(root, {f"{path}/file": ""})
-    assert listed(root) == [f"{path}/file"]
+    assert walked_files(root) == [f"{path}/file"]
 
 
 def test_a_listing_that_takes_too_long_is_ended(root: Path) -> None:
@@ -139,7 +139,7 @@ def test_a_listing_that_is_cut_off_by_a_signal_is_not_taken_for_whole(
     program.chmod(0o755)
     monkeypatch.setattr(searching, "find_ripgrep", lambda environ, root: str(program))
     with pytest.raises(ToolError, match=r"ended early \(exit code -9\)"):
-        listed(root)
+        walked_files(root)
 
 
 PATTERNS = st.lists(
@@ -187,4 +187,4 @@ def test_git_sees_the_same_files(top: list[str], below: list[str], exclude: list
             make(root, {file: ""})
         make(root, {".gitignore": "\n".join(top), "b/.gitignore": "\n".join(below)})
         make(root, {".git/info/exclude": "\n".join(exclude)})
-        assert sorted(listed(root)) == git_lists(root)
+        assert sorted(walked_files(root)) == git_lists(root)

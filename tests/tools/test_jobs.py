@@ -11,12 +11,12 @@ from swecli.models.message import Decision, ToolResult
 from swecli.tools.base import ToolContext
 from swecli.tools.permissions import Permissions
 from tests.tools.conftest import Answers
-from tests.tools.test_processes import gone
+from tests.tools.test_processes import has_ended
 
 RunTool = Callable[..., Awaitable[ToolResult]]
 
 
-async def ended(ctx: ToolContext) -> str:
+async def wait_for_job(ctx: ToolContext) -> str:
     """Wait for the next job to end and return the line that reports it."""
     return await asyncio.wait_for(ctx.jobs.finished.get(), 20)
 
@@ -35,7 +35,7 @@ async def test_a_job_continues_after_the_call_and_its_output_is_read_in_pages(ru
     assert read_on
     assert f"{int(read_on[1]):>6}\t" in (await run("read_result", call_id="job-1", start_line=read_on[1])).for_model
     (ctx.root / "go").touch()
-    assert "exit code 3 after" in await ended(ctx)
+    assert "exit code 3 after" in await wait_for_job(ctx)
     [news] = ctx.jobs.pop_notices()
     assert "exit code 3" in news
     assert ctx.jobs.pop_notices() == []
@@ -60,7 +60,7 @@ async def test_a_job_that_ignores_the_request_to_end_is_killed_with_its_children
     assert len(pids) >= 2
     line = await ctx.jobs.close()
     assert line.startswith("stopped in the background: job 1 (trap")
-    assert [await gone(pid) for pid in pids[-2:]] == [True, True]
+    assert [await has_ended(pid) for pid in pids[-2:]] == [True, True]
     assert await ctx.jobs.close() == ""
 
 
@@ -99,4 +99,4 @@ async def test_the_number_of_running_jobs_is_limited(run: RunTool, ctx: ToolCont
 
 async def test_a_time_limit_that_is_given_holds(run: RunTool, ctx: ToolContext, root: Path) -> None:
     await run("run_command", command="sleep 300", background=True, timeout=1)
-    assert "exit code" in await ended(ctx)
+    assert "exit code" in await wait_for_job(ctx)

@@ -29,15 +29,15 @@ def test_the_nearest_place_and_the_difference_are_shown(old: str, place: str, ho
 
 
 def test_the_first_difference_shows_white_space() -> None:
-    said = _explain_mismatch(TEXT, "    if value:\n        return value + 1", "x")
-    assert "  file:     →if value:" in said
-    assert "  old_text: ····if value:" in said
+    hint = _explain_mismatch(TEXT, "    if value:\n        return value + 1", "x")
+    assert "  file:     →if value:" in hint
+    assert "  old_text: ····if value:" in hint
 
 
 def test_copied_line_numbers_are_recognised() -> None:
-    said = _explain_mismatch(TEXT, "     1\tdef first():\n     2\t    return 'one'", "x")
-    assert "leave them out" in said
-    assert "Closest: lines 1-2" in said
+    hint = _explain_mismatch(TEXT, "     1\tdef first():\n     2\t    return 'one'", "x")
+    assert "leave them out" in hint
+    assert "Closest: lines 1-2" in hint
 
 
 def test_an_edit_already_made_is_recognised() -> None:
@@ -56,6 +56,6 @@ def test_nothing_alike_states_it() -> None:
 
 @given(st.text(max_size=200), st.text(min_size=1, max_size=60), st.text(max_size=20))
 def test_a_hint_always_has_a_reasonable_size(text: str, old: str, new: str) -> None:
-    said = _explain_mismatch(text, old, new)
-    assert said.startswith("old_text is not in the file.")
-    assert len(said) < 5000
+    hint = _explain_mismatch(text, old, new)
+    assert hint.startswith("old_text is not in the file.")
+    assert len(hint) < 5000

@@ -29,7 +29,7 @@ def decide(permissions: Permissions, name: str, subject: str, guard: str = "") -
     return permissions.decide(tool, ToolPlan("x", subject=subject, guard=guard), CTX)
 
 
-def exact(name: str, subject: str) -> str:
+def exact_rule(name: str, subject: str) -> str:
     """Return the rule that matches only this subject."""
     tool = TOOLS.get(name)
     assert tool is not None
@@ -92,7 +92,7 @@ def test_guarded_things_are_asked_in_every_mode_and_opened_only_by_name(mode: Mo
 def test_a_yes_for_the_session_outlasts_an_ask_rule_for_that_very_thing() -> None:
     permissions = Permissions(ask=["run(make*)"])
     assert decide(permissions, "run_command", "make *.o").exact_only
-    permissions.allow_for_session(exact("run_command", "make *.o"))
+    permissions.allow_for_session(exact_rule("run_command", "make *.o"))
     assert decide(permissions, "run_command", "make *.o")[:2] == ("allow", "session")
     assert decide(permissions, "run_command", "make a.o").outcome == "ask"
 
@@ -245,7 +245,7 @@ SUBJECTS = st.text(alphabet="ab/.*?[] ;&|$(\\!", min_size=1, max_size=15).filter
 def test_a_yes_for_the_session_covers_that_thing_and_a_deny_always_wins(
     subject: str, other: str, mode: Mode, name: str
 ) -> None:
-    rule = exact(name, subject)
+    rule = exact_rule(name, subject)
     permissions = Permissions(mode)
     permissions.allow_for_session(rule)
     if mode != "plan" or name == "read_file":

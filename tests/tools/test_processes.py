@@ -28,14 +28,16 @@ class Output:
         return self.stop_at is not None and self.stop_at in self.data
 
 
-async def sh(root: Path, command: str, output: Output, timeout: float = 20, errors_too: bool = True) -> ProcessExit:
+async def run_shell(
+    root: Path, command: str, output: Output, timeout: float = 20, errors_too: bool = True
+) -> ProcessExit:
     argv = ["/bin/sh", "-c", command]
     return await run_group(
         argv, cwd=root, env=child_environment(None), timeout=timeout, on_output=output, errors_too=errors_too
     )
 
 
-async def gone(pid: int) -> bool:
+async def has_ended(pid: int) -> bool:
     """Return True if the process ends within five seconds; a zombie counts as ended."""
     for _ in range(500):
         try:
@@ -53,47 +55,49 @@ async def gone(pid: int) -> bool:
 
 async def test_output_and_errors_come_together_with_the_exit_code(root: Path) -> None:
     output = Output()
-    assert await sh(root, "echo out; echo err >&2; pwd; exit 7", output) == ProcessExit(7)
+    assert await run_shell(root, "echo out; echo err >&2; pwd; exit 7", output) == ProcessExit(7)
     assert output.data.decode() == f"out\nerr\n{root}\n"
 
 
 async def test_errors_can_be_left_out(root: Path) -> None:
     output = Output()
-    await sh(root, "echo out; echo err >&2", output, errors_too=False)
+    await run_shell(root, "echo out; echo err >&2", output, errors_too=False)
     assert output.data == b"out\n"
 
 
 async def test_a_program_gets_no_input(root: Path) -> None:
     output = Output()
-    assert await sh(root, "cat; echo end", output) == ProcessExit(0)
+    assert await run_shell(root, "cat; echo end", output) == ProcessExit(0)
     assert output.data == b"end\n"
 
 
 async def test_a_signal_is_reported_as_a_shell_does(root: Path) -> None:
-    assert (await sh(root, "kill -KILL $$", Output())).code == 128 + signal.SIGKILL
+    assert (await run_shell(root, "kill -KILL $$", Output())).code == 128 + signal.SIGKILL
 
 
 @pytest.mark.slow
 async def test_a_time_out_ends_the_whole_group(root: Path) -> None:
     output = Output()
-    ended = await sh(root, "sleep 300 & echo $!; echo $$; wait", output, timeout=0.3)
+    ended = await run_shell(root, "sleep 300 & echo $!; echo $$; wait", output, timeout=0.3)
     assert ended.reason == "timeout"
     for pid in output.data.split():
-        assert await gone(int(pid))
+        assert await has_ended(int(pid))
 
 
 @pytest.mark.slow
 async def test_who_ignores_the_polite_signal_is_killed(root: Path) -> None:
     output = Output()
     command = "trap '' TERM; echo $$; while true; do sleep 0.1; done"
-    ended = await sh(root, command, output, timeout=0.3)
+    ended = await run_shell(root, command, output, timeout=0.3)
     assert ended.reason == "timeout"
-    assert await gone(int(output.data.split()[0]))
+    assert await has_ended(int(output.data.split()[0]))
 
 
 async def test_last_words_after_the_polite_signal_are_heard(root: Path) -> None:
     output = Output()
-    await sh(root, "trap 'echo bye; exit 3' TERM; echo ready; while true; do sleep 0.05; done", output, timeout=0.5)
+    await run_shell(
+        root, "trap 'echo bye; exit 3' TERM; echo ready; while true; do sleep 0.05; done", output, timeout=0.5
+    )
     assert output.data.startswith(b"ready\n")
     assert output.data.endswith(b"bye\n")
 
@@ -101,25 +105,27 @@ async def test_last_words_after_the_polite_signal_are_heard(root: Path) -> None:
 @pytest.mark.slow
 async def test_cancelling_ends_the_whole_group_and_goes_on(root: Path) -> None:
     output = Output()
-    task = asyncio.create_task(sh(root, "trap '' TERM; sleep 300 & echo $!; echo $$; echo ready; wait", output))
+    task = asyncio.create_task(run_shell(root, "trap '' TERM; sleep 300 & echo $!; echo $$; echo ready; wait", output))
     await output.came.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     for pid in output.data.split()[:2]:
-        assert await gone(int(pid))
+        assert await has_ended(int(pid))
 
 
 async def test_being_cancelled_twice_still_ends_the_group(root: Path) -> None:
     output = Output()
-    task = asyncio.create_task(sh(root, "trap '' TERM; echo $$; echo ready; while true; do sleep 0.1; done", output))
+    task = asyncio.create_task(
+        run_shell(root, "trap '' TERM; echo $$; echo ready; while true; do sleep 0.1; done", output)
+    )
     await output.came.wait()
     task.cancel()
     await asyncio.sleep(0.02)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert await gone(int(output.data.split()[0]))
+    assert await has_ended(int(output.data.split()[0]))
     # The loop must see the exit before it closes, or a later test fails with an unclosed process.
     if pending := asyncio.all_tasks() - {asyncio.current_task()}:
         await asyncio.wait(pending, timeout=5)
@@ -127,29 +133,29 @@ async def test_being_cancelled_twice_still_ends_the_group(root: Path) -> None:
 
 async def test_somebody_in_the_background_who_holds_the_pipe_is_not_waited_for(root: Path) -> None:
     output = Output()
-    ended = await sh(root, "sleep 300 & echo $!", output, timeout=200)
+    ended = await run_shell(root, "sleep 300 & echo $!", output, timeout=200)
     assert ended == ProcessExit(0, "exit", left_running=True)
-    assert await gone(int(output.data))
+    assert await has_ended(int(output.data))
 
 
 @pytest.mark.slow
 async def test_somebody_who_left_the_group_does_not_hang_it_either(root: Path) -> None:
     output = Output()
     code = "import os,sys,time; os.setsid(); print(os.getpid(), flush=True); time.sleep(300)"
-    ended = await sh(root, f"{sys.executable} -c '{code}' & sleep 0.5; echo done", output, timeout=200)
-    pid, said = output.data.split()
+    ended = await run_shell(root, f"{sys.executable} -c '{code}' & sleep 0.5; echo done", output, timeout=200)
+    pid, word = output.data.split()
     os.kill(int(pid), signal.SIGKILL)
-    assert said == b"done"
+    assert word == b"done"
     assert ended.reason == "exit"
 
 
 async def test_a_program_that_closes_its_output_is_waited_for(root: Path) -> None:
-    assert await sh(root, "exec >&- 2>&-; sleep 0.2; exit 5", Output()) == ProcessExit(5)
+    assert await run_shell(root, "exec >&- 2>&-; sleep 0.2; exit 5", Output()) == ProcessExit(5)
 
 
 async def test_the_reader_may_have_enough(root: Path) -> None:
     output = Output(stop_at=b"5\n")
-    ended = await sh(root, "seq 1 5; sleep 300", output)
+    ended = await run_shell(root, "seq 1 5; sleep 300", output)
     assert ended.reason == "stopped"
 
 
@@ -192,7 +198,7 @@ async def test_a_reader_that_fails_leaves_no_program_behind(root: Path) -> None:
             timeout=30,
             on_output=broken,
         )
-    assert await gone(pids[0])
+    assert await has_ended(pids[0])
 
 
 async def test_what_cannot_be_started_is_an_error(root: Path) -> None:

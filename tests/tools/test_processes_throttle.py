@@ -8,35 +8,35 @@ from swecli.tools.builtin.run_command import _OutputThrottle
 
 
 async def test_every_letter_arrives_in_order() -> None:
-    said: list[str] = []
-    reporter = _OutputThrottle(said.append)
+    chunks: list[str] = []
+    reporter = _OutputThrottle(chunks.append)
     for number in range(100):
         reporter.add(f"{number}\n")
     reporter.add("")
     reporter.flush()
-    assert "".join(said) == "".join(f"{number}\n" for number in range(100))
-    assert len(said) < 20
+    assert "".join(chunks) == "".join(f"{number}\n" for number in range(100))
+    assert len(chunks) < 20
 
 
 async def test_what_waits_is_handed_on_without_more_coming() -> None:
-    said: list[str] = []
-    reporter = _OutputThrottle(said.append)
+    chunks: list[str] = []
+    reporter = _OutputThrottle(chunks.append)
     reporter.add("first")
     reporter.add("second")
-    while len(said) < 2:
+    while len(chunks) < 2:
         await asyncio.sleep(0.01)
-    assert said == ["first", "second"]
+    assert chunks == ["first", "second"]
 
 
 async def test_of_a_flood_the_newest_part_is_shown() -> None:
-    said: list[str] = []
-    reporter = _OutputThrottle(said.append)
+    chunks: list[str] = []
+    reporter = _OutputThrottle(chunks.append)
     reporter.add("start\n")
     for _ in range(100):
         reporter.add("x" * 10_000)
     reporter.add("end")
     reporter.flush()
-    assert said[0] == "start\n"
-    assert said[-1].startswith("[…]\n")
-    assert said[-1].endswith("end")
-    assert sum(map(len, said)) < 100_000
+    assert chunks[0] == "start\n"
+    assert chunks[-1].startswith("[…]\n")
+    assert chunks[-1].endswith("end")
+    assert sum(map(len, chunks)) < 100_000

@@ -25,34 +25,34 @@ def match(path: str, line: int, text: str = "x") -> bytes:
 END = event("end", binary_offset=None)
 
 
-def matches(most: int = 10, *, may_read: Callable[[str], bool] = lambda path: True) -> _Search:
+def make_search(most: int = 10, *, may_read: Callable[[str], bool] = lambda path: True) -> _Search:
     return _Search(ToolContext(Path("/nowhere"), may_read=may_read), ".", None, most)
 
 
 @given(st.integers(1, 40))
 def test_pieces_may_be_cut_anywhere(size: int) -> None:
     data = event("begin") + match("./a", 1, "é") + match("a", 5) + event("end", binary_offset=None)
-    found = matches()
+    found = make_search()
     for at in range(0, len(data), size):
         assert not found.feed(data[at : at + size])
     assert found.found == [("a", "a:1: é"), ("a", "a:5: x")]
 
 
 def test_matches_of_a_file_that_turns_out_binary_do_not_count() -> None:
-    found = matches()
+    found = make_search()
     found.feed(event("begin") + match("a", 1) + event("end", binary_offset=9) + event("summary"))
     assert found.found == []
 
 
 def test_files_that_are_not_to_be_seen_do_not_count() -> None:
-    found = matches(2, may_read=lambda path: path != "secret")
+    found = make_search(2, may_read=lambda path: path != "secret")
     assert not found.feed(match("secret", 1) * 5 + match("a", 1) + match("a", 2))
     assert found.feed(match("a", 3))
     assert ([row for _, row in found.found], found.has_more) == (["a:1: x", "a:2: x"], True)
 
 
 def test_a_long_line_is_cut_around_the_match() -> None:
-    found = matches()
+    found = make_search()
     line = "é" * 5000 + "needle" + "y" * 5000
     found.feed(event("match", lines={"text": line}, line_number=1, submatches=[{"start": 10_000, "end": 10_006}]) + END)
     text = found.found[0][1].removeprefix("a:1: ")
@@ -63,7 +63,7 @@ def test_a_long_line_is_cut_around_the_match() -> None:
 
 
 def test_names_that_are_no_text_are_read() -> None:
-    found = matches()
+    found = make_search()
     data = {"path": {"bytes": "YWL/"}, "lines": {"text": "x"}, "line_number": 1, "submatches": []}
     found.feed(json.dumps({"type": "match", "data": data}).encode() + b"\n" + END)
     assert found.found[0][0] == "ab\ufffd"

@@ -14,10 +14,10 @@ from tests.support.command_context import ScriptedContext
 from tests.support.runtime import calls, make_runtime, run_turn
 from tests.support.scripted import Reply
 
-Look = dict[str, tuple[int, bytes]]
+Snapshot = dict[str, tuple[int, bytes]]
 
 
-def look(root: Path | None = None) -> Look:
+def snapshot(root: Path | None = None) -> Snapshot:
     """Return every path below the working directory with its mode and its bytes."""
     top, found = root or Path.cwd(), {}
     for path in sorted(top.rglob("*")):
@@ -54,7 +54,7 @@ TEN = [
 ]
 
 
-def lay_out() -> None:
+def write_files() -> None:
     Path("a.py").write_text("one\n")
     Path("old.txt").write_text("gone soon\r\n")
     Path("keep.txt").write_text("kept")
@@ -71,12 +71,12 @@ def replies(turns: list[Reply]) -> list[Reply | str]:
     return [part for turn in turns for part in ((turn, "done") if turn.calls else (turn,))]
 
 
-async def ten_turns() -> tuple[Runtime, list[Look]]:
-    lay_out()
-    runtime, states = make_runtime(replies(TEN), mode="auto", reflect_with_model=False), [look()]
+async def ten_turns() -> tuple[Runtime, list[Snapshot]]:
+    write_files()
+    runtime, states = make_runtime(replies(TEN), mode="auto", reflect_with_model=False), [snapshot()]
     for number in range(1, 11):
         await run_turn(runtime, f"turn {number}")
-        states.append(look())
+        states.append(snapshot())
     return runtime, states
 
 
@@ -91,12 +91,12 @@ async def test_ten_mixed_turns_come_back_byte_for_byte_and_go_forward_again() ->
     runtime, states = await ten_turns()
     ctx = ScriptedContext(runtime)
     printed = await ctx.type("/undo 10")
-    assert look() == states[0]
+    assert snapshot() == states[0]
     assert queries(runtime) == []
     assert "is not restored" not in printed
     assert ctx.draft == "turn 1"
     await ctx.type("/redo")
-    assert look() == states[10]
+    assert snapshot() == states[10]
     assert queries(runtime) == [f"turn {n}" for n in range(1, 11)]
     runtime.close()
 
@@ -106,10 +106,10 @@ async def test_each_turn_is_undone_and_redone_by_itself() -> None:
     ctx = ScriptedContext(runtime)
     for number in range(9, -1, -1):
         await ctx.type("/undo")
-        assert look() == states[number], number
+        assert snapshot() == states[number], number
     for number in range(1, 11):
         await ctx.type("/redo")
-        assert look() == states[number], number
+        assert snapshot() == states[number], number
     runtime.close()
 
 
@@ -119,12 +119,12 @@ async def test_undo_and_redo_work_after_a_restart() -> None:
     runtime.close()
     again = make_runtime(resume="", mode="auto")
     await ScriptedContext(again).type("/undo 7")
-    assert look() == states[3]
+    assert snapshot() == states[3]
     assert queries(again) == ["turn 1", "turn 2", "turn 3"]
     again.close()
     third = make_runtime(resume="", mode="auto")
     await ScriptedContext(third).type("/redo")
-    assert look() == states[10]
+    assert snapshot() == states[10]
     assert len(queries(third)) == 10
     third.close()
 

@@ -18,93 +18,95 @@ from tests.support.runtime import calls, make_runtime, run_turn
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> FileVersions:
+def versions(tmp_path: Path) -> FileVersions:
     return FileVersions(Path.cwd(), tmp_path / "versions", dict(os.environ))
 
 
-def content(kept: FileVersions, state: FileState) -> bytes | None:
-    return kept.load(state.digest)
+def content(versions: FileVersions, state: FileState) -> bytes | None:
+    return versions.load(state.digest)
 
 
-def test_a_scan_reads_only_what_changed_also_in_a_new_process(tmp_path: Path, kept: FileVersions) -> None:
+def test_a_scan_reads_only_what_changed_also_in_a_new_process(tmp_path: Path, versions: FileVersions) -> None:
     for number in range(300):
         Path(f"f{number}").write_text(str(number))
     past = time.time() - 100
     for path in Path.cwd().iterdir():
         os.utime(path, (past, past))
     time.sleep(0.06)  # Otherwise they may change again within one tick of the clock.
-    kept.scan()
+    versions.scan()
     again = FileVersions(Path.cwd(), tmp_path / "versions", dict(os.environ))
     read: list[str] = []
     keep = again._state
     again._state = lambda path, status: (read.append(path), keep(path, status))[1]  # type: ignore[method-assign]
     Path("f7").write_text("other")
-    assert content(kept, again.scan()[str(Path("f7").absolute())]) == b"other"
+    assert content(versions, again.scan()[str(Path("f7").absolute())]) == b"other"
     assert read == [str(Path("f7").absolute())]
 
 
-def test_a_change_that_keeps_size_and_time_is_seen(kept: FileVersions) -> None:
+def test_a_change_that_keeps_size_and_time_is_seen(versions: FileVersions) -> None:
     Path("a").write_text("one")
     status = Path("a").stat()
-    before = kept.scan()
+    before = versions.scan()
     time.sleep(0.06)
     Path("a").write_text("two")
     os.utime("a", ns=(status.st_atime_ns, status.st_mtime_ns))
-    assert kept.scan() != before
+    assert versions.scan() != before
 
 
-def test_what_was_not_used_for_long_is_removed_with_one_line(tmp_path: Path, kept: FileVersions) -> None:
+def test_what_was_not_used_for_long_is_removed_with_one_line(tmp_path: Path, versions: FileVersions) -> None:
     Path("a").write_text("old")
     Path("b").write_text("new")
-    old, new = kept.read_state(str(Path("a").absolute())), kept.read_state(str(Path("b").absolute()))
+    old, new = versions.read_state(str(Path("a").absolute())), versions.read_state(str(Path("b").absolute()))
     past = time.time() - 40 * 86_400
     os.utime(tmp_path / "versions" / old.digest[:2] / old.digest[2:], (past, past))
-    kept.prune()
-    kept.prune()
-    assert (content(kept, old), content(kept, new)) == (None, b"new")
-    assert len(kept.notices) == 1
+    versions.prune()
+    versions.prune()
+    assert (content(versions, old), content(versions, new)) == (None, b"new")
+    assert len(versions.notices) == 1
 
 
-def test_a_damaged_version_has_no_content(tmp_path: Path, kept: FileVersions) -> None:
+def test_a_damaged_version_has_no_content(tmp_path: Path, versions: FileVersions) -> None:
     Path("a").write_text("whole")
-    state = kept.read_state(str(Path("a").absolute()))
+    state = versions.read_state(str(Path("a").absolute()))
     (tmp_path / "versions" / state.digest[:2] / state.digest[2:]).write_bytes(b"x")
-    assert content(kept, state) is None
+    assert content(versions, state) is None
 
 
 def test_of_too_many_files_the_rest_is_not_kept_and_that_is_reported(
-    kept: FileVersions, monkeypatch: pytest.MonkeyPatch
+    versions: FileVersions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_MAX_FILES", 3)
     for name in "abcdef":
         Path(name).write_text(name)
-    assert len(kept.scan()) == 3
-    assert not kept.is_complete
-    assert any("more than 3 files" in line for line in kept.notices)
+    assert len(versions.scan()) == 3
+    assert not versions.is_complete
+    assert any("more than 3 files" in line for line in versions.notices)
 
 
-def test_of_too_many_bytes_the_rest_is_known_and_not_kept(kept: FileVersions, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_too_many_bytes_the_rest_is_known_and_not_kept(
+    versions: FileVersions, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "_MAX_BYTES", 5)
     for name in "abc":
         Path(name).write_text(name * 4)
-    states = kept.scan().values()
+    states = versions.scan().values()
     assert sorted(state.digest.startswith(NOT_STORED) for state in states) == [False, True, True]
-    assert len(kept.notices) == 1
+    assert len(versions.notices) == 1
 
 
-def test_the_folder_is_the_users_alone(tmp_path: Path, kept: FileVersions) -> None:
+def test_the_folder_is_the_users_alone(tmp_path: Path, versions: FileVersions) -> None:
     Path("secret").write_text("key")
-    kept.scan()
+    versions.scan()
     modes = {path.stat().st_mode & 0o777 for path in (tmp_path / "versions").rglob("*") if path.is_file()}
     assert modes == {0o600}
     assert (tmp_path / "versions").stat().st_mode & 0o777 == 0o700
 
 
-def test_a_name_that_is_no_utf8_is_left_alone_and_reported(kept: FileVersions) -> None:
+def test_a_name_that_is_no_utf8_is_left_alone_and_reported(versions: FileVersions) -> None:
     Path(os.fsdecode(b"bad\xff")).write_text("x")
     Path("good").write_text("x")
-    assert [Path(path).name for path in kept.scan()] == ["good"]
-    assert len(kept.notices) == 1
+    assert [Path(path).name for path in versions.scan()] == ["good"]
+    assert len(versions.notices) == 1
 
 
 async def test_what_an_interrupted_command_had_changed_is_undone_too() -> None:

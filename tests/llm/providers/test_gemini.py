@@ -120,9 +120,9 @@ async def test_a_signature_goes_back_as_it_came() -> None:
         first = await ask(model, request(tools=[READ]))
         for made in first.calls:
             made.result = "text"
-        said = {"role": "assistant", "content": None, "tool_calls": [made.to_api() for made in first.calls]}
+        assistant = {"role": "assistant", "content": None, "tool_calls": [made.to_api() for made in first.calls]}
         results = [made.result_message() for made in first.calls]
-        await ask(model, request([*HELLO, said, *results], tools=[READ]))
+        await ask(model, request([*HELLO, assistant, *results], tools=[READ]))
     parts = received[1]["contents"][1]["parts"]
     assert parts[0]["thoughtSignature"] == SIGNATURE
     assert [p["functionResponse" if "functionResponse" in p else "function_response"]["response"] for p in

@@ -89,12 +89,12 @@ async def test_an_unknown_model_is_named(name: str) -> None:
 @both
 async def test_too_many_requests_say_how_long_to_wait(name: str) -> None:
     with StrictProvider([Refusal(429, "slow down", headers={"retry-after": "7"}), Refusal(429, "slow")]) as server:
-        told, untold = await failure(server, name), await failure(server, name)
-    assert isinstance(told, Unavailable)
-    assert isinstance(untold, Unavailable)
-    assert (told.retry_after, untold.retry_after) == (7.0, None)
-    assert "slow down" in told.message
-    assert told.exit_code == 75
+        with_delay, without_delay = await failure(server, name), await failure(server, name)
+    assert isinstance(with_delay, Unavailable)
+    assert isinstance(without_delay, Unavailable)
+    assert (with_delay.retry_after, without_delay.retry_after) == (7.0, None)
+    assert "slow down" in with_delay.message
+    assert with_delay.exit_code == 75
 
 
 async def test_an_account_without_credit_is_not_tried_again() -> None:

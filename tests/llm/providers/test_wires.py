@@ -65,8 +65,8 @@ async def test_two_parallel_calls_are_answered_in_the_next_request(name: str) ->
         first = await ask(model, request(tools=[READ]))
         for call in first.calls:
             call.result = f"text of {call.parameters['path']}"
-        said = {"role": "assistant", "content": first.text, "tool_calls": [call.to_api() for call in first.calls]}
-        history = [*HELLO, said, *(call.result_message() for call in first.calls)]
+        assistant = {"role": "assistant", "content": first.text, "tool_calls": [call.to_api() for call in first.calls]}
+        history = [*HELLO, assistant, *(call.result_message() for call in first.calls)]
         second = await ask(model, request(history, tools=[READ]))
     assert server.refusals == []
     assert [call.parameters["path"] for call in first.calls] == ["a", "b"]
@@ -78,9 +78,9 @@ async def test_two_parallel_calls_are_answered_in_the_next_request(name: str) ->
 @both
 async def test_call_ids_of_another_provider_are_made_acceptable(name: str) -> None:
     call = ToolCall("call_1__thought__" + "A+/=" * 40, "read_file", {"path": "a"}, result="text")
-    said = {"role": "assistant", "content": None, "tool_calls": [call.to_api()]}
+    assistant = {"role": "assistant", "content": None, "tool_calls": [call.to_api()]}
     with StrictProvider([Reply("ok")]) as server:
-        await ask(model_at(server, name), request([*HELLO, said, call.result_message()], tools=[READ]))
+        await ask(model_at(server, name), request([*HELLO, assistant, call.result_message()], tools=[READ]))
     assert server.refusals == []
 
 
@@ -170,11 +170,11 @@ async def test_a_wanted_length_is_never_more_than_the_model_can() -> None:
 
 async def test_anthropics_cache_is_marked_after_the_system_text_and_the_last_message() -> None:
     call = ToolCall("c1", "read_file", {"path": "a"}, result="text")
-    said = {"role": "assistant", "content": None, "tool_calls": [call.to_api()]}
+    assistant = {"role": "assistant", "content": None, "tool_calls": [call.to_api()]}
     with StrictProvider([Reply("x"), Reply("x")]) as server:
         model = model_at(server, ANTHROPIC)
         await ask(model, request(tools=[READ]))
-        await ask(model, request([*HELLO, said, call.result_message()], tools=[READ]))
+        await ask(model, request([*HELLO, assistant, call.result_message()], tools=[READ]))
     for body in server.bodies:
         assert body["system"][-1]["cache_control"] == {"type": "ephemeral"}
         assert body["messages"][-1]["content"][-1]["cache_control"] == {"type": "ephemeral"}

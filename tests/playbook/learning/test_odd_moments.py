@@ -80,10 +80,10 @@ def test_a_reflector_that_takes_ten_minutes_is_left_after_one() -> None:
 
 @pytest.mark.parametrize("path", ["src/other/place.py", "/home/other/project/place.py", "../other/place.py"])
 async def test_a_path_of_another_project_is_kept_as_stale_at_once_and_stays_out_of_prompts(path: str) -> None:
-    said = f"always edit {path} first"
-    called = calls(("remember", {"text": f"Edit `{path}` first", "quote": said}))
+    query = f"always edit {path} first"
+    called = calls(("remember", {"text": f"Edit `{path}` first", "quote": query}))
     runtime = make_runtime([called, "Noted.", "Yes."], reflect_with_model=False)
-    await run_turn(runtime, said)
+    await run_turn(runtime, query)
     assert bullets_of(runtime)["P-1"].stale == f"{path} does not exist"
     runtime.new_session()
     await run_turn(runtime, "hello")

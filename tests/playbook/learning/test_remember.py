@@ -93,8 +93,8 @@ async def test_a_secret_or_a_novel_is_not_kept(text: str) -> None:
 
 
 async def test_a_secret_among_the_words_that_find_a_strategy_is_not_kept() -> None:
-    said = "always deploy to staging first"
-    runtime = await run_remember(said, text="Deploy to staging first", quote=said, when="sk-abcdefghij0123456789xyz")
+    query = "always deploy to staging first"
+    runtime = await run_remember(query, text="Deploy to staging first", quote=query, when="sk-abcdefghij0123456789xyz")
     bullet = runtime.sessions.playbook.get("P-1")
     assert bullet is not None
     assert "abcdefghij" not in bullet.when

@@ -14,18 +14,19 @@ from swecli.repl.render.formatting import format_dollars, format_tokens, percent
 
 
 @pytest.mark.parametrize(
-    ("cost", "said"),
+    ("cost", "expected"),
     [(None, "unknown"), (0.0, "$0.00"), (0.0042, "$0.0042"), (0.5, "$0.50"), (12.345, "$12.35")],
 )
-def test_money_is_short_and_unknown_stays_unknown(cost: float | None, said: str) -> None:
-    assert format_dollars(cost) == said
+def test_money_is_short_and_unknown_stays_unknown(cost: float | None, expected: str) -> None:
+    assert format_dollars(cost) == expected
 
 
 @pytest.mark.parametrize(
-    ("count", "said"), [(0, "0"), (999, "999"), (1200, "1.2k"), (48_300, "48k"), (999_600, "1.0M"), (1_300_000, "1.3M")]
+    ("count", "expected"),
+    [(0, "0"), (999, "999"), (1200, "1.2k"), (48_300, "48k"), (999_600, "1.0M"), (1_300_000, "1.3M")],
 )
-def test_tokens_are_short(count: int, said: str) -> None:
-    assert format_tokens(count) == said
+def test_tokens_are_short(count: int, expected: str) -> None:
+    assert format_tokens(count) == expected
 
 
 @given(st.integers(0, 99_000_000))
@@ -48,8 +49,8 @@ def test_a_share_of_the_unknown_is_unknown() -> None:
 
 def test_ages_go_from_seconds_to_a_date() -> None:
     now = datetime(2026, 3, 10, 12, tzinfo=UTC)
-    said = [_format_age(now - timedelta(seconds=s), now) for s in (5, 65, 7200, 90_000, 300_000)]
-    assert said == ["5 s ago", "1 min ago", "2 h ago", "1 day ago", "2026-03-07"]
+    expected = [_format_age(now - timedelta(seconds=s), now) for s in (5, 65, 7200, 90_000, 300_000)]
+    assert expected == ["5 s ago", "1 min ago", "2 h ago", "1 day ago", "2026-03-07"]
 
 
 def test_a_time_to_come_or_without_zone_is_no_trouble() -> None:

@@ -23,7 +23,7 @@ ODD = Finding("a\x1b[31m.py", 3, "DEAD_CODE", "bad [bold]\x07 words", id="F-1", 
 
 
 @pytest.mark.parametrize(
-    ("event", "said"),
+    ("event", "line"),
     [
         (ReviewStarted("R-1", "shop", 3, 20, leads=2, checks=1), "review R-1 of shop · 3 files · up to 20"),
         (ReviewStarted("R-1", "shop", 3, 20, 12), "continues after loop 12"),
@@ -34,11 +34,11 @@ ODD = Finding("a\x1b[31m.py", 3, "DEAD_CODE", "bad [bold]\x07 words", id="F-1", 
         (ReviewFinished(0, 0, 1, {}, "R-1", "done", lost=("x",) * 7), "lost: 2 more"),
     ],
 )  # fmt: skip
-def test_each_event_has_its_line(event: ReviewEvent, said: str) -> None:
+def test_each_event_has_its_line(event: ReviewEvent, line: str) -> None:
     paper = io.StringIO()
     screen = Screen(TextSurface(paper, 200), False)
     drawing = render_remark(event)
     assert drawing is not None
     screen.print(drawing)
-    assert said in paper.getvalue()
+    assert line in paper.getvalue()
     assert "\x1b" not in paper.getvalue()

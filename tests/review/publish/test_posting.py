@@ -210,7 +210,7 @@ def test_a_wait_that_github_asks_for_is_kept(hub: FakeGitHub) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "headers", "said"),
+    ("status", "headers", "message"),
     [
         (401, {}, "does not accept the token"),
         (403, {}, "refused it"),
@@ -222,11 +222,11 @@ def test_a_wait_that_github_asks_for_is_kept(hub: FakeGitHub) -> None:
         (500, {}, "answered with 500"),
     ],
 )
-def test_each_refusal_is_one_clear_line(hub: FakeGitHub, status: int, headers: dict[str, str], said: str) -> None:
+def test_each_refusal_is_one_clear_line(hub: FakeGitHub, status: int, headers: dict[str, str], message: str) -> None:
     hub.refuse["POST comments"] = [(status, headers)]
     with pytest.raises(SwecliError) as caught:
         make_push(hub, OUTSIDE).post()
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert caught.value.exit_code == (75 if "rate limit" in str(caught.value) or status in (429, 500) else 1)
     assert "findings are kept" in caught.value.hint
     assert "\n" not in str(caught.value)

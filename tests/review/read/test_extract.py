@@ -125,7 +125,7 @@ def test_all_fields_are_read_in_either_spelling() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "kind", "rule"),
+    ("fields", "kind", "rule"),
     [
         ({"codeSmellType": "magic numbers"}, "smell", "MAGIC_NUMBERS"),
         ({"codeSmellType": "long-function"}, "smell", "LONG_METHOD"),
@@ -136,8 +136,8 @@ def test_all_fields_are_read_in_either_spelling() -> None:
         ({"codeSmellType": "Spaghetti", "kind": "smell"}, "correctness", "SPAGHETTI"),
     ],
 )
-def test_the_rule_is_one_of_eleven_smells_or_states_what_it_is(said: dict[str, Any], kind: str, rule: str) -> None:
-    [finding] = extract(ModelReply(json.dumps(finding_row(**said)))).findings
+def test_the_rule_is_one_of_eleven_smells_or_states_what_it_is(fields: dict[str, Any], kind: str, rule: str) -> None:
+    [finding] = extract(ModelReply(json.dumps(finding_row(**fields)))).findings
     assert (finding.kind, finding.code_smell_type) == (kind, rule)
     assert len(SMELLS) == 11
 

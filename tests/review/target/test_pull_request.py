@@ -28,7 +28,7 @@ def check_target(hub: FakeGitHub) -> None:
     hub.follow(root)
     target = resolve_target(root, ("--pr", "7"), hub.environ())
     assert (target.files, target.head, target.pr) == (("a.py", "b.py"), hub.head, 7)
-    for number, said in (("8", "no pull request 8"), ("x", "not the number"), ("0", "not the number")):
-        with pytest.raises(SwecliError, match=said):
+    for number, message in (("8", "no pull request 8"), ("x", "not the number"), ("0", "not the number")):
+        with pytest.raises(SwecliError, match=message):
             resolve_target(root, ("--pr", number), hub.environ())
     assert resolve_target(root / "shop", ("--pr", "7"), hub.environ()).files == ("a.py", "b.py")

@@ -90,7 +90,7 @@ def test_paths_and_the_whole_tree() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ((), "nothing to review"),
         (("--staged",), "nothing to review"),
@@ -104,8 +104,8 @@ def test_paths_and_the_whole_tree() -> None:
         (("../..",), "outside"),
     ],
 )
-def test_what_cannot_be_reviewed_is_one_line(words: tuple[str, ...], said: str) -> None:
-    with pytest.raises(SwecliError, match=said) as caught:
+def test_what_cannot_be_reviewed_is_one_line(words: tuple[str, ...], message: str) -> None:
+    with pytest.raises(SwecliError, match=message) as caught:
         find(*words)
     assert "\n" not in str(caught.value)
     assert caught.value.hint

@@ -13,12 +13,12 @@ from tests.support.playbooks import operations
 SAID = (Evidence("user", "so", trust="user"),)
 
 
-def adding(*scopes: str) -> tuple[Op, ...]:
+def add_ops(*scopes: str) -> tuple[Op, ...]:
     return tuple(Op("ADD", fields={"content": f"for the {scope}", "scope": scope}, evidence=SAID) for scope in scopes)
 
 
 @pytest.fixture(params=["before a session", "in a session"])
-def places(request: pytest.FixtureRequest, manager: SessionManager) -> tuple[Session, Session]:
+def project_sessions(request: pytest.FixtureRequest, manager: SessionManager) -> tuple[Session, Session]:
     """Return the sessions of two projects."""
     if request.param == "in a session":
         return manager.start("/a", "m"), manager.start("/b", "m")
@@ -26,10 +26,10 @@ def places(request: pytest.FixtureRequest, manager: SessionManager) -> tuple[Ses
 
 
 def test_a_projects_changes_are_neither_seen_nor_taken_back_in_another(
-    manager: SessionManager, places: tuple[Session, Session]
+    manager: SessionManager, project_sessions: tuple[Session, Session]
 ) -> None:
-    a, b = places
-    manager.playbook.apply(Delta("d1", adding("project"), "user"), a)
+    a, b = project_sessions
+    manager.playbook.apply(Delta("d1", add_ops("project"), "user"), a)
     assert manager.playbook.log(b) == []
     with pytest.raises(BadInput, match="Nothing to undo"):
         manager.playbook.undo(b)
@@ -38,10 +38,10 @@ def test_a_projects_changes_are_neither_seen_nor_taken_back_in_another(
 
 
 def test_a_change_of_what_is_for_all_projects_is_listed_and_undone_where_it_was_made(
-    manager: SessionManager, places: tuple[Session, Session]
+    manager: SessionManager, project_sessions: tuple[Session, Session]
 ) -> None:
-    a, b = places
-    manager.playbook.apply(Delta("d1", adding("project", "user"), "user"), a)
+    a, b = project_sessions
+    manager.playbook.apply(Delta("d1", add_ops("project", "user"), "user"), a)
     manager.playbook.apply(Delta("d2", (Op("QUARANTINE", "P-2"),), "user"), b)
     assert [operations(row) for row in manager.playbook.log(a)] == ["add P-1, add P-2"]
     assert [operations(row) for row in manager.playbook.log(b)] == ["quarantine P-2"]
@@ -52,15 +52,15 @@ def test_a_change_of_what_is_for_all_projects_is_listed_and_undone_where_it_was_
 
 def test_turns_of_no_session_are_nobodys(manager: SessionManager) -> None:
     nowhere, other = Session(id="", working_directory="/a"), Session(id="", working_directory="/b")
-    delta = Delta("d1", adding("project", "project", "project"), "rules", interaction=1)
+    delta = Delta("d1", add_ops("project", "project", "project"), "rules", interaction=1)
     manager.playbook.apply(delta, nowhere)
     assert manager.playbook.deltas_of_turns(nowhere, 0, 9) == manager.playbook.deltas_of_turns(other, 0, 9) == []
-    manager.playbook.apply(Delta("d2", adding("project"), "rules", interaction=1), other)
+    manager.playbook.apply(Delta("d2", add_ops("project"), "rules", interaction=1), other)
 
 
 def test_a_change_outside_of_a_session_that_stands_in_the_way_is_named_by_its_place(manager: SessionManager) -> None:
     a, b = Session(id="", working_directory="/a"), Session(id="", working_directory="/b")
-    manager.playbook.apply(Delta("d1", adding("user"), "user"), a)
+    manager.playbook.apply(Delta("d1", add_ops("user"), "user"), a)
     manager.playbook.apply(Delta("d2", (Op("PIN", "P-1"),), "user"), b)
     with pytest.raises(BadInput, match="P-1 was changed later, outside of a session, in /b"):
         manager.playbook.undo(a)

@@ -17,7 +17,7 @@ from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
 
 
-def add(content: str = "use uv", *, quote: str = "", **fields: Any) -> Op:
+def add_op(content: str = "use uv", *, quote: str = "", **fields: Any) -> Op:
     evidence = (Evidence("user", quote),) if quote else ()
     return Op("ADD", fields={"content": content} | fields, evidence=evidence)
 
@@ -34,7 +34,7 @@ def session(manager: SessionManager) -> Session:
 
 
 def test_an_applied_delta_is_in_the_playbook_of_the_session(manager: SessionManager, session: Session) -> None:
-    applied = apply(manager, "d1", add("run tox", kind="fact", quote="tox passed"), add("no"))
+    applied = apply(manager, "d1", add_op("run tox", kind="fact", quote="tox passed"), add_op("no"))
     assert applied.added == ("P-1", "P-2")
     assert applied.touched == ("P-1", "P-2")
     assert [bullet.content for bullet in session.playbook.live_bullets()] == ["run tox", "no"]
@@ -46,9 +46,9 @@ def test_an_applied_delta_is_in_the_playbook_of_the_session(manager: SessionMana
 
 
 def test_a_change_reads_only_the_strategies_it_changes(manager: SessionManager, session: Session) -> None:
-    apply(manager, "d1", *(add(f"rule {n}") for n in range(5)))
+    apply(manager, "d1", *(add_op(f"rule {n}") for n in range(5)))
     before = dict(session.playbook.bullets)
-    apply(manager, "d2", Op("PIN", "P-2"), Op("REMOVE", "P-4"), add("another"))
+    apply(manager, "d2", Op("PIN", "P-2"), Op("REMOVE", "P-4"), add_op("another"))
     after = session.playbook.bullets
     assert [name for name in before if after.get(name) is before[name]] == ["P-1", "P-3", "P-5"]
     assert list(after) == ["P-1", "P-2", "P-3", "P-5", "P-6"]
@@ -56,7 +56,7 @@ def test_a_change_reads_only_the_strategies_it_changes(manager: SessionManager, 
 
 
 def test_a_delta_is_applied_once(manager: SessionManager, session: Session) -> None:
-    delta = Delta("d1", (add(quote="uv works"),), "rules", refused=("too general",), reason="why", interaction=3)
+    delta = Delta("d1", (add_op(quote="uv works"),), "rules", refused=("too general",), reason="why", interaction=3)
     first = manager.playbook.apply(delta, session)
     assert manager.playbook.apply(delta, session) == first
     assert len(session.playbook.bullets) == 1
@@ -66,25 +66,25 @@ def test_a_delta_is_applied_once(manager: SessionManager, session: Session) -> N
 
 
 def test_a_delta_is_applied_whole_or_not_at_all(manager: SessionManager, session: Session) -> None:
-    apply(manager, "d1", add(quote="a"))
+    apply(manager, "d1", add_op(quote="a"))
     before = snapshot(manager.playbook, session)
     with pytest.raises(BadInput, match="no P-99"):
-        apply(manager, "d2", add("x"), Op("PIN", "P-1", evidence=(Evidence("u", "b"),)), Op("PIN", "P-99"))
+        apply(manager, "d2", add_op("x"), Op("PIN", "P-1", evidence=(Evidence("u", "b"),)), Op("PIN", "P-99"))
     assert snapshot(manager.playbook, session) == before
-    assert apply(manager, "d2", add("y")).added == ("P-2",)
+    assert apply(manager, "d2", add_op("y")).added == ("P-2",)
 
 
 def test_numbers_are_never_given_again(manager: SessionManager, session: Session) -> None:
-    apply(manager, "d1", add(), add())
+    apply(manager, "d1", add_op(), add_op())
     manager.playbook.undo(session)
     assert "P-2" not in session.playbook.bullets
-    assert apply(manager, "d2", add()).added == ("P-3",)
+    assert apply(manager, "d2", add_op()).added == ("P-3",)
     apply(manager, "d3", Op("REMOVE", "P-3"))
-    assert apply(manager, "d4", add()).added == ("P-4",)
+    assert apply(manager, "d4", add_op()).added == ("P-4",)
 
 
 def test_a_removed_bullet_is_out_of_the_playbook_but_not_gone(manager: SessionManager, session: Session) -> None:
-    apply(manager, "d1", add())
+    apply(manager, "d1", add_op())
     apply(manager, "d2", Op("REMOVE", "P-1"))
     assert session.playbook.bullets == {}
     bullet = manager.playbook.get("P-1")
@@ -96,7 +96,7 @@ def test_a_removed_bullet_is_out_of_the_playbook_but_not_gone(manager: SessionMa
 
 def test_undo_takes_back_the_newest_first(manager: SessionManager, session: Session) -> None:
     for number in (1, 2, 3):
-        apply(manager, f"d{number}", add(f"{number}"))
+        apply(manager, f"d{number}", add_op(f"{number}"))
     assert [undone.delta.id for undone in manager.playbook.undo(session, 2)] == ["d3", "d2"]
     assert [(entry.delta.id, entry.undone) for entry in manager.playbook.log(session)] == [
         ("d3", True),
@@ -112,7 +112,7 @@ def test_undo_takes_back_the_newest_first(manager: SessionManager, session: Sess
 def test_the_version_never_comes_twice(manager: SessionManager, session: Session) -> None:
     versions = [session.playbook.version]
     for number in range(3):
-        apply(manager, f"d{number}", add())
+        apply(manager, f"d{number}", add_op())
         versions.append(session.playbook.version)
         manager.playbook.undo(session)
         versions.append(session.playbook.version)
@@ -120,7 +120,7 @@ def test_the_version_never_comes_twice(manager: SessionManager, session: Session
 
 
 def test_bullets_apply_where_their_scope_states(manager: SessionManager, session: Session) -> None:
-    apply(manager, "d1", *(add(scope, scope=scope) for scope in ("session", "project", "user")))
+    apply(manager, "d1", *(add_op(scope, scope=scope) for scope in ("session", "project", "user")))
     same, other = manager.start("/p", "scripted/test"), manager.start("/q", "scripted/test")
     assert [b.content for b in same.playbook.live_bullets()] == ["project", "user"]
     assert [b.content for b in other.playbook.live_bullets()] == ["user"]
@@ -133,12 +133,12 @@ def test_bullets_apply_where_their_scope_states(manager: SessionManager, session
 def test_a_bullet_of_session_scope_needs_a_session(manager: SessionManager) -> None:
     nowhere = Session(id="", working_directory="/p")
     with pytest.raises(BadInput, match="no session"):
-        apply(manager, "d1", add(), session=nowhere)
-    assert apply(manager, "d1", add(scope="project"), session=nowhere).added == ("P-1",)
+        apply(manager, "d1", add_op(), session=nowhere)
+    assert apply(manager, "d1", add_op(scope="project"), session=nowhere).added == ("P-1",)
 
 
 def test_a_bullet_whose_scope_changes_moves_to_where_it_was_changed(manager: SessionManager, session: Session) -> None:
-    apply(manager, "d1", add(scope="user"))
+    apply(manager, "d1", add_op(scope="user"))
     other = manager.start("/q", "scripted/test")
     apply(manager, "d2", Op("UPDATE", "P-1", fields={"scope": "project"}), session=other)
     assert "P-1" in other.playbook.bullets
@@ -148,16 +148,16 @@ def test_a_bullet_whose_scope_changes_moves_to_where_it_was_changed(manager: Ses
 
 
 def test_changes_of_shared_bullets_are_undone_in_their_order(manager: SessionManager, session: Session) -> None:
-    apply(manager, "d1", add(scope="project"))
+    apply(manager, "d1", add_op(scope="project"))
     other = manager.start("/p", "scripted/test")
     apply(manager, "d2", Op("PIN", "P-1"), session=other)
-    apply(manager, "d3", add("own"), session=other)
+    apply(manager, "d3", add_op("own"), session=other)
     assert [undone.delta.id for undone in manager.playbook.undo(session)] == ["d2"]
     assert [entry.delta.id for entry in manager.playbook.log(session)] == ["d2", "d1"]
 
 
 def test_a_change_on_top_of_another_sessions_is_not_torn_out(manager: SessionManager, session: Session) -> None:
-    apply(manager, "d1", add(scope="user"))
+    apply(manager, "d1", add_op(scope="user"))
     other = manager.start("/q", "scripted/test")
     apply(manager, "d2", Op("UPDATE", "P-1", fields={"scope": "session"}), session=other)
     apply(manager, "d3", Op("PIN", "P-1"), session=other)
@@ -168,7 +168,7 @@ def test_a_change_on_top_of_another_sessions_is_not_torn_out(manager: SessionMan
 
 
 def test_use_is_remembered_across_undo(manager: SessionManager, session: Session) -> None:
-    apply(manager, "d1", add())
+    apply(manager, "d1", add_op())
     apply(manager, "d2", Op("PIN", "P-1"))
     manager.begin_interaction("q")
     manager.finish_interaction("done", cited=["P-1", "P-77", "nonsense"])
@@ -180,14 +180,14 @@ def test_use_is_remembered_across_undo(manager: SessionManager, session: Session
 
 
 def test_odd_text_is_cleaned(manager: SessionManager, session: Session) -> None:
-    applied = apply(manager, "d\0", add("a\0\ud800b", quote="q\0"))
+    applied = apply(manager, "d\0", add_op("a\0\ud800b", quote="q\0"))
     assert session.playbook.bullets["P-1"].content == "a\ufffd\ufffdb"
-    assert applied == apply(manager, "d\0", add("a\0\ud800b", quote="q\0"))
+    assert applied == apply(manager, "d\0", add_op("a\0\ud800b", quote="q\0"))
 
 
 @pytest.mark.slow
 def test_a_session_without_messages_can_learn(manager: SessionManager, session: Session) -> None:
-    apply(manager, "d1", add())
+    apply(manager, "d1", add_op())
     manager.begin_interaction("q")
     assert len(manager.resume(None, "/p").playbook.bullets) == 1
 
@@ -221,7 +221,7 @@ OPS = st.one_of(
 def test_any_deltas_applied_and_undone_leave_the_store_as_it_was(deltas: list[list[Op]]) -> None:
     manager = SessionManager(open_database(":memory:"))
     session = manager.start("/p", "scripted/test")
-    apply(manager, "start", *(add(f"number {number}", quote=f"q{number}") for number in range(6)))
+    apply(manager, "start", *(add_op(f"number {number}", quote=f"q{number}") for number in range(6)))
     states, minted = [snapshot(manager.playbook, session)], {f"P-{number}" for number in range(1, 7)}
     for number, ops in enumerate(deltas):
         try:
@@ -246,13 +246,13 @@ def test_fifty_random_deltas_undone_one_by_one_go_back_the_way_they_came(
     manager: SessionManager, session: Session, seed: int
 ) -> None:
     dice = Random(seed)
-    apply(manager, "start", *(add(f"number {number}", quote=f"q{number}") for number in range(6)))
+    apply(manager, "start", *(add_op(f"number {number}", quote=f"q{number}") for number in range(6)))
     states = [snapshot(manager.playbook, session)]
     for number in range(1000):
         name, other = (f"P-{dice.randint(1, 20)}" for _ in range(2))
         op = dice.choice(
             [
-                add(f"also {number}", quote="seen"),
+                add_op(f"also {number}", quote="seen"),
                 Op("UPDATE", name, fields={"content": f"now {number}"}),
                 Op(dice.choice(("REMOVE", "PIN", "QUARANTINE", "RESTORE")), name),
             ]
@@ -277,11 +277,11 @@ def test_so_many_undos_and_so_many_redos_leave_the_store_as_it_was(
     manager: SessionManager, session: Session, seed: int
 ) -> None:
     dice = Random(seed)
-    apply(manager, "start", *(add(f"number {number}", quote=f"q{number}") for number in range(4)))
+    apply(manager, "start", *(add_op(f"number {number}", quote=f"q{number}") for number in range(4)))
     for number in range(20):
         name = f"P-{dice.randint(1, 4)}"
         op = dice.choice(
-            [add(f"more {number}"), Op("UPDATE", name, fields={"content": f"now {number}"}), Op("PIN", name)]
+            [add_op(f"more {number}"), Op("UPDATE", name, fields={"content": f"now {number}"}), Op("PIN", name)]
         )
         try:
             apply(manager, f"d{number}", op)
@@ -299,7 +299,7 @@ def test_so_many_undos_and_so_many_redos_leave_the_store_as_it_was(
 
 
 def test_a_redo_is_refused_where_the_strategy_was_changed_since(manager: SessionManager, session: Session) -> None:
-    apply(manager, "d1", add("one", scope="project"), add("two", scope="project"))
+    apply(manager, "d1", add_op("one", scope="project"), add_op("two", scope="project"))
     apply(manager, "d2", Op("UPDATE", "P-1", fields={"content": "one and a half"}))
     manager.playbook.undo(session)
     other = manager.start("/p", "scripted/test")
@@ -339,6 +339,6 @@ def test_what_a_turn_may_change_is_capped_and_the_users_words_are_not(
     ],
 )
 def test_what_a_reflector_may_not_do(manager: SessionManager, session: Session, op: Op, why: str) -> None:
-    apply(manager, "d1", add(trust="user"))
+    apply(manager, "d1", add_op(trust="user"))
     with pytest.raises(BadInput, match=why):
         manager.playbook.apply(Delta("d2", (op,), "m", session.id, 1), session)

@@ -29,12 +29,12 @@ def session(manager: SessionManager) -> Session:
     return session
 
 
-def verdict(name: str, good: bool, kind: str = "outcome", forget: float = 0.0) -> Verdict:
+def make_verdict(name: str, good: bool, kind: str = "outcome", forget: float = 0.0) -> Verdict:
     tag = "helpful" if good else "harmful"
     return Verdict(name, kind, tag, "check", "pytest passed", GOOD if good else BAD, forget)  # type: ignore[arg-type]
 
 
-def look(manager: SessionManager, turn: int, *verdicts: Verdict, name: str = "", marked: str = "") -> None:
+def record_turn(manager: SessionManager, turn: int, *verdicts: Verdict, name: str = "", marked: str = "") -> None:
     session = manager.current_session
     assert session is not None
     reason = f"mark {marked}" if marked else "turn"
@@ -46,7 +46,7 @@ def look(manager: SessionManager, turn: int, *verdicts: Verdict, name: str = "",
 def test_a_verdict_moves_the_belief_and_counts_and_is_there_after_a_restart(
     manager: SessionManager, session: Session, path: Path
 ) -> None:
-    look(manager, 1, verdict("P-1", True, forget=0.01), verdict("P-2", False))
+    record_turn(manager, 1, make_verdict("P-1", True, forget=0.01), make_verdict("P-2", False))
     first, second = session.playbook.bullets["P-1"], session.playbook.bullets["P-2"]
     prior = PRIORS["reasoning"]
     assert first.current_belief == pytest.approx(update_belief(prior, prior, GOOD, 0.01))
@@ -61,16 +61,16 @@ def test_a_verdict_moves_the_belief_and_counts_and_is_there_after_a_restart(
 
 def test_the_same_look_counts_once(manager: SessionManager, session: Session) -> None:
     for _ in range(2):
-        look(manager, 1, verdict("P-1", True))
+        record_turn(manager, 1, make_verdict("P-1", True))
     assert session.playbook.bullets["P-1"].helpful == 1
     assert session.playbook.bullets["P-1"].uses == 1
 
 
 def test_undo_of_a_mark_leaves_what_other_turns_showed(manager: SessionManager, session: Session) -> None:
-    look(manager, 1, verdict("P-1", True))
+    record_turn(manager, 1, make_verdict("P-1", True))
     before = session.playbook.bullets["P-1"]
-    look(manager, 2, verdict("P-1", False), name="marked", marked="bad")
-    look(manager, 2, verdict("P-1", True, "tag"), name="tagged")
+    record_turn(manager, 2, make_verdict("P-1", False), name="marked", marked="bad")
+    record_turn(manager, 2, make_verdict("P-1", True, "tag"), name="tagged")
     alone = update_belief(before.current_belief, PRIORS["reasoning"], GOOD, 0.0)
     assert [row.delta.id for row in manager.playbook.undo(session)] == ["marked"]
     bullet = session.playbook.bullets["P-1"]
@@ -87,7 +87,7 @@ def test_undo_of_a_mark_leaves_what_other_turns_showed(manager: SessionManager, 
 def test_turns_in_a_row_that_hold_a_bullet_back_are_one_row_and_what_came_before_can_be_taken_back(
     manager: SessionManager, session: Session
 ) -> None:
-    look(manager, 1, verdict("P-1", False), name="marked", marked="bad")
+    record_turn(manager, 1, make_verdict("P-1", False), name="marked", marked="bad")
     for turn in range(2, 12):
         manager.playbook.record_lessons(session, TurnLessons(turn, held_back=("P-1",)))
     faded, prior = session.playbook.bullets["P-1"].current_belief, PRIORS["reasoning"]
@@ -102,7 +102,7 @@ def test_turns_in_a_row_that_hold_a_bullet_back_are_one_row_and_what_came_before
 
 def test_evidence_alone_is_no_change_that_undo_takes_back(manager: SessionManager, session: Session) -> None:
     manager.playbook.apply(Delta("pin", (Op("PIN", "P-1"),), "user"), session)
-    look(manager, 1, verdict("P-1", False))
+    record_turn(manager, 1, make_verdict("P-1", False))
     assert [row.delta.id for row in manager.playbook.undo(session)] == ["pin"]
     assert session.playbook.bullets["P-1"].harmful == 1
 
@@ -111,7 +111,7 @@ def test_what_was_held_against_a_bullet_that_the_user_takes_in_again_counts_no_m
     manager: SessionManager, session: Session
 ) -> None:
     for turn in (1, 2):
-        look(manager, turn, verdict("P-1", False))
+        record_turn(manager, turn, make_verdict("P-1", False))
     manager.playbook.apply(Delta("off", (Op("QUARANTINE", "P-1"),), "user"), session)
     manager.playbook.apply(Delta("on", (Op("RESTORE", "P-1"),), "user"), session)
     assert session.playbook.bullets["P-1"].current_belief == PRIORS["reasoning"]

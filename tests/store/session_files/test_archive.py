@@ -13,7 +13,7 @@ from swecli.store.session_manager import SessionManager
 from tests.store.conftest import mark
 
 
-def live(manager: SessionManager, title: str = "main") -> str:
+def store_session(manager: SessionManager, title: str = "main") -> str:
     """Store a session of three interactions with a call each, strategies of two scopes and costs; return its id."""
     session = manager.start("/p", "scripted/test", title=title)
     for number in (1, 2, 3):
@@ -31,7 +31,7 @@ def live(manager: SessionManager, title: str = "main") -> str:
 
 
 def test_a_fork_goes_on_apart_from_the_first(manager: SessionManager) -> None:
-    first = live(manager)
+    first = store_session(manager)
     fork = manager.fork()
     assert (fork.parent_id, fork.title, fork.interactions, fork.cost) == (first, "main (fork)", 3, 0.0)
     assert manager.begin_interaction("only here").interaction == 4
@@ -43,7 +43,7 @@ def test_a_fork_goes_on_apart_from_the_first(manager: SessionManager) -> None:
 
 
 def test_a_fork_may_end_earlier(manager: SessionManager) -> None:
-    live(manager)
+    store_session(manager)
     fork = manager.fork(upto=2)
     assert [m.content for m in fork.messages] == ["question 1", "answer 1", "question 2", "answer 2"]
     assert [info.messages for info in manager.list_sessions()] == [4, 6]
@@ -53,7 +53,7 @@ def test_a_fork_may_end_earlier(manager: SessionManager) -> None:
 
 @pytest.mark.slow
 def test_any_session_can_be_forked(manager: SessionManager) -> None:
-    first = live(manager)
+    first = store_session(manager)
     manager.start("/q", "scripted/test")
     assert manager.fork("main").parent_id == first
     with pytest.raises(BadInput, match="There is no session"):
@@ -61,7 +61,7 @@ def test_any_session_can_be_forked(manager: SessionManager) -> None:
 
 
 def test_a_fork_has_strategies_of_its_own(manager: SessionManager) -> None:
-    first = live(manager)
+    first = store_session(manager)
     fork = manager.fork()
     own = [bullet for bullet in fork.playbook.live_bullets() if bullet.scope == "session"]
     assert [(bullet.id, bullet.content) for bullet in own] == [("P-3", "session")]
@@ -80,8 +80,8 @@ def test_what_was_not_begun_cannot_be_forked(manager: SessionManager) -> None:
 
 @pytest.mark.slow
 def test_deleting_takes_what_belongs_to_the_session_alone(manager: SessionManager) -> None:
-    first = live(manager, "gone")
-    second = live(manager, "stays")
+    first = store_session(manager, "gone")
+    second = store_session(manager, "stays")
     assert manager.delete("gone") == first
     assert [info.id for info in manager.list_sessions()] == [second]
     assert {hit.session_id for hit in manager.search("question")} == {second}
@@ -94,7 +94,7 @@ def test_deleting_takes_what_belongs_to_the_session_alone(manager: SessionManage
 
 
 def test_the_session_in_use_and_unknown_ones_are_not_deleted(manager: SessionManager) -> None:
-    session = live(manager)
+    session = store_session(manager)
     with pytest.raises(BadInput, match="current session"):
         manager.delete(session)
     with pytest.raises(BadInput, match="There is no session"):
@@ -103,7 +103,7 @@ def test_the_session_in_use_and_unknown_ones_are_not_deleted(manager: SessionMan
 
 
 def test_an_export_is_plain_json_and_whole(manager: SessionManager) -> None:
-    session = live(manager)
+    session = store_session(manager)
     mark(manager, 2, "bad", "wrong")
     manager.start("/q", "scripted/test")
     whole = json.loads(json.dumps(manager.export("main"), allow_nan=False))

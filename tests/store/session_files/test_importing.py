@@ -24,7 +24,7 @@ from swecli.store.tables.sessions import MessageRow
 from tests.store.conftest import mark
 
 
-def exported() -> dict[str, Any]:
+def export_session() -> dict[str, Any]:
     """Return the export of a session with two turns, each with a call, a mark and a strategy of each scope."""
     manager = SessionManager(open_database("from.db"))
     session = manager.start("/a", "m/x", title="work", window=WindowSpec.parse("4+2"), project="/p")
@@ -52,7 +52,7 @@ def exported() -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_what_was_exported_comes_back() -> None:
-    whole = exported()
+    whole = export_session()
     manager = SessionManager(open_database("to.db"))
     brought = import_session(manager.database, whole)
     assert brought.session_id == whole["id"]
@@ -66,9 +66,9 @@ def test_what_was_exported_comes_back() -> None:
     manager.database.close()
 
 
-def rich() -> SessionManager:
-    """Return the export of a session with everything that an export contains: requests, reductions, pins, whole
-    results. It is the second session of its database."""
+def store_rich_session() -> SessionManager:
+    """Store a session with everything that an export contains (requests, reductions, pins, whole results), after another
+    one in its database; return its manager."""
     manager = SessionManager(open_database("from.db"))
     for directory in ("/before", "/a"):
         session = manager.start(directory, "m/x", project="/p")
@@ -99,7 +99,7 @@ def rich() -> SessionManager:
 
 @pytest.mark.slow
 def test_export_import_and_export_again_are_the_same_bytes() -> None:
-    manager = rich()
+    manager = store_rich_session()
     assert manager.current_session
     whole = manager.export(manager.current_session.id)
     assert [row["number"] for row in whole["reductions"]] == [1, 2, 3]
@@ -120,7 +120,7 @@ def test_export_import_and_export_again_are_the_same_bytes() -> None:
 
 
 def test_a_strategy_whose_number_was_given_gets_another_and_its_turns_name_that() -> None:
-    manager = rich()
+    manager = store_rich_session()
     assert manager.current_session
     whole = json.loads(json.dumps(manager.export(manager.current_session.id)))
     other = SessionManager(open_database("to.db"))
@@ -141,18 +141,18 @@ def test_a_strategy_whose_number_was_given_gets_another_and_its_turns_name_that(
     [("reductions.0.epoch", {"first": 1}, "reductions.0.epoch"), ("reductions.1.edits", [1], "reductions.1.edits")],
 )
 def test_what_the_next_request_could_not_be_built_from_is_refused(path: str, value: Any, named: str) -> None:
-    manager = rich()
+    manager = store_rich_session()
     assert manager.current_session
     whole = json.loads(json.dumps(manager.export(manager.current_session.id)))
     database = open_database("to.db")
     with pytest.raises(BadInput, match=named):
-        import_session(database, changed(whole, path, value))
+        import_session(database, with_value(whole, path, value))
     database.close()
     manager.database.close()
 
 
 def test_an_imported_session_is_resumed_found_and_sent_unchanged() -> None:
-    whole = exported()
+    whole = export_session()
     before = SessionManager(open_database("from.db"))
     after = SessionManager(open_database("to.db"))
     import_session(after.database, whole)
@@ -168,7 +168,7 @@ def test_an_imported_session_is_resumed_found_and_sent_unchanged() -> None:
 
 
 def test_a_session_that_is_here_stays_as_it_is() -> None:
-    whole = exported()
+    whole = export_session()
     database = open_database("from.db")
     with pytest.raises(BadInput, match="already exists"):
         import_session(database, whole | {"title": "other"})
@@ -176,7 +176,7 @@ def test_a_session_that_is_here_stays_as_it_is() -> None:
     database.close()
 
 
-def changed(whole: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+def with_value(whole: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
     """Return a copy with the value at that path replaced, or deleted if None."""
     made = copy.deepcopy(whole)
     *way, last = [int(step) if step.isdecimal() else step for step in path.split(".")]
@@ -191,7 +191,7 @@ def changed(whole: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "said"),
+    ("path", "value", "message"),
     [
         ("id", None, "id: Field required"),
         ("id", "x", "id: String should match"),
@@ -212,10 +212,10 @@ def changed(whole: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
     ],
 )
 @pytest.mark.slow
-def test_an_invalid_value_is_named_and_nothing_is_imported(path: str, value: Any, said: str) -> None:
+def test_an_invalid_value_is_named_and_nothing_is_imported(path: str, value: Any, message: str) -> None:
     database = open_database("to.db")
-    with pytest.raises(BadInput, match=said):
-        import_session(database, changed(exported(), path, value))
+    with pytest.raises(BadInput, match=message):
+        import_session(database, with_value(export_session(), path, value))
     assert SessionManager(database).list_sessions() == []
     database.close()
 
@@ -229,8 +229,8 @@ def test_what_is_no_export_at_all_is_refused(value: Any) -> None:
 
 
 def test_what_a_database_cannot_hold_is_cleaned() -> None:
-    whole = changed(exported(), "messages.0.content", "a\x00b\ud800")
-    whole = changed(whole, "messages.1.tool_calls.0.exit_code", 10**30)
+    whole = with_value(export_session(), "messages.0.content", "a\x00b\ud800")
+    whole = with_value(whole, "messages.1.tool_calls.0.exit_code", 10**30)
     manager = SessionManager(open_database("to.db"))
     import_session(manager.database, whole)
     message = manager.export(whole["id"])["messages"][0]
@@ -261,7 +261,7 @@ paths = st.sampled_from(
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(path=paths, value=junk)
 def test_odd_values_are_refused_or_can_be_read_back(path: str, value: Any) -> None:
-    whole = changed(_whole(), path, value) if value is not None else _whole()
+    whole = with_value(_load_export(), path, value) if value is not None else _load_export()
     database = open_database(":memory:")
     try:
         brought = import_session(database, whole)
@@ -274,9 +274,9 @@ def test_odd_values_are_refused_or_can_be_read_back(path: str, value: Any) -> No
     database.close()
 
 
-def _whole() -> dict[str, Any]:
+def _load_export() -> dict[str, Any]:
     if not Path("whole.json").exists():
-        Path("whole.json").write_text(json.dumps(exported()))
+        Path("whole.json").write_text(json.dumps(export_session()))
     value = json.loads(Path("whole.json").read_text())
     assert isinstance(value, dict)
     return value

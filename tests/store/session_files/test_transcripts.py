@@ -18,20 +18,20 @@ FILES = Path(__file__).with_name("transcripts")
 JSON_LINES = ("claude_code.jsonl", "claude_code_turns.jsonl", "codex.jsonl", "pi.jsonl")
 
 
-def taken(manager: SessionManager, name: str) -> tuple[_ImportResult, Session]:
+def import_transcript(manager: SessionManager, name: str) -> tuple[_ImportResult, Session]:
     imported = import_file(manager.database, FILES / name)
     return imported, manager.resume(imported.session_id, "", 100)
 
 
-def shape(session: Session) -> list[tuple[int, str, str, list[str]]]:
+def message_rows(session: Session) -> list[tuple[int, str, str, list[str]]]:
     return [(m.interaction, m.role.value, m.content, [call.name for call in m.tool_calls]) for m in session.messages]
 
 
 def test_claude_code(manager: SessionManager) -> None:
-    imported, session = taken(manager, "claude_code.jsonl")
+    imported, session = import_transcript(manager, "claude_code.jsonl")
     assert (imported.tool, imported.session_id) == ("Claude Code", "4f35e220-c435-4cf7-b9b9-f40426042847")
     assert (session.title, session.working_directory) == ("Fix the login", "/home/ada/shop")
-    assert shape(session) == [
+    assert message_rows(session) == [
         (1, "user", "why does the login fail?", []),
         (1, "assistant", "I run the tests.", ["Bash"]),
         (1, "assistant", "The token has expired.", []),
@@ -47,9 +47,9 @@ def test_claude_code(manager: SessionManager) -> None:
 
 
 def test_codex(manager: SessionManager) -> None:
-    imported, session = taken(manager, "codex.jsonl")
+    imported, session = import_transcript(manager, "codex.jsonl")
     assert (imported.tool, session.model) == ("codex", "gpt-5-codex")
-    assert shape(session) == [
+    assert message_rows(session) == [
         (1, "user", "list the files", []),
         (1, "assistant", "", ["shell", "apply_patch"]),
         (1, "assistant", "There is app.py.", []),
@@ -77,9 +77,9 @@ def test_codex_of_before_the_envelope(manager: SessionManager, tmp_path: Path) -
 
 
 def test_pi(manager: SessionManager) -> None:
-    imported, session = taken(manager, "pi.jsonl")
+    imported, session = import_transcript(manager, "pi.jsonl")
     assert (imported.tool, session.title, session.model) == ("pi", "the shop", "anthropic/claude-sonnet-4-5")
-    assert shape(session) == [
+    assert message_rows(session) == [
         (1, "user", "read the readme", []),
         (1, "assistant", "Reading.", ["read"]),
         (1, "assistant", "It is a shop.", []),
@@ -90,7 +90,7 @@ def test_pi(manager: SessionManager) -> None:
 
 
 def test_aider(manager: SessionManager) -> None:
-    imported, session = taken(manager, "aider.chat.history.md")
+    imported, session = import_transcript(manager, "aider.chat.history.md")
     assert (imported.tool, session.model) == ("aider", "gpt-4o")
     assert session.messages[0].content == "add a function that greets\nby name"
     assert session.messages[1].content.startswith("Here it is:")
@@ -99,8 +99,8 @@ def test_aider(manager: SessionManager) -> None:
 
 
 def test_claude_code_lines_that_are_no_words_of_the_user_start_no_turn(manager: SessionManager) -> None:
-    _, session = taken(manager, "claude_code_turns.jsonl")
-    assert shape(session) == [
+    _, session = import_transcript(manager, "claude_code_turns.jsonl")
+    assert message_rows(session) == [
         (1, "user", "count the files", []),
         (1, "assistant", "I count.", ["Bash"]),
         (2, "user", "and the folders", []),
@@ -127,8 +127,8 @@ def test_claude_code_words_after_many_tags_are_a_turn(manager: SessionManager, t
 
 
 def test_codex_words_that_come_twice_are_one_turn(manager: SessionManager) -> None:
-    _, session = taken(manager, "codex_turns.jsonl")
-    assert shape(session) == [
+    _, session = import_transcript(manager, "codex_turns.jsonl")
+    assert message_rows(session) == [
         (1, "user", "list the files", []),
         (1, "assistant", "", ["exec_command"]),
         (1, "assistant", "", ["web_search", "web_search"]),
@@ -169,7 +169,7 @@ Because.
     file = tmp_path / ".aider.chat.history.md"
     file.write_bytes(text.replace("@@", "  ").replace("\n", "\r\n").encode())
     session = manager.resume(import_file(manager.database, file).session_id, "")
-    assert shape(session) == [
+    assert message_rows(session) == [
         (1, "user", "add a greeting\nfor Ada", []),
         (1, "assistant", "Here it is:\n\n#### Step 1\n\n> a quote", []),
         (2, "user", "/ask why", []),
@@ -181,7 +181,7 @@ Because.
 
 @pytest.mark.parametrize("name", [*JSON_LINES, "aider.chat.history.md"])
 def test_every_line_is_kept_and_it_is_exported_the_same_twice(manager: SessionManager, name: str) -> None:
-    imported, session = taken(manager, name)
+    imported, session = import_transcript(manager, name)
     with manager.database.reading() as db:
         kept = db.connection().exec_driver_sql("SELECT text FROM transcript_line ORDER BY line").scalars().all()
     assert kept == [line for line in (FILES / name).read_text().split("\n") if line]
@@ -196,7 +196,7 @@ def test_every_line_is_kept_and_it_is_exported_the_same_twice(manager: SessionMa
 
 @pytest.mark.parametrize("name", [*JSON_LINES, "aider.chat.history.md"])
 def test_an_imported_transcript_can_be_continued_and_searched(manager: SessionManager, name: str) -> None:
-    _, session = taken(manager, name)
+    _, session = import_transcript(manager, name)
     sent = session.to_api_messages()
     answered = {m["tool_call_id"] for m in sent if m["role"] == "tool"}
     assert answered == {call["id"] for m in sent for call in m.get("tool_calls", ())}, "also calls without a result"
@@ -207,7 +207,7 @@ def test_an_imported_transcript_can_be_continued_and_searched(manager: SessionMa
 
 @pytest.mark.parametrize("name", [*JSON_LINES, "aider.chat.history.md"])
 def test_the_same_file_twice_is_one_session(manager: SessionManager, name: str) -> None:
-    taken(manager, name)
+    import_transcript(manager, name)
     with pytest.raises(BadInput, match="already exists"):
         import_file(manager.database, FILES / name)
 

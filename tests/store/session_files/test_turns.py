@@ -22,7 +22,7 @@ def add(manager: SessionManager, *texts: str, scope: str = "project") -> None:
     manager.playbook.apply(Delta(f"d-{session.id}-{scope}", ops, "user"), session)
 
 
-def judged() -> SessionManager:
+def store_turns() -> SessionManager:
     """Store a session with two turns: P-1 and the session's P-3 were cited, P-2 was withheld, P-9 never existed."""
     manager = SessionManager(open_database("from.db"))
     session = manager.start("/a", "m/x", project="/p")
@@ -37,19 +37,19 @@ def judged() -> SessionManager:
     return manager
 
 
-def exported(manager: SessionManager) -> Any:
+def export_session(manager: SessionManager) -> Any:
     assert manager.current_session is not None
     return json.loads(json.dumps(manager.export(manager.current_session.id), default=str))
 
 
 def test_what_is_exported_states_how_each_turn_went() -> None:
-    first, second = exported(judged())["interactions"]
+    first, second = export_session(store_turns())["interactions"]
     assert (first["playbook"]["good"], second["playbook"]["good"]) == (True, False)
     assert first["playbook"]["withheld"] == ["P-2", "elsewhere:P-9"]
 
 
 def test_an_imported_turn_uses_the_ids_that_its_strategies_get() -> None:
-    whole = exported(judged())
+    whole = export_session(store_turns())
     other = SessionManager(open_database("to.db"))
     mine = other.start("/b", "m/x", project="/p")
     add(other, "something else", "keep it short")
@@ -66,7 +66,7 @@ def test_an_imported_turn_uses_the_ids_that_its_strategies_get() -> None:
 
 
 def test_a_fork_takes_the_records_along_and_they_count_once() -> None:
-    manager = judged()
+    manager = store_turns()
     first = manager.current_session
     assert first is not None
     before = manager.playbook.project_turns(first)
@@ -81,7 +81,7 @@ def test_a_fork_takes_the_records_along_and_they_count_once() -> None:
 
 
 def test_what_a_fork_took_along_is_not_learned_a_second_time() -> None:
-    manager = judged()
+    manager = store_turns()
     first = manager.current_session
     assert first is not None
     manager.playbook.skip(first.id, 1)
@@ -91,7 +91,7 @@ def test_what_a_fork_took_along_is_not_learned_a_second_time() -> None:
 
 @pytest.mark.parametrize(("name", "value"), [("weight", 2), ("good", "perhaps"), ("withheld", "all")])
 def test_a_record_that_cannot_be_meant_is_named(name: str, value: Any) -> None:
-    whole = exported(judged())
+    whole = export_session(store_turns())
     whole["interactions"][1]["playbook"][name] = value
     database = open_database("to.db")
     with pytest.raises(BadInput, match=rf"interactions.1.playbook.{name}"):

@@ -9,7 +9,7 @@ from swecli.models.message import ChatMessage, Role
 from swecli.store.session_manager import SessionManager
 
 
-def talk(manager: SessionManager, directory: str, *queries: str, title: str = "") -> str:
+def store_session(manager: SessionManager, directory: str, *queries: str, title: str = "") -> str:
     session = manager.start(directory, "scripted/test", title=title)
     for query in queries:
         manager.begin_interaction(query)
@@ -18,9 +18,9 @@ def talk(manager: SessionManager, directory: str, *queries: str, title: str = ""
 
 
 def test_the_newest_session_of_the_directory_is_continued(manager: SessionManager) -> None:
-    talk(manager, "/p", "one")
-    second = talk(manager, "/p", "two")
-    talk(manager, "/q", "three")
+    store_session(manager, "/p", "one")
+    second = store_session(manager, "/p", "two")
+    store_session(manager, "/q", "three")
     for ref in (None, ""):
         assert manager.resume(ref, "/p").id == second
     with pytest.raises(BadInput, match="no session in this directory"):
@@ -28,13 +28,13 @@ def test_the_newest_session_of_the_directory_is_continued(manager: SessionManage
 
 
 def test_a_session_is_meant_by_id_title_or_unique_beginning(manager: SessionManager) -> None:
-    session = talk(manager, "/p", "one", title="Login bug")
+    session = store_session(manager, "/p", "one", title="Login bug")
     for ref in (session, session.upper(), session[:10], session[:-1], "Login bug", " login BUG "):
         assert manager.resume(ref, "/elsewhere").id == session
 
 
 def test_an_ambiguous_or_unknown_session_is_one_line_with_the_choice(manager: SessionManager) -> None:
-    first, second = talk(manager, "/p", "one", title="same"), talk(manager, "/p", "two", title="same")
+    first, second = store_session(manager, "/p", "one", title="same"), store_session(manager, "/p", "two", title="same")
     with pytest.raises(BadInput, match="more than one session") as caught:
         manager.resume("same", "/p")
     assert first in caught.value.hint
@@ -48,8 +48,8 @@ def test_an_ambiguous_or_unknown_session_is_one_line_with_the_choice(manager: Se
 
 
 def test_lists_have_the_last_used_first(manager: SessionManager) -> None:
-    first = talk(manager, "/p", "one")
-    second = talk(manager, "/q", "two", "three", title="named")
+    first = store_session(manager, "/p", "one")
+    second = store_session(manager, "/q", "two", "three", title="named")
     assert [info.id for info in manager.list_sessions()] == [second, first]
     manager.resume(first, "/p")
     manager.begin_interaction("again")
@@ -62,8 +62,8 @@ def test_lists_have_the_last_used_first(manager: SessionManager) -> None:
 
 
 def test_search_finds_all_the_words_newest_first(manager: SessionManager) -> None:
-    talk(manager, "/p", "the parser fails on tabs", "nothing here")
-    talk(manager, "/q", "make the parser faster", title="speed")
+    store_session(manager, "/p", "the parser fails on tabs", "nothing here")
+    store_session(manager, "/q", "make the parser faster", title="speed")
     hits = manager.search("parser")
     assert [(hit.role, hit.interaction, hit.title) for hit in hits] == [
         ("assistant", 1, "speed"),
@@ -81,7 +81,7 @@ def test_search_finds_all_the_words_newest_first(manager: SessionManager) -> Non
 
 
 def test_search_finds_titles(manager: SessionManager) -> None:
-    session = talk(manager, "/p", "one", title="Login bug")
+    session = store_session(manager, "/p", "one", title="Login bug")
     [hit] = manager.search("login")
     assert (hit.session_id, hit.role, hit.interaction, hit.snippet) == (session, "title", 0, "Login bug")
     manager.rename("Logout")
@@ -103,7 +103,7 @@ def test_search_finds_titles(manager: SessionManager) -> None:
     ],
 )
 def test_search_takes_every_sign_for_what_it_is(manager: SessionManager, query: str, words: str) -> None:
-    talk(manager, "/p", query)
+    store_session(manager, "/p", query)
     assert query in [hit.snippet for hit in manager.search(words)]
 
 
@@ -115,7 +115,7 @@ def test_search_needs_words(manager: SessionManager) -> None:
 
 
 def test_long_text_is_shown_around_the_word(manager: SessionManager) -> None:
-    talk(manager, "/p", "x " * 500 + "needle" + " y" * 500, "字" * 500 + "针" + "字" * 500)
+    store_session(manager, "/p", "x " * 500 + "needle" + " y" * 500, "字" * 500 + "针" + "字" * 500)
     for word in ("needle", "针"):
         hit = manager.search(word)[0]
         assert word in hit.snippet

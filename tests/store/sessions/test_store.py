@@ -17,13 +17,13 @@ from swecli.store.tables.sessions import CallRow, InteractionRow, MessageRow, Se
 Counter = Callable[[Database], AbstractContextManager[list[str]]]
 
 
-def grow(manager: SessionManager, messages: int) -> None:
+def store_long_session(manager: SessionManager, messages: int) -> None:
     """Store a session of that many messages in one transaction."""
     session = manager.start("/p", "scripted/test", title=f"of {messages}")
     manager.begin_interaction("the first question")
-    count = messages // 2
+    count_statements = messages // 2
     with manager.database.transaction() as db:
-        for number in range(2, count + 1):
+        for number in range(2, count_statements + 1):
             db.add(InteractionRow(session_id=session.id, number=number, status="done"))
             question = MessageRow(session_id=session.id, interaction=number, role="user", content=f"question {number}")
             reply = MessageRow(session_id=session.id, interaction=number, role="assistant", content="common answer")
@@ -34,7 +34,7 @@ def grow(manager: SessionManager, messages: int) -> None:
             )
         row = db.get(SessionRow, 1)
         assert row
-        row.interactions, row.messages = count, messages
+        row.interactions, row.messages = count_statements, messages
     manager.resume(None, "/p")
 
 
@@ -61,7 +61,7 @@ def actions(manager: SessionManager) -> dict[str, Callable[[], object]]:
     }
 
 
-def count(manager: SessionManager, statements: Counter) -> dict[str, int]:
+def count_statements(manager: SessionManager, statements: Counter) -> dict[str, int]:
     counted = {}
     for name, action in actions(manager).items():
         with statements(manager.database) as sent:
@@ -75,15 +75,15 @@ def test_no_number_of_statements_depends_on_the_length_of_the_session(
     manager: SessionManager, memory: Database, statements: Counter
 ) -> None:
     other = SessionManager(memory)
-    grow(manager, 10)
-    grow(other, 2000)
-    short, long = count(manager, statements), count(other, statements)
+    store_long_session(manager, 10)
+    store_long_session(other, 2000)
+    short, long = count_statements(manager, statements), count_statements(other, statements)
     assert short == long
     assert max(short.values()) <= 16
 
 
 def test_every_append_is_one_transaction(manager: SessionManager, statements: Counter) -> None:
-    grow(manager, 10)
+    store_long_session(manager, 10)
     single = ("begin", "append", "record_call", "record_request", "apply", "finish", "mark", "undo")
     for name, action in actions(manager).items():
         with statements(manager.database) as sent:
@@ -94,7 +94,7 @@ def test_every_append_is_one_transaction(manager: SessionManager, statements: Co
 
 
 def test_reading_does_not_wait_for_writers(manager: SessionManager, statements: Counter) -> None:
-    grow(manager, 10)
+    store_long_session(manager, 10)
     for name in ("list", "search", "totals", "pending", "read_result"):
         with statements(manager.database) as sent:
             actions(manager)[name]()
@@ -103,12 +103,12 @@ def test_reading_does_not_wait_for_writers(manager: SessionManager, statements: 
 
 @pytest.mark.parametrize("hint", [6, 9])
 def test_resume_reads_only_the_rows_it_needs(manager: SessionManager, hint: int) -> None:
-    grow(manager, 200)
+    store_long_session(manager, 200)
     assert len(manager.resume(None, "/p", window_hint=hint).messages) == 2 * hint
 
 
 def test_the_newest_rows_are_found_by_index(manager: SessionManager, statements: Counter) -> None:
-    grow(manager, 10)
+    store_long_session(manager, 10)
     with statements(manager.database) as sent:
         manager.resume(None, "/p")
         manager.list_sessions("/p")
@@ -125,7 +125,7 @@ def test_the_newest_rows_are_found_by_index(manager: SessionManager, statements:
 
 @pytest.mark.parametrize("damage", ["role = 'nobody'", "created_at = 'yesterday'"])
 def test_a_row_that_cannot_be_read_is_one_line(manager: SessionManager, damage: str) -> None:
-    grow(manager, 10)
+    store_long_session(manager, 10)
     with manager.database.transaction() as db:
         db.connection().exec_driver_sql(f"UPDATE message SET {damage} WHERE id = 5")
     with pytest.raises(DamagedDatabase, match="cannot be read") as caught:

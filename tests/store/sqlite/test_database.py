@@ -16,7 +16,7 @@ from swecli.store.sqlite.files import locate
 from swecli.store.tables.learned import BulletRow
 
 
-def bullets(database: Database) -> int:
+def count_bullets(database: Database) -> int:
     with database.reading() as db:
         return int(db.connection().exec_driver_sql("SELECT count(*) FROM bullet").scalar_one())
 
@@ -46,16 +46,16 @@ def test_a_transaction_that_raises_leaves_nothing(database: Database) -> None:
 
     with pytest.raises(ZeroDivisionError):
         fail()
-    assert bullets(database) == 0
+    assert count_bullets(database) == 0
     with database.transaction() as db:
         db.add(BulletRow(content="y"))
-    assert bullets(database) == 1
+    assert count_bullets(database) == 1
 
 
 def test_transactions_do_not_nest(database: Database) -> None:
     with database.transaction(), pytest.raises(RuntimeError), database.transaction():
         pass
-    assert bullets(database) == 0
+    assert count_bullets(database) == 0
 
 
 def test_another_thread_may_use_what_one_thread_opened(path: Path) -> None:
@@ -65,7 +65,7 @@ def test_another_thread_may_use_what_one_thread_opened(path: Path) -> None:
     thread.join()
     with opened[0].transaction() as db:
         db.add(BulletRow(content="x"))
-    assert bullets(opened[0]) == 1
+    assert count_bullets(opened[0]) == 1
     opened[0].close()
 
 
@@ -80,7 +80,7 @@ def test_threads_take_turns(database: Database) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert bullets(database) == 80
+    assert count_bullets(database) == 80
 
 
 def test_a_closed_database_states_it(database: Database) -> None:
@@ -254,7 +254,7 @@ def test_in_memory_databases_are_apart() -> None:
     first, second = open_database(":memory:"), open_database("sqlite://")
     with first.transaction() as db:
         db.add(BulletRow(content="x"))
-    assert (bullets(first), bullets(second)) == (1, 0)
+    assert (count_bullets(first), count_bullets(second)) == (1, 0)
     assert first.path is None
     first.close()
     second.close()

@@ -40,7 +40,7 @@ manager.database.close()
 """
 
 
-def writer(path: Path, title: str, turns: int) -> subprocess.Popen[str]:
+def start_writer(path: Path, title: str, turns: int) -> subprocess.Popen[str]:
     arguments = [sys.executable, "-c", WRITER, str(path), title, str(turns)]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     return subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, env=environment)
@@ -50,7 +50,7 @@ def writer(path: Path, title: str, turns: int) -> subprocess.Popen[str]:
 def test_a_killed_process_loses_nothing_that_was_acknowledged(path: Path) -> None:
     moment = random.Random(3)
     for number in range(6):
-        with writer(path, f"run {number}", 100_000) as process:
+        with start_writer(path, f"run {number}", 100_000) as process:
             assert process.stdout
             lines = [process.stdout.readline() for _ in range(moment.randrange(1, 60))]
             time.sleep(moment.random() / 50)
@@ -62,12 +62,12 @@ def test_a_killed_process_loses_nothing_that_was_acknowledged(path: Path) -> Non
         assert manager.database.notices == []
         assert manager.database.check() == []
         session = manager.resume(f"run {number}", "/p", window_hint=1_000_000)
-        said = {(message.role, message.interaction) for message in session.messages}
+        stored = {(message.role, message.interaction) for message in session.messages}
         for kind, turn in acknowledged:
             if kind == "result":
                 assert manager.read_result(f"c{turn}") == "full " * 4000
             else:
-                assert (Role.USER if kind == "query" else Role.ASSISTANT, int(turn)) in said
+                assert (Role.USER if kind == "query" else Role.ASSISTANT, int(turn)) in stored
         assert session.interactions == len(session.group_by_interaction())
         last = manager.playbook.turn(manager.session.id, session.interactions)
         assert last
@@ -78,7 +78,7 @@ def test_a_killed_process_loses_nothing_that_was_acknowledged(path: Path) -> Non
 
 @pytest.mark.slow
 def test_processes_that_write_at_once_lose_nothing(path: Path) -> None:
-    processes = [writer(path, f"writer {number}", 40) for number in range(4)]
+    processes = [start_writer(path, f"writer {number}", 40) for number in range(4)]
     for process in processes:
         output, _ = process.communicate(timeout=120)
         assert process.returncode == 0

@@ -26,14 +26,14 @@ def fail_after_a_change(connection: Connection) -> None:
     raise ValueError("the step is wrong")
 
 
-def make(path: Path) -> None:
+def make_database(path: Path) -> None:
     manager = SessionManager(open_database(path))
     manager.start("/p", "scripted/test")
     manager.begin_interaction("before the upgrade")
     manager.database.close()
 
 
-def ask(path: Path, question: str) -> list[tuple[object, ...]]:
+def query(path: Path, question: str) -> list[tuple[object, ...]]:
     connection = sqlite3.connect(path)
     try:
         return connection.execute(question).fetchall()
@@ -41,11 +41,11 @@ def ask(path: Path, question: str) -> list[tuple[object, ...]]:
         connection.close()
 
 
-def copies(path: Path) -> list[Path]:
+def backups(path: Path) -> list[Path]:
     return sorted(path.parent.glob("swecli.db.before-*"))
 
 
-def shape(version: int) -> str:
+def recorded_schema(version: int) -> str:
     """Return the recorded schema of that version."""
     return Path(__file__).with_name(f"shape_{version}.sql").read_text(encoding="utf-8")
 
@@ -54,36 +54,36 @@ def test_a_new_database_has_the_newest_shape_and_no_copy(path: Path) -> None:
     # Steps migrate rows, of which a new database has none.
     database = open_database(path, steps=(*STEPS, fail_after_a_change))
     database.close()
-    assert ask(path, "PRAGMA user_version") == [(len(STEPS) + 1,)]
-    assert ask(path, "SELECT first_query FROM session") == []
-    assert copies(path) == []
+    assert query(path, "PRAGMA user_version") == [(len(STEPS) + 1,)]
+    assert query(path, "SELECT first_query FROM session") == []
+    assert backups(path) == []
     assert database.notices == []
 
 
 def test_an_upgrade_keeps_the_rows_and_a_copy_of_the_file_as_it_was(path: Path) -> None:
-    make(path)
+    make_database(path)
     database = open_database(path, steps=(*STEPS, add_colour))
     database.close()
-    assert ask(path, "SELECT first_query, colour FROM session") == [("before the upgrade", "grey")]
-    [copy] = copies(path)
-    assert ask(copy, "PRAGMA user_version") == [(len(STEPS),)]
-    assert ask(copy, "SELECT first_query FROM session") == [("before the upgrade",)]
+    assert query(path, "SELECT first_query, colour FROM session") == [("before the upgrade", "grey")]
+    [copy] = backups(path)
+    assert query(copy, "PRAGMA user_version") == [(len(STEPS),)]
+    assert query(copy, "SELECT first_query FROM session") == [("before the upgrade",)]
     assert copy.stat().st_mode & 0o777 == 0o600
     assert str(copy) in database.notices[0]
 
 
 def test_an_upgrade_happens_once(path: Path) -> None:
-    make(path)
+    make_database(path)
     for _ in range(3):
         open_database(path, steps=(*STEPS, add_colour)).close()
-    assert len(copies(path)) == 1
+    assert len(backups(path)) == 1
 
 
 def test_a_step_that_fails_leaves_the_database_as_it_was(path: Path) -> None:
-    make(path)
+    make_database(path)
     with pytest.raises(ValueError, match="the step is wrong"):
         open_database(path, steps=(*STEPS, fail_after_a_change))
-    assert ask(path, "PRAGMA user_version") == [(len(STEPS),)]
+    assert query(path, "PRAGMA user_version") == [(len(STEPS),)]
     manager = SessionManager(open_database(path))
     assert manager.resume(None, "/p").messages[0].content == "before the upgrade"
     manager.database.close()
@@ -99,11 +99,11 @@ def test_the_shape_changes_only_with_a_step(path: Path) -> None:
     """The recorded schema is that of released databases: a change of the tables needs a migration step and a new
     record."""
     open_database(path).close()
-    rows = ask(
+    rows = query(
         path, "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE '%fts_%' ORDER BY type, name"
     )
     found = "\n".join(" ".join(str(row[0]).split()) for row in rows) + "\n"
-    assert found == shape(len(STEPS))
+    assert found == recorded_schema(len(STEPS))
 
 
 def columns(connection: sqlite3.Connection) -> dict[str, set[tuple[object, ...]]]:
@@ -142,7 +142,7 @@ def test_every_older_shape_becomes_the_newest(path: Path, tmp_path: Path, versio
     old, new = tmp_path / "old.db", tmp_path / "new.db"
     open_database(new).close()
     with closing(sqlite3.connect(old)) as connection:
-        ready = [line for line in shape(version).splitlines() if "sqlite_sequence" not in line]
+        ready = [line for line in recorded_schema(version).splitlines() if "sqlite_sequence" not in line]
         for line in sorted(ready, key=lambda line: line.startswith("CREATE INDEX")):
             connection.execute(line)
         connection.execute(f"PRAGMA user_version = {version}")
@@ -159,8 +159,8 @@ def test_every_older_shape_becomes_the_newest(path: Path, tmp_path: Path, versio
 
 
 def test_a_step_that_finds_nothing_missing_adds_nothing(path: Path) -> None:
-    make(path)
-    before = ask(path, "SELECT sql FROM sqlite_master ORDER BY name")
+    make_database(path)
+    before = query(path, "SELECT sql FROM sqlite_master ORDER BY name")
     open_database(path, steps=(*STEPS, None)).close()
-    assert ask(path, "SELECT sql FROM sqlite_master ORDER BY name") == before
-    assert ask(path, "PRAGMA user_version") == [(len(STEPS) + 1,)]
+    assert query(path, "SELECT sql FROM sqlite_master ORDER BY name") == before
+    assert query(path, "PRAGMA user_version") == [(len(STEPS) + 1,)]

@@ -18,7 +18,7 @@ from tests.store.test_session_manager import turn
 ROOT = Path(__file__).parents[3]
 
 
-def said(path: Path) -> list[str]:
+def stored_texts(path: Path) -> list[str]:
     """Open the database anew and return the message texts of its newest session."""
     manager = SessionManager(open_database(path))
     try:
@@ -46,7 +46,7 @@ def test_a_file_that_is_taken_away_stops_the_turns(manager: SessionManager, what
     if what == "moved":
         aside.rename(path)
         turn(manager, "later")
-        assert said(path) == ["before", "done", "later", "done"]
+        assert stored_texts(path) == ["before", "done", "later", "done"]
 
 
 def test_a_journal_without_its_database_is_never_taken_for_a_new_ones(path: Path) -> None:
@@ -65,7 +65,7 @@ def test_a_journal_without_its_database_is_never_taken_for_a_new_ones(path: Path
         assert f"{path}-wal" in caught.value.hint
     assert Path(f"{path}-wal").read_bytes() == Path(f"{path}.copy").read_bytes()
     aside.replace(path)
-    assert said(path) == ["before", "done"]
+    assert stored_texts(path) == ["before", "done"]
 
 
 def test_an_empty_file_without_a_journal_is_named_unless_it_was_just_made(path: Path) -> None:

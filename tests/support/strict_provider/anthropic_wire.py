@@ -28,9 +28,9 @@ def events(reply: Reply, model: str, number: int) -> list[bytes]:
         out.append(_event("content_block_stop", index=index))
     if reply.finish is None:
         return out
-    said = {} if reply.usage is None else {"output_tokens": reply.usage.output + reply.usage.reasoning}
+    usage = {} if reply.usage is None else {"output_tokens": reply.usage.output + reply.usage.reasoning}
     delta = {"stop_reason": stop_reason(reply), "stop_sequence": None}
-    return [*out, _event("message_delta", delta=delta, usage=said), _event("message_stop")]
+    return [*out, _event("message_delta", delta=delta, usage=usage), _event("message_stop")]
 
 
 def whole(reply: Reply, model: str, number: int) -> dict[str, Any]:

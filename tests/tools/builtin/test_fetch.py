@@ -110,7 +110,7 @@ def site() -> Iterator[str]:
 
 
 @pytest.fixture
-def inside(ctx: ToolContext) -> ToolContext:
+def ctx_with_local_access(ctx: ToolContext) -> ToolContext:
     """Return a context that may fetch from addresses of this machine."""
     ctx.environ = {**os.environ, of_fetch._PRIVATE: "1"}
     return ctx
@@ -118,7 +118,7 @@ def inside(ctx: ToolContext) -> ToolContext:
 
 @pytest.mark.parametrize("path", ["page", "moved"])
 async def test_the_main_part_of_a_page_comes_as_markdown(
-    run: RunTool, inside: ToolContext, site: str, path: str
+    run: RunTool, ctx_with_local_access: ToolContext, site: str, path: str
 ) -> None:
     done = await run("fetch", url=f"{site}/{path}")
     head, _, text = done.for_model.partition("\n")
@@ -134,11 +134,13 @@ async def test_the_main_part_of_a_page_comes_as_markdown(
 @pytest.mark.parametrize(
     ("path", "text"), [("latin", "Grüße"), ("strange-charset", "plain"), ("json", '{"a": 1}'), ("deep", "deep down")]
 )
-async def test_other_text_comes_as_it_is(run: RunTool, inside: ToolContext, site: str, path: str, text: str) -> None:
+async def test_other_text_comes_as_it_is(
+    run: RunTool, ctx_with_local_access: ToolContext, site: str, path: str, text: str
+) -> None:
     assert (await run("fetch", url=f"{site}/{path}")).for_model.endswith(text)
 
 
-async def test_no_more_is_read_than_the_limit(run: RunTool, inside: ToolContext, site: str) -> None:
+async def test_no_more_is_read_than_the_limit(run: RunTool, ctx_with_local_access: ToolContext, site: str) -> None:
     done = await run("fetch", url=f"{site}/endless")
     assert "2,000,000 characters, cut after 2,000,000 bytes" in done.for_model.replace("1,999,999", "2,000,000")
 
@@ -156,7 +158,7 @@ async def test_no_more_is_read_than_the_limit(run: RunTool, inside: ToolContext,
     ],
 )
 async def test_what_cannot_be_read_is_one_line(
-    run: RunTool, inside: ToolContext, site: str, path: str, complaint: str
+    run: RunTool, ctx_with_local_access: ToolContext, site: str, path: str, complaint: str
 ) -> None:
     done = await run("fetch", url=f"{site}/{path}")
     assert not done.ok
@@ -164,7 +166,7 @@ async def test_what_cannot_be_read_is_one_line(
 
 
 async def test_a_silent_host_ends_by_the_clock(
-    run: RunTool, inside: ToolContext, site: str, monkeypatch: pytest.MonkeyPatch
+    run: RunTool, ctx_with_local_access: ToolContext, site: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(of_fetch, "_SECONDS", 0.2)
     assert "did not come within 0.2 seconds" in (await run("fetch", url=f"{site}/silent")).for_model
@@ -208,7 +210,7 @@ def test_one_private_address_among_public_ones_is_refused(address: str) -> None:
 
 
 async def test_a_host_is_asked_about_and_a_rule_covers_it_and_no_other(
-    run: RunTool, inside: ToolContext, site: str, permissions: Permissions, answers: object
+    run: RunTool, ctx_with_local_access: ToolContext, site: str, permissions: Permissions, answers: object
 ) -> None:
     await run("fetch", url=f"{site}/page")
     [asked] = answers.asked  # type: ignore[attr-defined]

@@ -18,17 +18,17 @@ Find = Callable[..., Awaitable[ToolResult]]
 
 @pytest.fixture
 def find(ctx: ToolContext) -> Find:
-    async def yes(request: object) -> Decision:
+    async def approve(request: object) -> Decision:
         return Decision(True)
 
     async def search(pattern: str, **parameters: object) -> ToolResult:
         call = ToolCall("c", "search_files", {"pattern": pattern, **parameters})
-        return (await execute(call, ToolRegistry.discover(), ctx, Permissions(), yes))[0]
+        return (await execute(call, ToolRegistry.discover(), ctx, Permissions(), approve))[0]
 
     return search
 
 
-def rows(result: ToolResult) -> list[str]:
+def result_rows(result: ToolResult) -> list[str]:
     return result.for_model.split("\n")[1:]
 
 
@@ -91,24 +91,24 @@ async def test_matches_come_sorted_without_what_is_left_out(find: Find, tree: Pa
     ],
 )
 async def test_globs_choose_files(find: Find, tree: Path, glob: str, files: list[str]) -> None:
-    assert [row.split(":")[0] for row in rows(await find("needle", glob=glob))] == files
+    assert [row.split(":")[0] for row in result_rows(await find("needle", glob=glob))] == files
 
 
 async def test_a_folder_a_file_and_what_is_named_although_ignored(find: Find, tree: Path) -> None:
-    assert [row.split(":")[0] for row in rows(await find("needle", path="src"))] == ["src/app.js", "src/app.py"]
-    assert rows(await find("needle", path="src/app.js")) == ["src/app.js:1: needle();"]
-    assert rows(await find("needle", path="link/app.js")) == ["src/app.js:1: needle();"]
-    assert rows(await find("needle", path="build")) == ["build/out.js:1: needle"]
-    assert rows(await find("needle", path="node_modules/m")) == ["node_modules/m/i.js:1: needle"]
-    assert rows(await find("needle", path="hidden/private.txt")) == ["hidden/private.txt:1: needle"]
-    assert rows(await find("needle", path=".env")) == [".env:1: needle=1"]
-    assert rows(await find("needle", path="binary")) == []
+    assert [row.split(":")[0] for row in result_rows(await find("needle", path="src"))] == ["src/app.js", "src/app.py"]
+    assert result_rows(await find("needle", path="src/app.js")) == ["src/app.js:1: needle();"]
+    assert result_rows(await find("needle", path="link/app.js")) == ["src/app.js:1: needle();"]
+    assert result_rows(await find("needle", path="build")) == ["build/out.js:1: needle"]
+    assert result_rows(await find("needle", path="node_modules/m")) == ["node_modules/m/i.js:1: needle"]
+    assert result_rows(await find("needle", path="hidden/private.txt")) == ["hidden/private.txt:1: needle"]
+    assert result_rows(await find("needle", path=".env")) == [".env:1: needle=1"]
+    assert result_rows(await find("needle", path="binary")) == []
 
 
 async def test_case(find: Find, tree: Path) -> None:
-    assert rows(await find("NEEDLE\\(", path="src", glob="*.py")) == []
+    assert result_rows(await find("NEEDLE\\(", path="src", glob="*.py")) == []
     found = await find("NEEDLE\\(", path="src", glob="*.py", ignore_case=True)
-    assert rows(found) == ["src/app.py:3: def Needle(x):", "src/app.py:4:     return needle(x)"]
+    assert result_rows(found) == ["src/app.py:3: def Needle(x):", "src/app.py:4:     return needle(x)"]
 
 
 @pytest.mark.parametrize(
@@ -116,12 +116,12 @@ async def test_case(find: Find, tree: Path) -> None:
     [(r"^def \w+", [3]), (r"\)$", [4]), (r"os|Needle", [1, 3]), (r"(?<=return )needle", [4]), ("x", [3, 4])],
 )
 async def test_expressions(find: Find, tree: Path, pattern: str, lines: list[int]) -> None:
-    found = rows(await find(pattern, path="src/app.py"))
+    found = result_rows(await find(pattern, path="src/app.py"))
     assert [int(row.split(":")[1]) for row in found] == lines
 
 
 async def test_windows_line_ends_do_not_matter(find: Find, tree: Path) -> None:
-    assert rows(await find(r";$", path="src")) == ["src/app.js:1: needle();", "src/app.js:2: other();"]
+    assert result_rows(await find(r";$", path="src")) == ["src/app.js:1: needle();", "src/app.js:2: other();"]
 
 
 async def test_too_many_matches_are_cut_and_reported(find: Find, root: Path) -> None:
@@ -166,7 +166,7 @@ async def test_what_cannot_be_searched_is_named(find: Find, tree: Path, paramete
 async def test_pipes_are_not_waited_for(find: Find, root: Path) -> None:
     os.mkfifo(root / "pipe")
     (root / "a").write_text("x\n")
-    assert rows(await find("x")) == ["a:1: x"]
+    assert result_rows(await find("x")) == ["a:1: x"]
     assert "not a regular file" in (await find("x", path="pipe")).for_model
 
 
@@ -178,5 +178,5 @@ async def test_a_hostile_expression_ends_by_itself(find: Find, root: Path, patte
 
 async def test_names_that_only_look_like_options_are_searched(find: Find, root: Path) -> None:
     (root / "--help").write_text("x\n")
-    assert rows(await find("x", path="--help")) == ["--help:1: x"]
-    assert rows(await find("-x")) == []
+    assert result_rows(await find("x", path="--help")) == ["--help:1: x"]
+    assert result_rows(await find("-x")) == []

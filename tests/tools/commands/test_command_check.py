@@ -19,7 +19,7 @@ LISTS = Path(__file__).with_name("judged")
 GOALS = {"simple": 1.0, "git": 0.95, "quoted": 0.8, "compound": 0.85, "globs": 0.6}
 
 
-def listed(name: str) -> list[tuple[str, str]]:
+def read_list(name: str) -> list[tuple[str, str]]:
     """Return the (family, command) of each line."""
     lines = (LISTS / name).read_text(encoding="ascii").splitlines()
     return [
@@ -33,7 +33,7 @@ RULES = (LISTS / "rules.txt").read_text(encoding="utf-8").splitlines()
 SECRETS = ("secrets/id_rsa", "key.pem", ".env.local", ".ssh/config", ".aws/credentials", "prod.tfvars", "a", "b", "x")
 
 
-def made(top: Path, *more: str) -> Path:
+def make_repository(top: Path, *more: str) -> Path:
     """Create a small repository with an untracked `.env`."""
     root = top / "project"
     for name in ("README.md", "src/app.py", "src/util.py", "names.txt", "data.json", "my file.txt", ".env", *more):
@@ -47,9 +47,9 @@ def made(top: Path, *more: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def plain_repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A typical repository."""
-    return made(tmp_path_factory.mktemp("plain"))
+    return make_repository(tmp_path_factory.mktemp("plain"))
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     top = tmp_path_factory.mktemp("judged")
     (top / "outside").mkdir()
     (top / "outside" / "passwd").write_text("secret\n")
-    root = made(top, *SECRETS)
+    root = make_repository(top, *SECRETS)
     (root / "out").symlink_to(top / "outside")
     (root / "link_out").symlink_to(top / "outside" / "passwd")
     (root / "link_env").symlink_to(".env")
@@ -71,23 +71,23 @@ def git(root: Path, *words: str) -> None:
 
 @pytest.mark.slow
 def test_nothing_dangerous_runs_unasked(workspace: Path) -> None:
-    commands = listed("dangerous.tsv")
+    commands = read_list("dangerous.tsv")
     assert len(commands) >= 700
     assert [command for _, command in commands if not objection(command, workspace, os.environ)] == []
 
 
 def test_nothing_dangerous_runs_by_rules_that_mean_something_else(workspace: Path) -> None:
     assert len(RULES) == 26
-    unasked = [c for _, c in listed("dangerous.tsv") if not objection(c, workspace, os.environ, RULES)]
+    unasked = [c for _, c in read_list("dangerous.tsv") if not objection(c, workspace, os.environ, RULES)]
     assert unasked == []
 
 
 @pytest.mark.slow
-def test_what_plainly_reads_runs_unasked(plain: Path) -> None:
-    commands = listed("read_only.tsv")
+def test_what_plainly_reads_runs_unasked(plain_repository: Path) -> None:
+    commands = read_list("read_only.tsv")
     assert len(commands) >= 150
     total = Counter(family for family, _ in commands)
-    asked = {c: why for _, c in commands if (why := objection(c, plain, os.environ))}
+    asked = {c: why for _, c in commands if (why := objection(c, plain_repository, os.environ))}
     share = {family: 1 - sum(f == family and c in asked for f, c in commands) / total[family] for family in total}
     assert {family: value for family, value in share.items() if value < GOALS[family]} == {}, asked
 
@@ -117,21 +117,23 @@ def test_the_reason_is_named(workspace: Path, command: str, why: str) -> None:
     assert why in objection(command, workspace, os.environ)
 
 
-def test_an_unquoted_wildcard_that_a_file_could_turn_into_an_option_is_asked(plain: Path, tmp_path: Path) -> None:
-    assert "option" in objection("sort *.txt", plain, os.environ)
+def test_an_unquoted_wildcard_that_a_file_could_turn_into_an_option_is_asked(
+    plain_repository: Path, tmp_path: Path
+) -> None:
+    assert "option" in objection("sort *.txt", plain_repository, os.environ)
     (tmp_path / "--files0-from=list").write_text("")
     assert "would be taken for an option" in objection("wc *", tmp_path, os.environ)
 
 
-def test_a_program_of_the_workspace_is_not_taken_for_the_systems(plain: Path) -> None:
-    folder = plain / "src" / "bin"
+def test_a_program_of_the_workspace_is_not_taken_for_the_systems(plain_repository: Path) -> None:
+    folder = plain_repository / "src" / "bin"
     folder.mkdir()
     (folder / "ls").write_text("#!/bin/sh\ntouch made\n")
     (folder / "ls").chmod(0o755)
     path = os.environ["PATH"]
-    assert objection("ls", plain, {"PATH": f"{folder}:{path}"}) == "ls is a program of the workspace"
-    assert "relative" in objection("ls", plain, {"PATH": f"bin:{path}"})
-    assert objection("ls", plain, {"PATH": f"{path}:{folder}"}) == ""
+    assert objection("ls", plain_repository, {"PATH": f"{folder}:{path}"}) == "ls is a program of the workspace"
+    assert "relative" in objection("ls", plain_repository, {"PATH": f"bin:{path}"})
+    assert objection("ls", plain_repository, {"PATH": f"{path}:{folder}"}) == ""
 
 
 @pytest.mark.slow
@@ -164,9 +166,9 @@ PIECES = st.sampled_from(
 
 @settings(deadline=None, max_examples=300)
 @given(command=st.lists(PIECES, max_size=25).map("".join) | st.text(max_size=80))
-def test_any_text_can_be_judged(plain: Path, command: str) -> None:
-    objection(command, plain, os.environ, ("ls *", "git *"))
-    RUN.suggest(command, ToolContext(plain))
+def test_any_text_can_be_judged(plain_repository: Path, command: str) -> None:
+    objection(command, plain_repository, os.environ, ("ls *", "git *"))
+    RUN.suggest(command, ToolContext(plain_repository))
 
 
 # None of these leaves the folder, in case the check fails.

@@ -13,7 +13,7 @@ from swecli.tools.base import ToolContext
 from swecli.tools.commands.rules import RUN, objection
 
 
-def covered(root: Path, command: str, *patterns: str) -> bool:
+def is_covered(root: Path, command: str, *patterns: str) -> bool:
     """Return True if the patterns allow the command."""
     return not objection(command, root, os.environ, patterns)
 
@@ -22,8 +22,8 @@ def covered(root: Path, command: str, *patterns: str) -> bool:
     "command", ["pytest", "pytest -q", "pytest  -q 'a b'", "pytest -q 2>&1 | tail -5", "ls && pytest"]
 )
 def test_a_pattern_covers_plain_commands_and_what_only_reads_beside_them(root: Path, command: str) -> None:
-    assert not covered(root, command)
-    assert covered(root, command, "pytest*")
+    assert not is_covered(root, command)
+    assert is_covered(root, command, "pytest*")
 
 
 @pytest.mark.parametrize(
@@ -35,12 +35,12 @@ def test_a_pattern_covers_plain_commands_and_what_only_reads_beside_them(root: P
     ],
 )  # fmt: skip
 def test_a_pattern_never_covers_more_than_its_command(root: Path, tail: str) -> None:
-    assert not covered(root, f"pytest{tail}", "pytest*", "pytest *", "*")
+    assert not is_covered(root, f"pytest{tail}", "pytest*", "pytest *", "*")
 
 
 def test_several_rules_may_cover_a_command_together(root: Path) -> None:
-    assert covered(root, "make lint && pytest -q", "make *", "pytest*")
-    assert not covered(root, "make lint && pytest -q", "make *")
+    assert is_covered(root, "make lint && pytest -q", "make *", "pytest*")
+    assert not is_covered(root, "make lint && pytest -q", "make *")
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_several_rules_may_cover_a_command_together(root: Path) -> None:
     ],
 )  # fmt: skip
 def test_a_rule_covers_what_its_words_name(root: Path, pattern: str, command: str) -> None:
-    assert covered(root, command, pattern)
+    assert is_covered(root, command, pattern)
 
 
 @pytest.mark.parametrize(
@@ -89,13 +89,13 @@ def test_a_rule_covers_what_its_words_name(root: Path, pattern: str, command: st
 )  # fmt: skip
 def test_a_rule_covers_no_more_than_can_be_seen_to_be_harmless(root: Path, pattern: str, command: str) -> None:
     (root / "a").write_text("")
-    assert not covered(root, command, pattern)
+    assert not is_covered(root, command, pattern)
 
 
 def test_word_for_word_covers_anything(root: Path) -> None:
     for command in ("a | b > c", "echo $(date)", "ls *.py && x [1]", "rm -rf /"):
-        assert covered(root, command, command) or "*" in command
-        assert covered(root, command, RUN.escape(command))
+        assert is_covered(root, command, command) or "*" in command
+        assert is_covered(root, command, RUN.escape(command))
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_word_for_word_covers_anything(root: Path) -> None:
 def test_what_is_offered_names_program_and_subcommand(root: Path, command: str, pattern: str) -> None:
     (root / "src").mkdir()
     assert RUN.suggest(command, ToolContext(root)) == pattern
-    assert covered(root, command, pattern)
+    assert is_covered(root, command, pattern)
 
 
 @pytest.mark.parametrize(
@@ -137,10 +137,10 @@ def test_nothing_is_offered_for_what_undoes_or_cannot_be_seen_through(root: Path
 def test_nothing_is_asked_of_a_command_that_reads_in_a_folder_below(root: Path) -> None:
     (root / "src").mkdir()
     (root / "src" / "a").write_text("")
-    assert covered(root, "cd src && cat a ../b")
-    assert not covered(root, "cd src && cat ../../b")
-    assert not covered(root, "cd src; cat a")
-    assert not covered(root, "cd nowhere && cat a")
+    assert is_covered(root, "cd src && cat a ../b")
+    assert not is_covered(root, "cd src && cat ../../b")
+    assert not is_covered(root, "cd src; cat a")
+    assert not is_covered(root, "cd nowhere && cat a")
 
 
 def test_a_blank_and_star_mean_the_bare_command_too() -> None:

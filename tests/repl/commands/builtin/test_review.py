@@ -29,11 +29,11 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_a_review_is_drawn_as_it_goes() -> None:
     ctx = ScriptedContext(make_runtime([READ, END]))
-    said = await ctx.type("/review shop/prices.py --no-verify")
-    assert "review R-1 of shop/prices.py" in said
-    assert "F-1 shop/prices.py:3 MAGIC_NUMBERS (medium)" in said
-    assert "loop 1 of 20 · part 1 of 1 · shop/prices.py · read 0 of 13 lines · 1 finding ·" in said
-    assert "1 finding · 1 report · 2 loops" in said
+    output = await ctx.type("/review shop/prices.py --no-verify")
+    assert "review R-1 of shop/prices.py" in output
+    assert "F-1 shop/prices.py:3 MAGIC_NUMBERS (medium)" in output
+    assert "loop 1 of 20 · part 1 of 1 · shop/prices.py · read 0 of 13 lines · 1 finding ·" in output
+    assert "1 finding · 1 report · 2 loops" in output
 
 
 async def test_findings_are_posted_after_a_dry_run_and_a_yes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,9 +42,9 @@ async def test_findings_are_posted_after_a_dry_run_and_a_yes(monkeypatch: pytest
         for name, value in hub.environ().items():
             monkeypatch.setenv(name, value)
         ctx = ScriptedContext(make_runtime([READ, END] * 3), "no", "yes")
-        said = await ctx.type("/review --pr 7 --post --no-verify")
-        assert "inline F-1 shop/prices.py:3 MAGIC_NUMBERS" in said
-        assert "nothing was posted" in said
+        output = await ctx.type("/review --pr 7 --post --no-verify")
+        assert "inline F-1 shop/prices.py:3 MAGIC_NUMBERS" in output
+        assert "nothing was posted" in output
         assert hub.posted == []
         assert "posted: 1 inline, 0 in the summary, 0 fixed, 0 there already" in await ctx.type(
             "/review --pr 7 --post --no-verify"
@@ -72,9 +72,9 @@ async def test_a_repair_asks_as_any_turn_does_and_is_rechecked() -> None:
     user = User()
     ctx = ScriptedContext(make_runtime([READ, END, *REPAIR], user))
     await ctx.type("/review shop/prices.py --no-verify")
-    said = await ctx.type("/review --fix F-1")
+    output = await ctx.type("/review --fix F-1")
     assert [request.call.name for request in user.asked] == ["edit_file"]
-    assert "F-1 shop/prices.py:3: open → gone (its code is in no file)" in said
+    assert "F-1 shop/prices.py:3: open → gone (its code is in no file)" in output
 
 
 async def test_a_repair_that_is_refused_leaves_it_open() -> None:
@@ -85,7 +85,7 @@ async def test_a_repair_that_is_refused_leaves_it_open() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "output"),
     [
         ("/review", "nothing to review"),
         ("/review --continue", "no unfinished review"),
@@ -99,8 +99,8 @@ async def test_a_repair_that_is_refused_leaves_it_open() -> None:
         ("/review --staged", "nothing to review"),
     ],
 )
-async def test_what_is_wrong_is_one_line(line: str, said: str) -> None:
+async def test_what_is_wrong_is_one_line(line: str, output: str) -> None:
     ctx = ScriptedContext(make_runtime())
-    with pytest.raises(SwecliError, match=said):
+    with pytest.raises(SwecliError, match=output):
         await ctx.type(line)
     assert review_store(ctx.runtime).findings() == []
