@@ -67,8 +67,8 @@ def test_what_was_exported_comes_back() -> None:
 
 
 def store_rich_session() -> SessionManager:
-    """Store a session with everything that an export contains (requests, reductions, pins, whole results), after another
-    one in its database; return its manager."""
+    """Store a session with everything that an export contains (requests, reductions, pins, whole results), after
+    another one in its database; return its manager."""
     manager = SessionManager(open_database("from.db"))
     for directory in ("/before", "/a"):
         session = manager.start(directory, "m/x", project="/p")

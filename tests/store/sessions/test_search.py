@@ -62,7 +62,7 @@ def sixty_turns(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def session(sixty_turns: Path, tmp_path: Path) -> Iterator[SessionManager]:
-    """Return the session of sixty turns, from a copy of its database."""
+    """Yield a manager whose current session is the one of sixty turns, in a copy of its database."""
     database = open_database(Path(shutil.copy(sixty_turns, tmp_path)))
     manager = SessionManager(database)
     manager.resume(manager.list_sessions()[0].id, "/p")
