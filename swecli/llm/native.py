@@ -25,6 +25,7 @@ _NO_TOOLS = "You have no tools in this conversation: answer in text only."
 _JOIN_SECONDS = 0.03
 _END_SECONDS = 1.0  # wait for the response to close, so that its connection is reused
 _COUNT_SECONDS = 4.0  # wait after the finish reason for the usage that may follow it
+_MAX_ERROR_BYTES = 1 << 16
 _NO_ANSWER = ("sent no answer", errors.EMPTY_TRIES)
 _BROKEN_OFF = (None, "error", "network_error", "insufficient_system_resource", "abort")
 _ID, _NINE = re.compile(r"[A-Za-z0-9_-]{1,40}"), re.compile(r"[A-Za-z0-9]{9}")
@@ -147,7 +148,7 @@ class NativeModel(ABC):
         headers = {**self.headers, **at.headers, **key}
         async with open_post(url, _to_bytes(body), headers, answer.request_sent) as response:
             if not response.is_success:
-                refusal = (await response.aread()).decode("utf-8", "replace")
+                refusal = (await response.aread())[:_MAX_ERROR_BYTES].decode("utf-8", "replace")
                 failed = errors.error_for_response(int(response.status_code), response.headers, refusal, at)
                 raise self._refusal_error(request, body, failed, *errors.parse_error_body(refusal))
             answer.response_started = True

@@ -153,8 +153,8 @@ class Profile:
             (
                 f"off.{left}",
                 True,
-                f'"{left}"',
-                rf"(?<![\w.]){left.replace('_', '')}(?!\w)",
+                re.escape(json.dumps(left)),
+                rf"(?<![\w.]){re.escape(left.replace('_', ''))}(?!\w)",
                 _LEFT_OUT.format("{}", left),
             )
             for left in (*_FIELDS, *own)
@@ -162,7 +162,7 @@ class Profile:
         ]
         for fact, value, contains, pattern, notice in (*_THINKING_REFUSALS, *fields, *_OTHER_REFUSALS):
             if re.search(contains, sent) and re.search(pattern, text, _WORDS):
-                return fact, value, notice.format(name)
+                return fact, value, notice.replace("{}", name)
         return None
 
     def layered(self, values: Mapping[str, Any], layer: str) -> Profile:

@@ -46,16 +46,17 @@ LESSONS = [
     ("reasoning_effort", '"llama3.1" does not support thinking', "off.reasoning_effort", True),
     ("reasoning_effort", "Unknown parameter: 'reasoning_effort'.", "off.reasoning_effort", True),
     ("top_k", "top_k: extra fields not permitted", "off.top_k", True),
+    ("a(b}{", "unknown field 'a(b}{'", "off.a(b}{", True),
 ]
 BODY: dict[str, Any] = {
     "messages": HELLO, "tools": [READ.to_api()], "stream": True, "stream_options": {}, "max_tokens": 32_000,
-    "reasoning_effort": "low", "top_k": 3,
+    "reasoning_effort": "low", "top_k": 3, "a(b}{": 1,
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("field", "words", "learned", "value"), LESSONS)
 def test_the_words_of_a_refusal_name_what_to_leave_out(field: str, words: str, learned: str, value: Any) -> None:
-    lesson = Profile().fact_from_refusal("m", BODY, "", words, ("top_k",))
+    lesson = Profile().fact_from_refusal("m", BODY, "", words, ("top_k", "a(b}{"))
     assert lesson is not None
     assert lesson[0] == learned
     assert value is None or lesson[1] == value
