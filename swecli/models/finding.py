@@ -97,11 +97,6 @@ class Finding:
         return (self.path, self.line, self.code_smell_type)
 
     @property
-    def number(self) -> int:
-        """The number in the id, 0 without an id."""
-        return int(self.id.removeprefix("F-") or 0)
-
-    @property
     def place(self) -> str:
         """The location: `src/a.py:12`, `src/a.py:12-15`, or the path if there is no line."""
         end = f"-{self.end_line}" if self.end_line and self.end_line > self.line else ""

@@ -68,8 +68,7 @@ def find_rows(
 
 def _normalize_key(key: object) -> str:
     """Normalize a key to snake case: `codeSmellType` and `code-smell-type` become `code_smell_type`."""
-    text = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(key)).replace("-", "_").replace(" ", "_")
-    return text.lower()
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(key)).replace("-", "_").replace(" ", "_").lower()
 
 
 def _first_value(row: Mapping[str, Any], names: Iterable[str]) -> Any:

@@ -30,7 +30,7 @@ def recheck(
     unknown id."""
     sources = here if isinstance(here, Sources) else project_sources(here)
     found = [store.get(ref) for ref in refs] or store.findings(paths=paths)
-    by_path = sorted(found, key=lambda finding: (finding.path, finding.number))  # so that each file is read once
+    by_path = sorted(found, key=lambda finding: finding.path)  # so that each file is read once
     changed = [(before, after) for before in by_path if (after := _recheck_finding(before, sources)) != before]
     store.update((after for _, after in changed), "recheck", "rule")
     return [(before, after) for before, after in changed if format_change(before, after)]

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from math import ceil
 from statistics import median
 from typing import TypeVar
@@ -209,10 +210,7 @@ def _pack(sized: Iterable[tuple[_Item, int]], max_size: int) -> Iterator[list[_I
 
 def _to_ranges(lines: set[int]) -> tuple[tuple[int, int], ...]:
     """Convert line numbers to inclusive ranges: {1, 2, 3, 7} gives ((1, 3), (7, 7))."""
-    out: list[tuple[int, int]] = []
-    for line in sorted(lines):
-        if out and line == out[-1][1] + 1:
-            out[-1] = (out[-1][0], line)
-        else:
-            out.append((line, line))
-    return tuple(out)
+    # in a run of neighbours the lines and their places in the order differ by the same
+    groups = groupby(enumerate(sorted(lines)), key=lambda pair: pair[1] - pair[0])
+    runs = [[line for _, line in group] for _, group in groups]
+    return tuple((run[0], run[-1]) for run in runs)
