@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from swecli.context import dedupe_findings
+from swecli.context.system_message import extract_facts
 from swecli.models.finding import Finding
+from swecli.models.message import STEER, ChatMessage, Role
 
 
 def test_of_one_key_the_first_wins() -> None:
@@ -30,3 +32,10 @@ def test_a_key_that_cannot_be_hashed_is_still_a_key() -> None:
 
 def test_nothing_gives_nothing() -> None:
     assert dedupe_findings([]) == []
+
+
+def test_a_line_sent_to_the_running_first_turn_is_no_request_but_its_constraints_count() -> None:
+    query = ChatMessage(Role.USER, "Fix the parser.", interaction=1)
+    line = ChatMessage(Role.USER, "Never touch the lexer.", interaction=1, status=STEER)
+    facts = [(fact.kind, fact.text) for message in (query, line) for fact in extract_facts(message)]
+    assert facts == [("request", "Fix the parser."), ("constraint", "Never touch the lexer.")]
