@@ -106,9 +106,9 @@ class Reader:
         costs nothing."""
         sums = ", ".join(f"sum({name})" for name in USAGE)
         unknown = f"count(*) FILTER (WHERE cost IS NULL AND {' + '.join(USAGE)} > 0)"
-        which = f"SELECT purpose, count(*), {unknown}, total(cost), {sums} FROM model_request"
-        which += " WHERE session_id = :id OR :id IS NULL GROUP BY purpose ORDER BY purpose"
-        rows = self.db.execute(which, {"id": session_id})
+        which = "" if session_id is None else "WHERE session_id = :id"
+        question = f"SELECT purpose, count(*), {unknown}, total(cost), {sums} FROM model_request {which}"
+        rows = self.db.execute(f"{question} GROUP BY purpose ORDER BY purpose", {"id": session_id})
         by = {row[0]: UsageTotals(Usage(*row[4:]), None if row[2] else row[3], row[1]) for row in rows}
         return replace(sum(by.values(), UsageTotals()), by_purpose=by)
 

@@ -67,7 +67,7 @@ class Bullets:
 
     def __init__(self, db: sqlmodel.Session) -> None:
         self._db = db
-        self._changed: set[int] = db.info.setdefault("changed", set())  # in this transaction, also by the ORM
+        self.changed: set[int] = db.info.setdefault("changed", set())  # in this transaction, also by the ORM
 
     def rows(self, names: Iterable[str], *where: Any) -> dict[str, BulletRow]:
         """Load the rows of bullets by id."""
@@ -86,7 +86,7 @@ class Bullets:
         rows = [place | values(one, ("number", *BULLET)) | {"belief": one.belief or None} for one in new]
         if rows:
             self._db.connection().execute(insert(BulletRow), rows)
-            self._changed.update(row["number"] for row in rows)
+            self.changed.update(row["number"] for row in rows)
 
     def add_verdicts(self, delta: DeltaRow, verdicts: Sequence[Verdict]) -> None:
         """Insert the verdicts of a delta and update the bullets' beliefs and counts."""
@@ -130,9 +130,9 @@ class Bullets:
         """Load the session's playbook; only the bullets that the transaction changed, if `old` was current when it
         began, so that the cost of a turn does not depend on the playbook's size."""
         stored = reader(self._db)
-        found = stored.bullets(session, project_of(session), None if old is None else [*self._changed])
+        found = stored.bullets(session, project_of(session), None if old is None else [*self.changed])
         bullets = (old.bullets if old else {}) | found
-        for name in {f"P-{number}" for number in self._changed} - found.keys():
+        for name in {f"P-{number}" for number in self.changed} - found.keys():
             bullets.pop(name, None)
         return SessionPlaybook(bullets, stored.playbook_version())
 

@@ -157,9 +157,10 @@ class PlaybookStore(TurnRecords):
         if not wanted:
             return
         with self._changing(session) as db:
-            for name, row in Bullets(db).rows(wanted).items():
-                row.stale = stale.get(name, "")
-                row.verified_at = now if name in fresh else row.verified_at
+            at = {n: now if n in fresh else known[n].verified_at for n in wanted}
+            rows = [{"number": number_of(n), "stale": stale.get(n, ""), "verified_at": at[n]} for n in wanted]
+            db.exec(sqlmodel.update(BulletRow), params=rows)  # by primary key, without loading 10,000 rows
+            Bullets(db).changed.update(map(number_of, wanted))
 
     def evidence(self, bullet_id: str, *, verdicts: bool = False) -> list[Evidence]:
         """Return a bullet's sources, oldest first, or its verdicts (`helpful: pytest went from failing to passing`)."""
