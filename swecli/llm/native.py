@@ -148,7 +148,11 @@ class NativeModel(ABC):
         headers = {**self.headers, **at.headers, **key}
         async with open_post(url, _to_bytes(body), headers, answer.request_sent) as response:
             if not response.is_success:
-                refusal = (await response.aread())[:_MAX_ERROR_BYTES].decode("utf-8", "replace")
+                read = b""
+                async for piece in response.aiter_bytes():
+                    if len(read := read + piece) > _MAX_ERROR_BYTES:
+                        break
+                refusal = read.decode("utf-8", "replace")
                 failed = errors.error_for_response(int(response.status_code), response.headers, refusal, at)
                 raise self._refusal_error(request, body, failed, *errors.parse_error_body(refusal))
             answer.response_started = True

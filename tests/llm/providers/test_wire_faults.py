@@ -7,6 +7,7 @@ import asyncio
 import json
 import socket
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -183,6 +184,21 @@ async def test_a_refusal_that_is_a_web_page_is_cut_to_a_line(name: str) -> None:
 
 
 # connections
+
+
+async def test_a_refusal_without_an_end_is_read_to_a_limit() -> None:
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain\r\n\r\nno such field ")
+        with suppress(ConnectionError):
+            while True:
+                writer.write(b"x" * 10_000)
+                await writer.drain()
+
+    async with await asyncio.start_server(refuse, "127.0.0.1", 0) as server:
+        address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        endpoint = resolve(OPENAI, {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": address})
+        with pytest.raises(ProviderError, match="no such field"):
+            await asyncio.wait_for(ask(model_for_endpoint(endpoint), request()), 20)
 
 
 @both
