@@ -28,7 +28,7 @@ def parse(text: str) -> ast.Module:
         return ast.parse(text)
 
 
-class House:
+class PackageSource:
     """The package's parsed modules by dotted name; empty files are modules without content."""
 
     def __init__(self, root: Path = ROOT) -> None:
@@ -214,9 +214,9 @@ def traced_turn(folder: Path) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    house = House()
-    for measure, value in house.figures().items():
+    source = PackageSource()
+    for measure, value in source.figures().items():
         print(f"{measure:28} {value:>8,}")
-    for package, size in sorted(house.packages().items()):
+    for package, size in sorted(source.packages().items()):
         print(f"  {package:26} {size:>8,}")
-    print("unreached:", *house.unreached())
+    print("unreached:", *source.unreached())

@@ -107,7 +107,7 @@ def converse(text: str, project: Path, env: dict[str, str]) -> None:
         if talk.child.isalive():
             talk.settle()
             talk.line("/exit")
-            assert talk.ends() == 0
+            assert talk.wait_for_exit() == 0
 
 
 def run_console(text: str, project: Path, env: dict[str, str]) -> Path:

@@ -117,7 +117,7 @@ async def test_an_exit_ends_what_runs() -> None:
         terminal.wait("^>$")
         terminal.keys("\x04")
         terminal.wait(r"stopped in the background: job 1 \(trap")
-        assert terminal.ends() == 0
+        assert terminal.wait_for_exit() == 0
         assert await has_ended(int(Path("pid").read_text()))
 
 

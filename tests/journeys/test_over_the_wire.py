@@ -75,7 +75,7 @@ def test_read_edit_refuse_run_leave_and_go_on(model: str, tmp_path: Path) -> Non
             terminal.wait("nothing was removed")
             terminal.settle()
             terminal.line("/exit")
-            assert terminal.ends() == 0
+            assert terminal.wait_for_exit() == 0
         assert "TAX = 0.21" in (project / "shop/prices.py").read_text()
         assert (project / "shop").is_dir()
         assert server.refusals == []

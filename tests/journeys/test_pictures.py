@@ -151,7 +151,7 @@ def test_a_refused_picture_gives_the_line_back_and_costs_no_turn() -> None:
         terminal.keys("\x03hello\r")
         terminal.wait("Hello there")
         terminal.keys("/exit\r")
-        assert terminal.ends() == 0
+        assert terminal.wait_for_exit() == 0
     listed = swecli("sessions", "list", "--json").json
     assert [(one["first_query"], one["interactions"]) for one in listed] == [("hello", 1)]
 

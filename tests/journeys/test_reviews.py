@@ -268,5 +268,5 @@ def test_ctrl_c_at_the_prompt_ends_it_with_what_it_has_and_it_goes_on(project: P
             terminal.wait("20 loops")
             terminal.settle()
             terminal.line("/exit")
-            assert terminal.ends() == 0
+            assert terminal.wait_for_exit() == 0
     assert server.refusals == []

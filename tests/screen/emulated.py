@@ -84,15 +84,15 @@ class LiveTerminal:
 
     def write(self, text: str) -> None:
         lines = self._lines
-        self._terminal.write(self._gone() + text + self._drawn(lines))
+        self._terminal.write(self._erase_live() + text + self._draw_live(lines))
 
     def show_live(self, lines: Sequence[str]) -> None:
-        self._terminal.write(self._gone() + self._drawn(list(lines)))
+        self._terminal.write(self._erase_live() + self._draw_live(list(lines)))
 
-    def _gone(self) -> str:
+    def _erase_live(self) -> str:
         up = f"\x1b[{len(self._lines)}A" if self._lines else ""
         return f"\r{up}\x1b[J"
 
-    def _drawn(self, lines: list[str]) -> str:
+    def _draw_live(self, lines: list[str]) -> str:
         self._lines = lines
         return "".join(f"{line}\n" for line in lines)

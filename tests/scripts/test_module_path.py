@@ -122,7 +122,7 @@ def test_a_screen_is_drawn_in_such_a_folder(installed_command: str) -> None:
         terminal.keys("hello\r")
         terminal.wait(r"This is the tour[\s\S]*window 5\+3: 1 ")
         terminal.keys("\x04")
-        terminal.ends()
+        terminal.wait_for_exit()
     assert not mark.exists(), mark.read_text()
 
 

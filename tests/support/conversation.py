@@ -98,7 +98,7 @@ class Conversation:
         self.settle(0.15)
         self.child.send("\r")
 
-    def ends(self, seconds: float = 30) -> int:
+    def wait_for_exit(self, seconds: float = 30) -> int:
         """Wait for the program to end and return its exit code, or 128 + n if signal n ended it."""
         deadline = time.monotonic() + seconds
         while self.pump() is not None and time.monotonic() < deadline:

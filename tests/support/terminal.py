@@ -80,11 +80,11 @@ class Terminal:
         """Wait until the pattern matches the screen and return the screen. Raises AssertionError on timeout."""
         return self._until(lambda: re.search(pattern, self.text, re.MULTILINE) is not None, f"no {pattern!r}")
 
-    def gone(self, pattern: str) -> str:
+    def wait_until_gone(self, pattern: str) -> str:
         """Wait until the pattern no longer matches the screen."""
         return self._until(lambda: re.search(pattern, self.text, re.MULTILINE) is None, f"{pattern!r} is still there")
 
-    def ends(self) -> int:
+    def wait_for_exit(self) -> int:
         """Wait for the program to end and return its exit code."""
         self._until(lambda: not self.process.isalive(), "it still runs")
         return self.process.exitstatus if self.process.exitstatus is not None else -self.process.signalstatus

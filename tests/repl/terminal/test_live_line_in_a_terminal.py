@@ -109,7 +109,7 @@ def test_the_queue_is_shown_edited_and_outlives_an_interrupt() -> None:
         terminal.keys("\x1b[A")
         terminal.wait("^> the second$")
         terminal.keys("\x03")
-        terminal.gone("the second")
+        terminal.wait_until_gone("the second")
         terminal.keys("\x1b")
         terminal.wait("interrupted")
         pump(terminal, 1.0)
@@ -182,7 +182,7 @@ def test_odd_letters_are_typed_and_stored_without_harm() -> None:
         terminal.wait("no cost")
         pump(terminal, 1.0)
         terminal.keys("\x04")
-        assert terminal.ends() == 0
+        assert terminal.wait_for_exit() == 0
     database = sqlite3.connect(Path(os.environ["SWECLI_HOME"], "swecli.db"))
     (content,) = database.execute("select content from message where role = 'user'").fetchone()
     assert (content[:2], content[-1]) == ("ab", "c")
@@ -252,4 +252,4 @@ def test_the_to_do_list_stands_above_the_spinner_until_the_turn_ends(columns: in
         listed = r"^  to do · 0 of 2 done\n  \[>\] look around\n  \[ \] write it down\n"
         terminal.wait(listed + r". Writing · \d+ s · Esc to interrupt\n+>")
         terminal.wait("the end.")
-        terminal.gone("to do · 0 of 2 done")
+        terminal.wait_until_gone("to do · 0 of 2 done")

@@ -45,7 +45,7 @@ def test_the_program_stays_in_the_normal_buffer_and_leaves_the_keyboard_protocol
     demo.keys("read notes.txt\r")
     demo.wait("beta")
     demo.keys("\x04")
-    assert demo.ends() == 0
+    assert demo.wait_for_exit() == 0
     for code in (b"\x1b[?1049h", b"\x1b[?47h", b"\x1b[>1u", b"\x1b[=1u", b"\x1b[2J"):
         assert code not in demo.raw
 
@@ -91,15 +91,15 @@ def test_ctrl_c_clears_then_twice_leaves(demo: Terminal) -> None:
     demo.wait("> unwanted")
     demo.keys("\x03")
     demo.wait("Press Ctrl\\+C again to quit")
-    demo.gone("unwanted")
+    demo.wait_until_gone("unwanted")
     demo.keys("\x03")
-    assert demo.ends() == 0
+    assert demo.wait_for_exit() == 0
 
 
 def test_a_hint_goes_by_itself(demo: Terminal) -> None:
     demo.keys("\x03")
     demo.wait("again to quit")
-    demo.gone("again to quit")
+    demo.wait_until_gone("again to quit")
     demo.wait(FOOTER)
 
 
@@ -160,7 +160,7 @@ def test_history_crosses_sessions() -> None:
         first.keys("/cost\r")
         first.wait("0 requests[^~]*^>")  # Ctrl-D at a prompt, not while the command still prints.
         first.keys("\x04")
-        first.ends()
+        first.wait_for_exit()
     with Terminal("-m", "demo") as second:
         second.wait(PROMPT)
         second.keys("\x1b[A")
@@ -181,7 +181,7 @@ def test_a_session_goes_on(demo: Terminal) -> None:
     demo.keys("read notes.txt\r")
     wait_for_turn_end(demo)
     demo.keys("\x04")
-    demo.ends()
+    demo.wait_for_exit()
     with Terminal("-m", "demo", "-c") as again:
         again.wait("> read notes.txt")
         again.wait(r"window 5\+3: 1")
@@ -193,7 +193,7 @@ def test_no_colour_means_none() -> None:
         plain.keys("/status\r")
         plain.wait("reflect on[^~]*^> ?$")
         plain.keys("\x04")
-        plain.ends()
+        plain.wait_for_exit()
         assert not re.search(rb"\x1b\[[0-9;]*(?:3[0-8]|4[0-8]|9[0-7])(?:;|m)", plain.raw)
 
 
@@ -203,7 +203,7 @@ def test_a_dumb_terminal_gets_plain_lines() -> None:
         dumb.keys("/window\r")
         dumb.wait("the next request contains")
         dumb.keys("\x04")
-        assert dumb.ends() == 0
+        assert dumb.wait_for_exit() == 0
         assert b"\x1b" not in dumb.raw
 
 
@@ -220,7 +220,7 @@ def test_no_line_is_wider_than_the_screen(columns: int) -> None:
 
 def test_sigterm_restores_the_terminal(demo: Terminal) -> None:
     demo.process.kill(15)
-    assert demo.ends() == 143
+    assert demo.wait_for_exit() == 143
     assert b"\x1b[?2004l" in demo.raw[-400:]
 
 
@@ -256,7 +256,7 @@ def test_a_session_is_picked_at_the_start(demo: Terminal) -> None:
     demo.keys("read notes.txt\r")
     wait_for_turn_end(demo)
     demo.keys("\x04")
-    demo.ends()
+    demo.wait_for_exit()
     with Terminal("-m", "demo", "-r") as again:
         again.wait("Resume which session")
         again.wait("read notes.txt · 1 turn")

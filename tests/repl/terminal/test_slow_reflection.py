@@ -52,7 +52,7 @@ def test_a_reflection_that_was_killed_is_made_when_the_program_starts_again() ->
         terminal.keys("a draft")
         terminal.wait("a draft")
         os.kill(terminal.process.pid, signal.SIGKILL)
-        terminal.ends()
+        terminal.wait_for_exit()
     assert swecli("playbook", "list", "--json").json == []
     assert "1 of them pending reflection" in swecli("playbook", "list", "--verbose").out
     with start_terminal({**SLOW, "delay": 0.0}, more=("-c",)) as terminal:

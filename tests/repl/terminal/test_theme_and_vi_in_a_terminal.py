@@ -22,7 +22,7 @@ def test_a_white_background_is_found_after_the_first_drawing_and_its_answer_is_n
         terminal.wait(r"theme auto \(light\)")
         assert b"\x1b[1;34m>" in terminal.raw
         terminal.keys("\x04")
-        assert terminal.ends() == 0
+        assert terminal.wait_for_exit() == 0
 
 
 def test_an_unknown_terminal_is_asked_nothing() -> None:
@@ -46,4 +46,4 @@ def test_vi_keys_edit_the_line_and_the_footer_names_the_mode() -> None:
         terminal.keys("\x1b")
         terminal.wait("vi navigation")
         terminal.keys("\x04")
-        assert terminal.ends() == 0
+        assert terminal.wait_for_exit() == 0
