@@ -1,5 +1,5 @@
--- The views of `swecli sql` and `/sql`: what stands here stays, whatever becomes of the tables. Each name, and each column,
--- has its meaning behind it: scripts/reference makes docs/reference/sql.md of them.
+-- The views of `swecli sql` and `/sql`: a stable interface that does not change with the tables. Each view and column
+-- has a comment, from which scripts/reference generates docs/reference/sql.md.
 CREATE VIEW sessions AS -- one row for each session
 SELECT
   id AS id, -- its id, which `swecli -r` takes

@@ -39,7 +39,6 @@ class PackageSource:
             parts = path.relative_to(root).with_suffix("").parts
             name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
             texts[name], self.paths[name] = path.read_text(encoding="utf-8"), path
-        self.modules = len(texts)
         self.trees = {name: parse(text) for name, text in texts.items() if text.strip()}
         self.lines = {name: len(texts[name].splitlines()) for name in self.trees}
         self.total = sum(self.lines.values())
@@ -82,7 +81,7 @@ class PackageSource:
         fan_out = [len(targets) for targets in self.imports.values()]
         return {
             "lines": self.total,
-            "edges_a_module": round(sum(fan_out) / self.modules, 2),
+            "edges": sum(fan_out),
             "largest_fan_out": max(fan_out),
             "public_names_a_1000_lines": round(self.public_names() * 1000 / self.total, 1),
             "callables_a_1000_lines": round(callables * 1000 / self.total, 2),

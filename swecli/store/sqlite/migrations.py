@@ -121,22 +121,22 @@ def _drop_table(name: str, connection: Connection) -> None:
 # Released steps are never changed.
 STEPS: tuple[Step, ...] = (
     None,  # sessions, their messages, strategies
-    None,  # reductions; tokens are counted once
-    None,  # what the playbook did in each turn
+    None,  # reductions, and stored token counts
+    None,  # strategies selected in each turn
     None,  # reviews and their findings
-    None,  # a finding knows the whole of its lines
-    None,  # how strategies were chosen
-    None,  # what was taken back can be brought back
-    None,  # what an answer has so far
-    None,  # what tools returned is searched too
+    None,  # last lines of findings
+    None,  # why strategies were selected
+    None,  # redo
+    None,  # drafts of answers
+    None,  # search in results
     _mark_guessed_fixes_gone,  # findings have verdicts and a history
     None,  # lines of other tools' transcripts
-    None,  # what a provider sent that only it can read
-    _convert_counts_to_verdicts,  # what a strategy is worth stands with it
-    _drop_unused,  # what turns changed of files, and what was taken back
-    None,  # pictures that go with a query
-    partial(_drop_table, "playbook_switch"),  # one way to keep the playbook out: a setting
-    partial(_drop_table, "judgement"),  # one place for a verdict: its finding
+    None,  # opaque blocks of providers
+    _convert_counts_to_verdicts,  # scores of strategies
+    _drop_unused,  # changes of files, and undo
+    None,  # pictures of queries
+    partial(_drop_table, "playbook_switch"),  # replaced by a setting
+    partial(_drop_table, "judgement"),  # replaced by columns of findings
 )
 
 
