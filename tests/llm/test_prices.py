@@ -30,14 +30,14 @@ def litellm() -> Any:
 def test_the_sum_is_the_one_litellm_makes(litellm: Any, name: str, size: int) -> None:
     provider, _, model = name.partition("/")
     usage = Usage(input=size, cache_read=2_000, output=300, reasoning=200)
-    usage = litellm.Usage(
+    theirs = litellm.Usage(
         prompt_tokens=usage.prompt,
         completion_tokens=500,
         total_tokens=usage.total,
         prompt_tokens_details={"cached_tokens": 2_000},
         completion_tokens_details={"reasoning_tokens": 200, "text_tokens": 300},
     )
-    expected = sum(litellm.cost_per_token(model=model, custom_llm_provider=provider, usage_object=usage))
+    expected = sum(litellm.cost_per_token(model=model, custom_llm_provider=provider, usage_object=theirs))
     assert cost_of(usage, find_row(provider, model)) == pytest.approx(expected)
 
 
