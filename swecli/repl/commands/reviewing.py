@@ -171,9 +171,9 @@ def _options(finding: Finding, *, first: bool, last: bool) -> list[Option]:
         ("d", "dismiss", finding.state != "dismissed"),
         ("c", "check now, by a request to the model", bool(finding.anchor) and finding.is_open),
         ("o", "open in the editor", finding.line > 0),
-        ("n", "quit" if last else "next", True),
+        ("n", "next", not last),
         ("p", "back", not first),
-        ("q", "quit", not last),
+        ("q", "quit", True),
     ]
     return [Option(label, key) for key, label, offered in rows if offered]
 

@@ -34,19 +34,19 @@ async def desk_with(
 
 async def test_a_card_shows_the_code_and_the_suggestion_as_a_diff(monkeypatch: pytest.MonkeyPatch) -> None:
     ctx, _ = await desk_with(monkeypatch)
-    ctx.will_pick("n", None)
+    ctx.will_pick("q")
     text = await ctx.type("/findings walk shop/prices.py")
     assert ">    3 TAX = 0.19" in text
     assert "3 - TAX = 0.19" in text
     assert "3 + TAX = Decimal('0.19')" in text
-    assert [mark for mark, _ in ctx.offered[0]] == ["a", "f", "d", "c", "o", "n"]
+    assert [mark for mark, _ in ctx.offered[0]] == ["a", "f", "d", "c", "o", "q"]
 
 
 @pytest.mark.slow
 async def test_applying_asks_and_writes_exactly_those_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     ctx, store = await desk_with(monkeypatch)
     before = PRICES.read_text()
-    ctx.will_pick("a", "1", "n")
+    ctx.will_pick("a", "1", "q")
     text = await ctx.type("/findings walk F-1")
     assert PRICES.read_text() == before.replace("TAX = 0.19", "TAX = Decimal('0.19')")
     assert "F-1 is gone, not verified" in text
@@ -104,14 +104,14 @@ async def test_a_check_names_its_price_and_moves_the_state(monkeypatch: pytest.M
 
 async def test_the_editor_opens_at_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
     ctx, _ = await desk_with(monkeypatch)
-    ctx.will_pick("o", "n")
+    ctx.will_pick("o", "q")
     await ctx.type("/findings walk F-1")
     assert ctx.edited == [(Path("shop/prices.py").resolve(), 3)]
 
 
 async def test_back_and_next_go_through_them(monkeypatch: pytest.MonkeyPatch) -> None:
     ctx, _ = await desk_with(monkeypatch)
-    ctx.will_pick("n", "p", "n", "n")
+    ctx.will_pick("n", "p", "n", "q")
     text = await ctx.type("/findings walk")
     assert [line.split()[0] for line in text.splitlines() if line.startswith("F-")] == ["F-2", "F-1", "F-2", "F-1"]
 
