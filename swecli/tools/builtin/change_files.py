@@ -41,9 +41,9 @@ _ENDS = re.compile(r"^[ \t]+|[ \t]+$")
 class _Edit(Params):
     """One replacement. Line ends of both texts are normalized; the file keeps its own."""
 
-    old_text: str = Field(description="The exact text to replace, white space included, without line numbers.")
-    new_text: str = Field(description="What stands there afterwards.")
-    replace_all: bool = Field(False, description="Replace every occurrence instead of the only one.")
+    old_text: str = Field(description="The exact text to replace, including whitespace, without line numbers.")
+    new_text: str = Field(description="The text to replace it with.")
+    replace_all: bool = Field(False, description="Replace all occurrences instead of exactly one.")
 
 
 def _apply_edits(file: TextFile, edits: Sequence[_Edit], *, hints: bool = True) -> str:
@@ -213,8 +213,8 @@ def _make_change(ctx: ToolContext, plan: ToolPlan, done: str) -> ToolResult:
 
 
 class _EditFileParams(Params):
-    path: str = Field(description="File to change, relative to the workspace.")
-    edits: list[_Edit] = Field(min_length=1, description="Replacements, done in order; all of them or none.")
+    path: str = Field(description="File to edit, relative to the workspace.")
+    edits: list[_Edit] = Field(min_length=1, description="Replacements, applied in order; all or none.")
 
 
 def _plan_edit_file(params: _EditFileParams, ctx: ToolContext) -> ToolPlan:
@@ -235,8 +235,8 @@ async def _edit_file(params: _EditFileParams, ctx: ToolContext, plan: ToolPlan) 
 
 
 class _WriteFileParams(Params):
-    path: str = Field(description="File to write, relative to the workspace. Missing folders are made.")
-    content: str = Field(description="The whole new content of the file.")
+    path: str = Field(description="File to write, relative to the workspace. Missing folders are created.")
+    content: str = Field(description="The complete new content of the file.")
 
 
 def _plan_write_file(params: _WriteFileParams, ctx: ToolContext) -> ToolPlan:

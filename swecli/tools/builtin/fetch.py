@@ -31,7 +31,7 @@ _TEXTS = re.compile(r"text/|application/(?:[\w.-]+\+)?(?:json|xml|yaml|toml|java
 
 
 class _FetchParams(Params):
-    url: str = Field(description="http or https address.")
+    url: str = Field(description="An http or https URL.")
 
 
 def _plan(params: _FetchParams, ctx: ToolContext) -> ToolPlan:

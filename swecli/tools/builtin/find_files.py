@@ -74,7 +74,7 @@ class _ListFilesParams(Params):
     path: str = Field(".", description="Folder to list, relative to the workspace.")
     pattern: str | None = Field(None, description="Glob over file names, e.g. *.py, src/**/*.{ts,tsx} or !*.md.")
     depth: int | None = Field(
-        None, ge=1, description="Levels to go down. Without it: 2, or all levels where a pattern is given."
+        None, ge=1, description="Levels to descend. Default: 2, or all levels with a pattern."
     )
 
 
@@ -130,11 +130,11 @@ def _count(number: int, what: str, ending: str = "s") -> str:
 
 
 class _SearchFilesParams(Params):
-    pattern: str = Field(min_length=1, description="Regular expression, compared with one line at a time.")
+    pattern: str = Field(min_length=1, description="Regular expression, matched line by line.")
     path: str = Field(".", description="Folder or file to search, relative to the workspace.")
-    glob: str | None = Field(None, description="Only files whose name fits, e.g. *.py, *.{ts,tsx} or !test_*.")
-    ignore_case: bool = Field(False, description="Take upper and lower case as the same.")
-    max_results: int = Field(100, ge=1, le=1000, description="Matching lines to show, at most.")
+    glob: str | None = Field(None, description="Only files whose name matches, e.g. *.py, *.{ts,tsx} or !test_*.")
+    ignore_case: bool = Field(False, description="Ignore case.")
+    max_results: int = Field(100, ge=1, le=1000, description="Maximum number of matching lines to show.")
 
 
 def _plan_search_files(params: _SearchFilesParams, ctx: ToolContext) -> ToolPlan:

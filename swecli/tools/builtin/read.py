@@ -13,8 +13,8 @@ from swecli.tools.base import READ, Params, ToolContext, ToolError, ToolPlan, to
 from swecli.tools.files import decode, digest, read_bytes, read_guard, relative_path, resolve_path, split_lines
 from swecli.tools.limits import escape_hidden, escape_invalid_bytes, fit_rows, one_line
 
-_FIRST = "First line, counted from 1."
-_LAST = "Last line, itself included. Without it: as much as fits."
+_FIRST = "First line, counting from 1."
+_LAST = "Last line (inclusive). Default: as many as fit."
 _LINE_LIMIT = 2_000  # characters
 _MAX_SKILL_BYTES = 1_000_000
 _MAX_LISTED, _MAX_SCANNED = 50, 1_000  # files of a skill
@@ -27,7 +27,7 @@ class _ReadFileParams(Params):
 
 
 class _ReadResultParams(Params):
-    call_id: str = Field(min_length=1, description="Id of the call, as its cut result names it, or job-N.")
+    call_id: str = Field(min_length=1, description="Id of the call, as named in its truncated result, or job-N.")
     start_line: int = Field(1, ge=1, description=_FIRST)
     end_line: int | None = Field(None, ge=1, description=_LAST)
 
@@ -108,7 +108,7 @@ async def _read_result(params: _ReadResultParams, ctx: ToolContext, plan: ToolPl
 
 
 class _SkillParams(Params):
-    name: str = Field(min_length=1, description="Name of the skill, as it is listed.")
+    name: str = Field(min_length=1, description="Name of the skill, as listed.")
     file: str = Field("SKILL.md", min_length=1, description="A file in its folder.")
 
 

@@ -32,11 +32,11 @@ _INTERPRETER = re.compile(r"(?:ba|da|z|k)?sh|source|\.|python[\d.]*|node|deno|bu
 
 
 class _RunCommandParams(Params):
-    command: str = Field(min_length=1, description="What to run, as in a shell script.")
+    command: str = Field(min_length=1, description="Shell command or script to run.")
     timeout: int | None = Field(
-        None, ge=1, le=_MAX_TIMEOUT, description="Seconds it may take. Without it: 120, or what is set."
+        None, ge=1, le=_MAX_TIMEOUT, description="Time limit in seconds. Default: 120, or the user's setting."
     )
-    background: bool = Field(False, description="Go on while it runs, without a time limit.")
+    background: bool = Field(False, description="Run it in the background, without a time limit.")
 
 
 def _plan(params: _RunCommandParams, ctx: ToolContext) -> ToolPlan:

@@ -13,12 +13,12 @@ _SIGNS = {"pending": "[ ]", "in_progress": "[>]", "done": "[x]"}
 
 
 class _ItemParams(Params):
-    text: str = Field(min_length=1, max_length=500, description="What is to be done, in a few words.")
-    status: Literal["pending", "in_progress", "done"] = Field("pending", description="How far it is.")
+    text: str = Field(min_length=1, max_length=500, description="What to do, in a few words.")
+    status: Literal["pending", "in_progress", "done"] = Field("pending", description="Status of this step.")
 
 
 class _TodoParams(Params):
-    items: list[_ItemParams] = Field(max_length=100, description="The whole list, in order; it replaces the old one.")
+    items: list[_ItemParams] = Field(max_length=100, description="The whole list, in order; it replaces the previous one.")
 
 
 def _plan_todo(params: _TodoParams, ctx: ToolContext) -> ToolPlan:
@@ -36,7 +36,7 @@ async def _todo(params: _TodoParams, ctx: ToolContext, plan: ToolPlan) -> ToolRe
 
 
 class _SearchSessionParams(Params):
-    query: str = Field(min_length=1, max_length=500, description="Words that stood there; rare ones find best.")
+    query: str = Field(min_length=1, max_length=500, description="Words from the text you look for; rare ones work best.")
 
 
 @tool(READ, _SearchSessionParams, lambda params, _: ToolPlan(f"Search earlier turns: {params.query}"))
@@ -51,7 +51,7 @@ async def _search_session(params: _SearchSessionParams, ctx: ToolContext, plan: 
 
 
 class _RecallParams(Params):
-    query: str = Field(min_length=1, max_length=500, description="A few words on the matter at hand.")
+    query: str = Field(min_length=1, max_length=500, description="A few words on the topic at hand.")
 
 
 @tool(READ, _RecallParams, lambda params, _: ToolPlan(f"Look up strategies: {params.query}"))
@@ -64,7 +64,7 @@ async def _recall(params: _RecallParams, ctx: ToolContext, plan: ToolPlan) -> To
 
 class _RememberParams(Params):
     text: str = Field(
-        "", max_length=2_000, description="What to keep: one or two sentences, at most 60 words. Empty: only forget."
+        "", max_length=2_000, description="What to store: one or two sentences, at most 60 words. Empty: only forget."
     )
     quote: str = Field(min_length=1, max_length=2_000, description="The user's own words, copied from their message.")
     when: str = Field(
@@ -72,8 +72,8 @@ class _RememberParams(Params):
         max_length=1_000,
         description="When it matters, in other words, also in the user's language: at most 40 words.",
     )
-    scope: Literal["project", "user"] = Field("project", description="project; user for all they do everywhere.")
-    replaces: str = Field("", max_length=20, description="The id of a strategy that holds no more, for example P-7.")
+    scope: Literal["project", "user"] = Field("project", description="project, or user if it applies everywhere.")
+    replaces: str = Field("", max_length=20, description="Id of a strategy that no longer holds, for example P-7.")
 
 
 def _plan_remember(params: _RememberParams, ctx: ToolContext) -> ToolPlan:
@@ -91,10 +91,10 @@ async def _remember(params: _RememberParams, ctx: ToolContext, plan: ToolPlan) -
 
 
 class _TaskParams(Params):
-    title: str = Field(min_length=1, max_length=80, description="What it is, in three to eight words.")
-    prompt: str = Field(min_length=1, description="The whole task, with all that is needed to know for it.")
+    title: str = Field(min_length=1, max_length=80, description="Title of the task, three to eight words.")
+    prompt: str = Field(min_length=1, description="The whole task, with all the information it needs.")
     tools: list[Literal["edit_file", "write_file", "run_command", "fetch"]] = Field(
-        default_factory=list, description="Tools it gets besides those that only read."
+        default_factory=list, description="Tools it gets in addition to the read-only ones."
     )
 
 
