@@ -73,9 +73,7 @@ def _at_any_depth(pattern: str) -> str:
 class _ListFilesParams(Params):
     path: str = Field(".", description="Folder to list, relative to the workspace.")
     pattern: str | None = Field(None, description="Glob over file names, e.g. *.py, src/**/*.{ts,tsx} or !*.md.")
-    depth: int | None = Field(
-        None, ge=1, description="Levels to descend. Default: 2, or all levels with a pattern."
-    )
+    depth: int | None = Field(None, ge=1, description="Levels to descend. Default: 2, or all levels with a pattern.")
 
 
 def _plan_list_files(params: _ListFilesParams, ctx: ToolContext) -> ToolPlan:

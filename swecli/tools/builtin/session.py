@@ -18,7 +18,7 @@ class _ItemParams(Params):
 
 
 class _TodoParams(Params):
-    items: list[_ItemParams] = Field(max_length=100, description="The whole list, in order; it replaces the previous one.")
+    items: list[_ItemParams] = Field(max_length=100, description="The whole list, in order; replaces the previous one.")
 
 
 def _plan_todo(params: _TodoParams, ctx: ToolContext) -> ToolPlan:
@@ -36,7 +36,7 @@ async def _todo(params: _TodoParams, ctx: ToolContext, plan: ToolPlan) -> ToolRe
 
 
 class _SearchSessionParams(Params):
-    query: str = Field(min_length=1, max_length=500, description="Words from the text you look for; rare ones work best.")
+    query: str = Field(min_length=1, max_length=500, description="Words from the text looked for; rare ones work best.")
 
 
 @tool(READ, _SearchSessionParams, lambda params, _: ToolPlan(f"Search earlier turns: {params.query}"))
