@@ -58,7 +58,7 @@ class SlowLearning:
         return [Notice("stale")]
 
 
-async def test_work_goes_on_and_is_waited_for() -> None:
+async def test_drain_waits_for_every_background_task() -> None:
     listener = RecordingListener()
     done: list[str] = []
 
@@ -76,7 +76,7 @@ async def test_work_goes_on_and_is_waited_for() -> None:
     assert listener.changes == 4
 
 
-async def test_a_failure_is_reported_and_hurts_nobody_else() -> None:
+async def test_the_failure_of_a_background_task_is_reported() -> None:
     listener = RecordingListener()
 
     async def fail() -> None:
@@ -88,7 +88,7 @@ async def test_a_failure_is_reported_and_hurts_nobody_else() -> None:
     assert listener.failed == ["no"]
 
 
-async def test_cancelling_cancels_what_still_goes_on() -> None:
+async def test_cancel_cancels_the_running_tasks() -> None:
     cancelled: list[bool] = []
 
     async def forever() -> None:
@@ -105,7 +105,7 @@ async def test_cancelling_cancels_what_still_goes_on() -> None:
     assert cancelled == [True]
 
 
-async def test_the_end_does_not_wait_for_what_will_not_stop() -> None:
+async def test_cancel_does_not_wait_for_a_task_that_ignores_cancellation() -> None:
     let_go = asyncio.Event()
 
     async def stubborn() -> None:
@@ -124,7 +124,7 @@ async def test_the_end_does_not_wait_for_what_will_not_stop() -> None:
     await background.drain()
 
 
-async def test_what_goes_on_can_be_cancelled_and_the_rest_goes_on() -> None:
+async def test_cancel_returns_the_number_of_cancelled_tasks_and_reports_no_failure() -> None:
     listener = RecordingListener()
     background = Background(listener)
     background.start(asyncio.sleep(3600))
@@ -138,7 +138,7 @@ def texts(events: list[Any]) -> list[str]:
     return [event.text for event in events]
 
 
-async def test_the_rules_see_a_turn_at_once_and_the_model_one_after_the_other() -> None:
+async def test_rules_learn_at_once_and_reflections_run_one_after_the_other() -> None:
     listener = RecordingListener()
     background = Background(listener)
     learner = SlowLearning()
@@ -150,7 +150,7 @@ async def test_the_rules_see_a_turn_at_once_and_the_model_one_after_the_other() 
     assert texts(listener.shown) == ["saw 1", "saw 2", "learned 1", "learned 2"]
 
 
-async def test_what_comes_up_during_a_turn_waits_for_its_end() -> None:
+async def test_events_of_learning_during_a_turn_are_deferred() -> None:
     listener = RecordingListener()
     listener.working = True
     background = Background(listener)
@@ -161,7 +161,7 @@ async def test_what_comes_up_during_a_turn_waits_for_its_end() -> None:
     assert background.pop_deferred() == []
 
 
-async def test_a_turn_of_now_waits_for_one_of_the_queue_at_most() -> None:
+async def test_a_new_turn_is_reflected_on_before_the_rest_of_the_queue() -> None:
     listener = RecordingListener()
     background = Background(listener)
     learner = SlowLearning(queue=[9, 8, 7, 6])
@@ -174,7 +174,7 @@ async def test_a_turn_of_now_waits_for_one_of_the_queue_at_most() -> None:
     assert texts(listener.shown)[4:] == ["learned 8", "learned 7", "learned 6"]
 
 
-async def test_a_slow_reflector_keeps_nobody_waiting() -> None:
+async def test_a_slow_reflector_does_not_block_the_prompt() -> None:
     listener = RecordingListener()
     background = Background(listener)
     answered = asyncio.Event()

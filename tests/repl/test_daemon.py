@@ -10,13 +10,13 @@ import pytest
 from swecli.repl.program import run_in_thread
 
 
-async def test_a_result_comes_back_to_the_loop() -> None:
+async def test_the_function_runs_in_a_named_daemon_thread_and_its_result_is_returned() -> None:
     thread = await run_in_thread(threading.current_thread, "worker")
     assert (thread.name, thread.daemon) == ("worker", True)
     assert thread is not threading.current_thread()
 
 
-async def test_an_exception_comes_back_to_the_loop() -> None:
+async def test_an_exception_of_the_thread_is_raised_in_the_loop() -> None:
     def fail() -> None:
         raise ValueError("no")
 
@@ -24,7 +24,7 @@ async def test_an_exception_comes_back_to_the_loop() -> None:
         await run_in_thread(fail, "worker")
 
 
-async def test_whoever_no_longer_waits_is_no_trouble() -> None:
+async def test_the_result_for_a_cancelled_future_is_discarded() -> None:
     go = threading.Event()
     future = run_in_thread(go.wait, "worker")
     future.cancel()
@@ -33,7 +33,7 @@ async def test_whoever_no_longer_waits_is_no_trouble() -> None:
     assert future.cancelled()
 
 
-def test_a_loop_that_has_gone_is_no_trouble() -> None:
+def test_a_thread_ends_without_error_after_its_loop_is_closed() -> None:
     go, done = threading.Event(), threading.Event()
 
     def work() -> None:

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.slow
-def test_what_is_loaded_at_the_first_drawing_is_light() -> None:
+def test_no_slow_module_is_imported_before_the_first_drawing() -> None:
     """No slow module is imported before the first drawing."""
     code = """
 import asyncio, sys

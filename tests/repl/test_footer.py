@@ -15,12 +15,12 @@ def footer_text(facts: Footer, width: int) -> str:
     return "".join(piece for _, piece in facts.line(width))
 
 
-def test_there_is_room_for_everything_at_100_columns() -> None:
+def test_the_footer_shows_everything_at_100_columns() -> None:
     expected = "openrouter/anthropic/claude-sonnet · ask · window 5+3: 6 · context 12% · $0.01"
     assert footer_text(FACTS, 100) == expected
 
 
-def test_the_provider_goes_first_then_the_cost() -> None:
+def test_a_narrow_footer_drops_the_provider_first_then_the_cost() -> None:
     assert footer_text(FACTS, 70) == "claude-sonnet · ask · window 5+3: 6 · context 12% · $0.01"
     assert footer_text(FACTS, 50) == "claude-sonnet · ask · window 5+3: 6 · context 12%"
     assert footer_text(FACTS, 40) == "claude-sonnet · ask · window 5+3: 6"
@@ -28,24 +28,24 @@ def test_the_provider_goes_first_then_the_cost() -> None:
     assert footer_text(FACTS, 10) == "claude-so…"
 
 
-def test_the_demo_names_its_window_in_40_columns() -> None:
+def test_the_footer_of_the_demo_fits_40_columns() -> None:
     assert footer_text(Footer("demo", "edits", "5", 3, 2, 0.0), 40) == "demo · edits · window 5: 3 · context 2%"
 
 
-def test_an_unknown_price_is_reported_to_be_unknown() -> None:
+def test_an_unknown_cost_is_shown_as_unknown() -> None:
     assert footer_text(Footer("m", "ask", "5", 0, 1, None), 80).endswith("cost unknown")
 
 
-def test_what_is_not_known_yet_is_left_out() -> None:
+def test_unknown_figures_are_left_out() -> None:
     assert footer_text(Footer("m", "ask", "full", busy="starting"), 80) == "m · ask · window full · $0.00 · starting"
 
 
-def test_a_hint_takes_the_line() -> None:
+def test_a_hint_replaces_the_footer() -> None:
     assert footer_text(Footer("m", "ask", "5", hint="Press Ctrl+C again to quit"), 80) == "Press Ctrl+C again to quit"
 
 
 @pytest.mark.parametrize("mode", ["plan", "edits", "auto"])
-def test_a_mode_that_is_not_the_usual_one_has_its_colour(mode: str) -> None:
+def test_modes_other_than_ask_have_their_own_colour(mode: str) -> None:
     assert (f"class:footer.{mode}", mode) in Footer("m", mode, "5").line(80)
 
 

@@ -19,12 +19,12 @@ def footer() -> Footer:
     return Footer("scripted/test", "ask", "5+3", busy="starting")
 
 
-def test_before_anything_is_loaded_the_settings_speak(footer: Footer) -> None:
+def test_before_loading_the_footer_shows_the_settings(footer: Footer) -> None:
     assert (footer.model, footer.mode, footer.window, footer.sent_turns) == ("scripted/test", "ask", "5+3", None)
     assert footer.busy == "starting"
 
 
-def test_a_mode_chosen_before_reaches_the_runtime(footer: Footer) -> None:
+def test_a_mode_chosen_before_loading_is_set_in_the_runtime(footer: Footer) -> None:
     footer.cycle_mode()
     runtime = make_runtime()
     footer.loaded(runtime)
@@ -34,7 +34,7 @@ def test_a_mode_chosen_before_reaches_the_runtime(footer: Footer) -> None:
     runtime.close()
 
 
-def test_a_mode_changed_elsewhere_is_noticed(footer: Footer) -> None:
+def test_refresh_reads_a_mode_changed_in_the_runtime(footer: Footer) -> None:
     runtime = make_runtime()
     footer.loaded(runtime)
     runtime.set_mode("auto")
@@ -43,7 +43,7 @@ def test_a_mode_changed_elsewhere_is_noticed(footer: Footer) -> None:
     runtime.close()
 
 
-async def test_turns_fill_the_window_and_the_bill(footer: Footer) -> None:
+async def test_turns_are_counted_in_the_window_and_the_cost(footer: Footer) -> None:
     runtime = make_runtime(["one", "two"])
     footer.loaded(runtime)
     for query in ("a", "b"):
@@ -55,7 +55,7 @@ async def test_turns_fill_the_window_and_the_bill(footer: Footer) -> None:
     runtime.close()
 
 
-def test_the_newest_measure_is_the_context(footer: Footer) -> None:
+def test_the_context_share_is_the_newest_measured_one(footer: Footer) -> None:
     runtime = make_runtime()
     footer.loaded(runtime)
     footer.observe(ContextMeasured(500, 1000))
@@ -66,7 +66,7 @@ def test_the_newest_measure_is_the_context(footer: Footer) -> None:
     runtime.close()
 
 
-async def test_after_a_turn_the_footer_has_the_share_of_the_next_request_as_context_shows_it(footer: Footer) -> None:
+async def test_after_a_turn_the_footer_shows_the_same_share_as_context(footer: Footer) -> None:
     runtime = make_runtime(["a long answer " * 2_000])
     footer.loaded(runtime)
     for event in await run_turn(runtime, "a", learn=False):
@@ -78,7 +78,7 @@ async def test_after_a_turn_the_footer_has_the_share_of_the_next_request_as_cont
     runtime.close()
 
 
-def test_another_session_begins_without_a_measure(footer: Footer) -> None:
+def test_a_new_session_has_no_context_share(footer: Footer) -> None:
     runtime = make_runtime()
     footer.loaded(runtime)
     footer.observe(ContextMeasured(500, 1000))
@@ -92,7 +92,7 @@ def test_another_session_begins_without_a_measure(footer: Footer) -> None:
     ("spec", "start", "done", "kept"),
     [("5", 1, 0, 0), ("5", 1, 3, 3), ("5", 4, 8, 5), ("5+3", 1, 8, 8), ("full", 1, 40, 40)],
 )
-def test_what_is_held_is_what_the_next_request_will_send(spec: str, start: int, done: int, kept: int) -> None:
+def test_the_sent_turns_are_those_of_the_next_request(spec: str, start: int, done: int, kept: int) -> None:
     session = replace(Session("s"), window=WindowSpec.parse(spec), window_start=start, interactions=done)
     assert _count_sent_turns(session) == kept
     assert _count_sent_turns(None) == 0

@@ -7,7 +7,7 @@ import asyncio
 from swecli.repl.program import LineQueue
 
 
-async def test_lines_come_in_their_order_and_are_waited_for() -> None:
+async def test_get_returns_lines_in_order_and_waits_for_the_next() -> None:
     queue = LineQueue(["one"])
     assert await queue.get() == "one"
     waiting = asyncio.ensure_future(queue.get())
@@ -16,7 +16,7 @@ async def test_lines_come_in_their_order_and_are_waited_for() -> None:
     assert await waiting == "two"
 
 
-async def test_after_an_interrupt_what_was_queued_is_held_and_a_new_line_goes_first() -> None:
+async def test_after_an_interrupt_queued_lines_are_held_and_a_new_line_goes_first() -> None:
     queue = LineQueue(["old"])
     queue.hold()
     queue.put("new")
@@ -29,7 +29,7 @@ async def test_after_an_interrupt_what_was_queued_is_held_and_a_new_line_goes_fi
     assert await waiting == "old"
 
 
-async def test_a_second_interrupt_holds_what_was_sent_since() -> None:
+async def test_a_second_interrupt_holds_the_lines_sent_since_the_first() -> None:
     queue = LineQueue(["old"])
     queue.hold()
     queue.put("new")
@@ -37,7 +37,7 @@ async def test_a_second_interrupt_holds_what_was_sent_since() -> None:
     assert (queue.held, queue.lines) == (True, ("new", "old"))
 
 
-def test_the_newest_line_is_taken_back_and_the_last_one_ends_the_hold() -> None:
+def test_removing_the_last_line_ends_the_hold() -> None:
     queue = LineQueue(["one", "two"])
     queue.hold()
     assert [queue.pop_newest(), queue.pop_newest(), queue.pop_newest()] == ["two", "one", None]

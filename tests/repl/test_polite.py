@@ -13,13 +13,13 @@ from swecli.repl.program import run_in_thread
 from tests.support.screenless import play
 
 
-async def test_a_run_leaves_the_import_system_as_it_was() -> None:
+async def test_a_run_restores_sys_meta_path() -> None:
     before = list(sys.meta_path)
     await play("exit\r")
     assert sys.meta_path == before
 
 
-async def test_imports_pause_only_while_somebody_types_and_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_imports_pause_only_while_the_user_types_and_no_line_is_pending(monkeypatch: pytest.MonkeyPatch) -> None:
     program, pauses = SimpleNamespace(working=False), list[float]()
     monkeypatch.setattr(time, "sleep", pauses.append)
     prompt = SimpleNamespace(last_key=float("-inf"))
@@ -36,7 +36,7 @@ async def test_imports_pause_only_while_somebody_types_and_nobody_waits(monkeypa
     assert len(pauses) == 1
 
 
-async def test_the_tokeniser_whose_table_is_made_in_one_go_waits_until_the_keys_stop(
+async def test_importing_the_tokenizer_waits_until_the_user_stops_typing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     program, pauses = SimpleNamespace(working=False), list[float]()

@@ -23,7 +23,7 @@ from tests.support.screenless import CTRL_C, CTRL_D, ESC, SHIFT_TAB, UP, play
 from tests.support.scripted import Reply, ScriptedModel
 
 
-async def test_a_line_is_answered_and_the_prompt_is_back() -> None:
+async def test_a_line_is_sent_and_its_answer_printed() -> None:
     played = await play("hello\rexit\r", ["Good day."])
     assert played.code == 0
     assert "Good day." in played.text
@@ -31,7 +31,7 @@ async def test_a_line_is_answered_and_the_prompt_is_back() -> None:
 
 
 @pytest.mark.slow
-async def test_lines_typed_ahead_are_done_in_their_order() -> None:
+async def test_lines_typed_ahead_are_sent_in_order() -> None:
     played = await play("one\rtwo\rthree\rexit\r", ["1st", "2nd", "3rd"])
     asked = [request.messages[-1]["content"].split("\n")[0] for request in played.model.requests]
     assert asked == ["one", "two", "three"]
@@ -39,17 +39,17 @@ async def test_lines_typed_ahead_are_done_in_their_order() -> None:
 
 
 @pytest.mark.parametrize("keys", ["exit\r", ":q\r", "quit\r", "/exit\r", "/q\r", CTRL_D, CTRL_C + CTRL_C])
-async def test_there_are_many_ways_to_leave(keys: str) -> None:
+async def test_words_commands_and_keys_that_quit(keys: str) -> None:
     played = await play(keys)
     assert (played.code, played.model.requests) == (0, [])
 
 
-async def test_typing_between_two_presses_makes_them_two_first_ones() -> None:
+async def test_ctrl_c_quits_only_when_pressed_twice_without_typing_between() -> None:
     played = await play(f"{CTRL_C}x\x7f{CTRL_C}hello\rexit\r", ["Still here."])
     assert "Still here." in played.text
 
 
-async def test_an_unknown_command_is_answered_with_near_ones_and_never_sent() -> None:
+async def test_an_unknown_command_gets_suggestions_and_is_not_sent() -> None:
     played = await play("/statsu now\r/nosuch\rexit\r")
     assert "Unknown command /statsu" in played.text
     assert "/status" in played.text
@@ -57,7 +57,7 @@ async def test_an_unknown_command_is_answered_with_near_ones_and_never_sent() ->
     assert played.model.requests == []
 
 
-async def test_an_error_is_broken_between_words() -> None:
+async def test_a_long_error_is_wrapped_between_words() -> None:
     played = await play(f"/{'x' * 50}\rexit\r")
     plain = re.sub(r"\x1b\[[0-9;]*m", "", played.text)
     [error] = [line for line in plain.splitlines() if "✗ Unknown command" in line]
@@ -65,7 +65,7 @@ async def test_an_error_is_broken_between_words() -> None:
     assert any(line.strip().endswith("the list.") for line in plain.splitlines()), "no word of the hint is cut"
 
 
-async def test_a_path_is_no_command() -> None:
+async def test_a_line_that_begins_with_a_path_is_not_a_command() -> None:
     played = await play("/usr/bin is full\rexit\r", ["So it is."])
     assert played.model.requests[0].messages[-1]["content"].startswith("/usr/bin is full")
 
@@ -75,7 +75,7 @@ async def test_a_backslash_before_enter_and_ctrl_j_make_new_lines() -> None:
     assert played.model.requests[0].messages[-1]["content"].startswith("one\ntwo\nthree")
 
 
-async def test_ctrl_c_takes_the_draft_away() -> None:
+async def test_ctrl_c_clears_the_draft() -> None:
     played = await play(f"never sent{CTRL_C}sent\rexit\r", ["ok"])
     assert played.model.requests[0].messages[-1]["content"].startswith("sent")
 
@@ -87,7 +87,7 @@ async def test_a_long_paste_is_sent_whole() -> None:
     assert "line 39" in played.model.requests[0].messages[-1]["content"]
 
 
-async def test_the_model_that_answers_is_named_on_the_first_line() -> None:
+async def test_the_first_line_names_the_model() -> None:
     played = await play("exit\r")
     first = played.text.splitlines()[0]
     assert "swecli" in first
@@ -113,7 +113,7 @@ async def test_an_interrupted_turn_leaves_a_valid_history(key: str) -> None:
     assert roles.count("user") == 2
 
 
-async def test_what_was_queued_stays_after_an_interrupt_until_enter() -> None:
+async def test_queued_lines_are_held_after_an_interrupt_until_enter() -> None:
     keyboard: list[PipeInput] = []
     seen: list[tuple[tuple[str, ...], bool]] = []
 
@@ -140,7 +140,7 @@ async def test_what_was_queued_stays_after_an_interrupt_until_enter() -> None:
 
 
 @pytest.mark.slow
-async def test_a_queued_line_can_be_taken_back_and_edited() -> None:
+async def test_up_takes_a_queued_line_back_for_editing() -> None:
     keyboard: list[PipeInput] = []
 
     def type_more(request: ModelRequest) -> Reply:
@@ -151,7 +151,7 @@ async def test_a_queued_line_can_be_taken_back_and_edited() -> None:
     assert played.model.requests[1].messages[-1]["content"].startswith("scond")
 
 
-async def test_ctrl_c_on_an_empty_line_removes_the_queue_before_it_interrupts() -> None:
+async def test_ctrl_c_on_an_empty_line_first_clears_the_queue() -> None:
     keyboard: list[PipeInput] = []
 
     def type_more(request: ModelRequest) -> Reply:
@@ -165,7 +165,7 @@ async def test_ctrl_c_on_an_empty_line_removes_the_queue_before_it_interrupts() 
 
 
 @pytest.mark.slow
-async def test_a_command_that_needs_no_agent_works_while_one_runs() -> None:
+async def test_a_command_that_needs_no_agent_runs_during_a_turn() -> None:
     keyboard: list[PipeInput] = []
 
     def ask_for_more(request: ModelRequest) -> Reply:
@@ -179,7 +179,7 @@ async def test_a_command_that_needs_no_agent_works_while_one_runs() -> None:
 
 @pytest.mark.parametrize("keys", ["rather count to four\x14", "/steer rather count to four\r"])
 @pytest.mark.slow
-async def test_a_line_is_put_into_the_running_turn_before_its_next_request(keys: str) -> None:
+async def test_a_steering_line_is_in_the_next_request_of_the_running_turn(keys: str) -> None:
     keyboard: list[PipeInput] = []
 
     def first(request: ModelRequest) -> Reply:
@@ -196,7 +196,7 @@ async def test_a_line_is_put_into_the_running_turn_before_its_next_request(keys:
 
 
 @pytest.mark.slow
-async def test_a_line_for_a_turn_that_is_just_ending_makes_it_go_on() -> None:
+async def test_a_steering_line_during_the_last_answer_continues_the_turn() -> None:
     keyboard: list[PipeInput] = []
 
     def last(request: ModelRequest) -> Reply:
@@ -208,7 +208,7 @@ async def test_a_line_for_a_turn_that_is_just_ending_makes_it_go_on() -> None:
     assert "And this." in played.text
 
 
-async def test_keys_typed_during_a_turn_are_the_next_line() -> None:
+async def test_a_line_typed_during_a_turn_is_sent_after_it() -> None:
     keyboard: list[PipeInput] = []
 
     def type_more(request: ModelRequest) -> Reply:
@@ -241,14 +241,14 @@ async def test_keys_typed_before_a_question_do_not_answer_it() -> None:
 
 
 @pytest.mark.slow
-async def test_what_was_learned_is_reported() -> None:
+async def test_learned_strategies_are_reported() -> None:
     played = await play("remember that the tests run with make check\r/reflect\rexit\r", ["Noted."])
     assert "learned" in played.text
     assert any("make check" in b.content for b in played.runtimes[0].sessions.current_session.playbook.live_bullets())  # type: ignore[union-attr]
 
 
 @pytest.mark.slow
-async def test_a_shared_shell_line_goes_with_the_next_message_and_a_private_one_does_not() -> None:
+async def test_the_next_message_contains_the_output_of_shared_shell_lines_only() -> None:
     played = await play("!echo to be seen\r!!echo just mine\rso?\rexit\r", ["I saw it."])
     assert "to be seen" in played.text
     assert "just mine" in played.text
@@ -257,7 +257,7 @@ async def test_a_shared_shell_line_goes_with_the_next_message_and_a_private_one_
     assert "just mine" not in sent
 
 
-async def test_the_mode_chosen_while_loading_is_the_one_that_holds() -> None:
+async def test_a_mode_chosen_while_loading_is_kept() -> None:
     played = await play(f"{SHIFT_TAB}{SHIFT_TAB}/mode\rexit\r")
     assert played.runtimes[0].agent.permissions.mode == "plan"
 
@@ -279,7 +279,7 @@ async def test_a_database_that_cannot_be_used_ends_the_run_with_one_line() -> No
     assert "swecli.db is not a database. · Move it away." in played.text
 
 
-async def test_a_line_sent_before_the_failure_was_known_ends_the_same_way() -> None:
+async def test_a_failed_start_is_reported_once_even_if_a_line_was_sent() -> None:
     def broken(start: Start, ask: Ask) -> Runtime:
         raise DamagedDatabase("swecli.db is not a database.")
 
@@ -288,7 +288,7 @@ async def test_a_line_sent_before_the_failure_was_known_ends_the_same_way() -> N
     assert played.text.count("swecli.db is not a database.") == 1
 
 
-async def test_a_fault_while_starting_is_one_line_and_not_a_traceback() -> None:
+async def test_an_unexpected_error_while_starting_is_one_line() -> None:
     def broken(start: Start, ask: Ask) -> Runtime:
         raise RuntimeError("boom")
 
@@ -299,7 +299,7 @@ async def test_a_fault_while_starting_is_one_line_and_not_a_traceback() -> None:
 
 
 @pytest.mark.slow
-async def test_the_draft_is_kept_when_it_cannot_start() -> None:
+async def test_after_a_failed_start_the_draft_is_in_the_history() -> None:
     keyboard: list[PipeInput] = []
 
     def broken(start: Start, ask: Ask) -> Runtime:
@@ -311,7 +311,7 @@ async def test_the_draft_is_kept_when_it_cannot_start() -> None:
     assert "+half a thought\n" in played.repl.start.paths.history.read_text()
 
 
-async def test_a_line_that_waits_for_the_loading_can_be_taken_back() -> None:
+async def test_a_line_sent_while_loading_can_be_taken_back() -> None:
     keyboard: list[PipeInput] = []
 
     def slow(start: Start, ask: Ask) -> Runtime:
@@ -327,7 +327,7 @@ async def test_a_line_that_waits_for_the_loading_can_be_taken_back() -> None:
 
 
 @pytest.mark.slow
-async def test_sigterm_ends_the_run_with_its_code() -> None:
+async def test_sigterm_ends_the_run_with_code_143() -> None:
     def end(request: ModelRequest) -> Reply:
         os.kill(os.getpid(), signal.SIGTERM)
         return Reply("Too late.", piece=1, delay=0.05)
@@ -337,7 +337,7 @@ async def test_sigterm_ends_the_run_with_its_code() -> None:
 
 
 @pytest.mark.slow
-async def test_a_resumed_session_shows_where_it_stands() -> None:
+async def test_a_resumed_session_shows_its_last_exchange() -> None:
     await play("remember the tune\rexit\r", ["La la la."])
     played = await play("/status\rexit\r", start=replace(make_start(), resume=""))
     assert "remember the tune" in played.text
@@ -345,7 +345,7 @@ async def test_a_resumed_session_shows_where_it_stands() -> None:
     assert "1 turn" in played.text
 
 
-async def test_turns_left_unlearned_are_learned_at_the_next_start() -> None:
+async def test_turns_without_a_reflection_are_learned_from_at_the_next_start() -> None:
     runtime = build_runtime(make_start(), None, model=ScriptedModel([]))  # type: ignore[arg-type]
     runtime.sessions.begin_interaction("remember that commits are signed")
     runtime.sessions.finish_interaction("done")
@@ -355,7 +355,7 @@ async def test_turns_left_unlearned_are_learned_at_the_next_start() -> None:
     assert "nothing to reflect on" in played.text
 
 
-async def test_history_holds_user_messages_only_once(tmp_path) -> None:  # type: ignore[no-untyped-def]
+async def test_a_query_is_stored_once(tmp_path) -> None:  # type: ignore[no-untyped-def]
     played = await play("one\rexit\r", ["1st"])
     session = played.runtimes[0].sessions.current_session
     assert session is not None
@@ -364,7 +364,7 @@ async def test_history_holds_user_messages_only_once(tmp_path) -> None:  # type:
 
 @pytest.mark.parametrize("moment", ["loading", "warming up"])
 @pytest.mark.slow
-async def test_a_line_that_was_sent_is_stored_whatever_ends_the_program_before_its_turn(moment: str) -> None:
+async def test_a_sent_line_is_stored_if_the_program_ends_before_its_turn(moment: str) -> None:
     def slow(start: Start, ask: Ask) -> Runtime:
         if moment == "loading":
             os.kill(os.getpid(), signal.SIGTERM)

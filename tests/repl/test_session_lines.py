@@ -17,7 +17,7 @@ def session_lines(session: Session) -> str:
     return paper.getvalue()
 
 
-def test_the_last_exchange_is_shown() -> None:
+def test_the_last_query_and_answer_are_shown() -> None:
     session = Session("0123456789abcdef", title="teapots")
     for role, text in ((Role.USER, "first"), (Role.ASSISTANT, "1st"), (Role.USER, "last"), (Role.ASSISTANT, "**end**")):
         session.add_message(ChatMessage(role, text))
@@ -26,7 +26,7 @@ def test_the_last_exchange_is_shown() -> None:
     assert lines[1:] == ["> last", "end"]
 
 
-def test_a_turn_without_an_answer_states_it() -> None:
+def test_an_unfinished_turn_is_shown_as_such() -> None:
     session = Session("0123456789abcdef")
     session.add_message(ChatMessage(Role.USER, "go"))
     assert "was not finished" in session_lines(session)
@@ -36,5 +36,5 @@ def test_an_empty_session_is_one_line() -> None:
     assert len(session_lines(Session("0123456789abcdef")).splitlines()) == 1
 
 
-def test_a_session_without_title_goes_by_its_id() -> None:
+def test_a_session_without_a_title_is_named_by_its_id() -> None:
     assert _session_name(Session("0123456789abcdef")) == "0123456789abc"

@@ -19,7 +19,7 @@ from swecli.repl.repl import _banner, _describe_model, _format_error, _wrap_part
 from tests.support.runtime import make_start
 
 
-def test_the_demo_states_that_it_is_one_and_why() -> None:
+def test_the_banner_names_the_demo_model_and_why_it_is_used() -> None:
     start = replace(make_start(Path.home()), choice=ModelChoice("demo", "no key found"), notices=("something odd",))
     lines = _banner(start, color=False, width=100).splitlines()
     assert lines[0] == "swecli 0.1.0 · demo model (offline tour; no key found) · ~"
@@ -27,25 +27,25 @@ def test_the_demo_states_that_it_is_one_and_why() -> None:
     assert lines[2] == "! something odd"
 
 
-def test_a_real_model_is_named_with_its_reason() -> None:
+def test_a_model_is_named_with_the_reason_for_its_choice() -> None:
     assert _describe_model("openai/gpt", "OPENAI_API_KEY is set") == "openai/gpt (OPENAI_API_KEY is set)"
     assert _describe_model("openai/gpt", "") == "openai/gpt"
 
 
-def test_without_colour_there_is_no_escape_and_a_folder_name_cannot_bring_one() -> None:
+def test_escape_sequences_in_a_folder_name_are_not_printed() -> None:
     start = make_start(Path("/tmp/evil\x1b[31m"))
     assert "\x1b" not in _banner(start, color=False)
     assert "\x1b[31m" not in _banner(start, color=True)
 
 
 @given(st.lists(st.text("ab ", min_size=1, max_size=30), min_size=1), st.integers(30, 100))
-def test_parts_wrap_between_them_only(parts: list[str], width: int) -> None:
+def test_the_banner_wraps_only_between_its_parts(parts: list[str], width: int) -> None:
     lines = _wrap_parts(parts, width)
     assert " · ".join(lines) == " · ".join(parts)
     assert all(len(line) <= width for line in lines)
 
 
-def test_a_home_is_a_tilde() -> None:
+def test_the_home_folder_is_shortened_to_a_tilde() -> None:
     assert short_path(Path.home()) == "~"
     assert short_path(Path.home() / "a" / "b") == "~/a/b"
     assert short_path(Path("/opt")) == "/opt"
@@ -63,14 +63,14 @@ class LiveRecorder(list[list[str]]):
         self.append(list(lines))
 
 
-async def test_the_wait_shows_a_spinner_and_leaves_nothing() -> None:
+async def test_the_spinner_is_shown_while_waiting_and_then_removed() -> None:
     shown = LiveRecorder()
     await _wait_with_timer(asyncio.ensure_future(asyncio.sleep(0.15)), "starting", shown)
     assert "starting 0 s" in shown[0][-1]
     assert shown[-1] == []
 
 
-async def test_what_is_there_already_is_not_waited_for() -> None:
+async def test_a_finished_task_shows_no_spinner() -> None:
     shown = LiveRecorder()
     done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     done.set_result(None)
@@ -78,7 +78,7 @@ async def test_what_is_there_already_is_not_waited_for() -> None:
     assert shown == [[]]
 
 
-async def test_the_wait_raises_what_went_wrong_and_survives_being_cancelled() -> None:
+async def test_waiting_raises_the_error_of_the_task_and_cancelling_the_wait_keeps_the_task() -> None:
     slow = asyncio.ensure_future(asyncio.sleep(10))
     waiting = asyncio.ensure_future(_wait_with_timer(slow, "starting", LiveRecorder()))
     await asyncio.sleep(0)

@@ -59,19 +59,19 @@ async def test_the_small_model_names_a_session_after_its_first_turn_and_only_onc
 
 
 @pytest.mark.parametrize("reply", ["", "a long answer " * 20, ProviderError("It is down.")])
-async def test_what_is_no_title_leaves_the_session_unnamed_and_prints_nothing(reply: Any) -> None:
+async def test_an_unusable_title_leaves_the_session_unnamed_and_prints_nothing(reply: Any) -> None:
     done = await run_repl(ScriptedModel([reply]), "hello")
     assert title_of(done) == ""
     assert "It is down" not in done.text
 
 
-async def test_a_name_that_the_user_gave_stays() -> None:
+async def test_a_name_given_by_the_user_is_kept() -> None:
     small = ScriptedModel(["Something else"])
     done = await run_repl(small, "/rename mine", "hello")
     assert (title_of(done), small.requests) == ("mine", [])
 
 
-async def test_the_end_prints_how_to_go_on_and_an_empty_session_has_nothing_to_go_on_with() -> None:
+async def test_the_resume_command_is_printed_at_the_end_unless_the_session_is_empty() -> None:
     done = await play("hello\rexit\r", ["ok"])
     session = done.runtimes[0].sessions.current_session
     assert session is not None

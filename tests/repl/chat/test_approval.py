@@ -59,28 +59,28 @@ async def ask_approval(
         ("5", Decision(True, "project")),
     ],
 )
-async def test_each_answer_decides(mark: str | None, decision: Decision) -> None:
+async def test_each_option_of_the_approval_gives_its_decision(mark: str | None, decision: Decision) -> None:
     decisions, _ = await ask_approval(Answers(mark), replace(ASK_EDIT, project_file="/home/ann/rules.toml"))
     assert decisions == [decision]
 
 
-async def test_a_no_can_say_what_to_do_instead() -> None:
+async def test_a_refusal_can_carry_an_instruction() -> None:
     decisions, out = await ask_approval(Answers("4", reason="use git rm"))
     assert decisions == [Decision(False, reason="use git rm")]
     assert "✗ refused: Edit swecli/app.py (+2 −2) · use git rm" in out
 
 
-async def test_a_no_without_a_reason_is_still_a_no() -> None:
+async def test_a_refusal_without_a_reason_refuses() -> None:
     assert (await ask_approval(Answers("4")))[0] == [Decision(False)]
 
 
-async def test_the_whole_change_stands_above_the_question_and_one_line_stays_below() -> None:
+async def test_an_approval_prints_the_whole_diff_above_and_one_line_below() -> None:
     _, out = await ask_approval(Answers("1"))
     assert "10 +     choice = choose_model(settings, start.environ)" in out
     assert out.endswith("✓ allowed: Edit swecli/app.py (+2 −2)\n")
 
 
-async def test_a_longer_yes_names_what_it_covers_and_where_it_is_saved() -> None:
+async def test_session_and_project_options_name_the_commands_they_cover_and_the_file() -> None:
     answers = Answers("5")
     request = replace(
         ASK_RUN, session_rule="run(pytest *)", session_label="`pytest *`", project_file="/home/ann/rules.toml"
@@ -91,7 +91,7 @@ async def test_a_longer_yes_names_what_it_covers_and_where_it_is_saved() -> None
     assert "always in this project: `pytest *`" in out
 
 
-async def test_a_number_means_the_same_in_every_question() -> None:
+async def test_option_numbers_are_the_same_in_every_approval() -> None:
     answers = Answers("3", "3", "3")
     for request in (
         replace(ASK_RUN, session_rule="", session_label=""),
@@ -102,7 +102,7 @@ async def test_a_number_means_the_same_in_every_question() -> None:
     assert [sorted(seen) for seen in answers.seen] == [list("134"), list("1234"), list("12345")]
 
 
-async def test_calls_that_wait_together_are_asked_one_after_the_other() -> None:
+async def test_concurrent_approvals_are_shown_one_after_the_other() -> None:
     decisions, out = await ask_approval(Answers("1", "3"), questions=2)
     assert decisions == [Decision(True), Decision(False)]
     assert out.index("✓ allowed") < out.index("✗ refused")

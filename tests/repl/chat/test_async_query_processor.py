@@ -24,12 +24,12 @@ def repl(session: Session | None) -> SimpleNamespace:
     )
 
 
-def test_a_query_without_a_session_is_system_and_query() -> None:
+def test_without_a_session_the_messages_are_the_system_message_and_the_query() -> None:
     messages = AsyncQueryProcessor(repl(None))._prepare_messages("hi", "hi, with files")  # type: ignore[arg-type]
     assert messages == [{"role": "system", "content": "You help."}, {"role": "user", "content": "hi, with files"}]
 
 
-def test_the_window_and_the_playbook_are_in_it() -> None:
+def test_the_messages_contain_the_window_and_the_playbook() -> None:
     session = Session("s")
     add_bullet(session.get_playbook(), "Run the tests with make check.")
     for n in range(1, 11):
@@ -43,7 +43,7 @@ def test_the_window_and_the_playbook_are_in_it() -> None:
 
 
 @pytest.mark.slow
-async def test_a_long_output_is_shared_by_its_ends() -> None:
+async def test_a_long_shell_output_is_sent_to_the_model_as_its_head_and_tail() -> None:
     runtime = make_runtime(["Seen."])
     renderer = SimpleNamespace(
         begin=lambda label: None,
@@ -60,7 +60,7 @@ async def test_a_long_output_is_shared_by_its_ends() -> None:
     assert len(sent) < 11_000
 
 
-async def test_an_interrupted_shell_line_leaves_its_output_on_the_screen_and_for_the_model() -> None:
+async def test_the_output_of_an_interrupted_shell_line_is_printed_and_sent_to_the_model() -> None:
     runtime = make_runtime(["Seen."])
     printed: list[str] = []
     screen = SimpleNamespace(line=printed.append, note=printed.append)
@@ -81,6 +81,6 @@ async def test_an_interrupted_shell_line_leaves_its_output_on_the_screen_and_for
 
 
 @pytest.mark.parametrize("command", ["cat a\0b", "echo \ud800"])
-async def test_a_shell_line_that_cannot_be_run_is_refused_with_a_line(command: str) -> None:
+async def test_a_shell_line_with_invalid_characters_is_refused(command: str) -> None:
     with pytest.raises(BadInput):
         await make_runtime().agent.kit.shell(command)

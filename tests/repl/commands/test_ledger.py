@@ -21,7 +21,7 @@ def report(*rows: tuple[str, int, str], **fields: object) -> Reply:
     return Reply("", (ScriptedCall(*report_call(*rows, **fields)),))
 
 
-async def desk_with(
+async def open_walk(
     monkeypatch: pytest.MonkeyPatch, *replies: Reply | str, **fields: object
 ) -> tuple[ScriptedContext, ReviewStore]:
     monkeypatch.chdir(make_project(Path("shop")))
@@ -33,7 +33,7 @@ async def desk_with(
 
 
 async def test_a_card_shows_the_code_and_the_suggestion_as_a_diff(monkeypatch: pytest.MonkeyPatch) -> None:
-    ctx, _ = await desk_with(monkeypatch)
+    ctx, _ = await open_walk(monkeypatch)
     ctx.will_pick("q")
     text = await ctx.type("/findings walk shop/prices.py")
     assert ">    3 TAX = 0.19" in text
@@ -43,19 +43,21 @@ async def test_a_card_shows_the_code_and_the_suggestion_as_a_diff(monkeypatch: p
 
 
 @pytest.mark.slow
-async def test_applying_asks_and_writes_exactly_those_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    ctx, store = await desk_with(monkeypatch)
+async def test_apply_asks_for_approval_and_changes_only_the_lines_of_the_finding(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ctx, store = await open_walk(monkeypatch)
     before = PRICES.read_text()
     ctx.will_pick("a", "1", "q")
     text = await ctx.type("/findings walk F-1")
     assert PRICES.read_text() == before.replace("TAX = 0.19", "TAX = Decimal('0.19')")
     assert "F-1 is gone, not verified" in text
     assert store.get("F-1").state == "gone"
-    assert "a" not in dict(ctx.offered[2]), "the card comes again, as it is now"
+    assert "a" not in dict(ctx.offered[2]), "the card is shown again in its new state"
 
 
-async def test_undo_takes_back_what_was_applied_after_the_last_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    ctx, _ = await desk_with(monkeypatch, "Hello.")
+async def test_undo_reverts_a_suggestion_applied_after_the_last_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    ctx, _ = await open_walk(monkeypatch, "Hello.")
     before = PRICES.read_text()
     await run_turn(ctx.runtime, "hello", learn=False)
     ctx.will_pick("1")
@@ -65,8 +67,8 @@ async def test_undo_takes_back_what_was_applied_after_the_last_turn(monkeypatch:
     assert PRICES.read_text() == before
 
 
-async def test_a_refused_change_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    ctx, store = await desk_with(monkeypatch)
+async def test_a_refused_suggestion_changes_neither_file_nor_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    ctx, store = await open_walk(monkeypatch)
     before = PRICES.read_text()
     ctx.will_pick("3")
     await ctx.type("/findings apply F-1")
@@ -74,25 +76,25 @@ async def test_a_refused_change_changes_nothing(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.slow
-async def test_a_dismissal_asks_for_the_reason_and_offers_the_last_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    ctx, store = await desk_with(monkeypatch)
+async def test_dismissing_asks_for_a_reason_and_offers_earlier_reasons(monkeypatch: pytest.MonkeyPatch) -> None:
+    ctx, store = await open_walk(monkeypatch)
     ctx.will_pick("d", "the law says so", "d", "the law says so")
     await ctx.type("/findings walk")
     assert [store.get(ref).reason for ref in ("F-1", "F-2")] == ["the law says so"] * 2
     assert ctx.offered[2] == [("the law says so", "the law says so"), ("", "another reason")]
 
 
-async def test_an_empty_reason_dismisses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    ctx, store = await desk_with(monkeypatch)
+async def test_a_dismissal_without_a_reason_is_not_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    ctx, store = await open_walk(monkeypatch)
     ctx.will_pick("d", None, "q")
     await ctx.type("/findings walk")
     assert store.get("F-1").state == "open"
 
 
 @pytest.mark.slow
-async def test_a_check_names_its_price_and_moves_the_state(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_check_asks_before_its_request_and_stores_the_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     judged = Reply("", (ScriptedCall(*verdict_call(("F-1", "refuted", "Decimal('0.19')"))),))
-    ctx, store = await desk_with(monkeypatch, judged)
+    ctx, store = await open_walk(monkeypatch, judged)
     ctx.will_pick("1")
     await ctx.type("/findings apply F-1")
     ctx.will_pick("yes")
@@ -102,15 +104,15 @@ async def test_a_check_names_its_price_and_moves_the_state(monkeypatch: pytest.M
     assert store.get("F-1").state == "fixed"
 
 
-async def test_the_editor_opens_at_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    ctx, _ = await desk_with(monkeypatch)
+async def test_the_editor_opens_at_the_line_of_the_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    ctx, _ = await open_walk(monkeypatch)
     ctx.will_pick("o", "q")
     await ctx.type("/findings walk F-1")
     assert ctx.edited == [(Path("shop/prices.py").resolve(), 3)]
 
 
-async def test_back_and_next_go_through_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    ctx, _ = await desk_with(monkeypatch)
+async def test_next_and_previous_move_between_cards(monkeypatch: pytest.MonkeyPatch) -> None:
+    ctx, _ = await open_walk(monkeypatch)
     ctx.will_pick("n", "p", "n", "q")
     text = await ctx.type("/findings walk")
     assert [line.split()[0] for line in text.splitlines() if line.startswith("F-")] == ["F-2", "F-1", "F-2", "F-1"]
@@ -125,10 +127,10 @@ async def test_back_and_next_go_through_them(monkeypatch: pytest.MonkeyPatch) ->
         ("TAX = 0.19", "", "is the code as it is"),
     ],
 )
-async def test_what_cannot_be_applied_changes_nothing(
+async def test_a_suggestion_that_cannot_be_applied_changes_nothing(
     suggestion: str, change: str, problem: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ctx, store = await desk_with(monkeypatch, suggestion=suggestion)
+    ctx, store = await open_walk(monkeypatch, suggestion=suggestion)
     if change:
         PRICES.write_text(change)
     before = PRICES.read_bytes()
@@ -137,8 +139,8 @@ async def test_what_cannot_be_applied_changes_nothing(
     assert (PRICES.read_bytes(), store.get("F-1").state) == (before, "open")
 
 
-async def test_a_line_that_stands_twice_is_replaced_where_the_finding_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    ctx, _ = await desk_with(monkeypatch)
+async def test_of_two_equal_lines_the_one_of_the_finding_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    ctx, _ = await open_walk(monkeypatch)
     text = PRICES.read_bytes()
     PRICES.write_bytes(b"".join([b"# moved\r\n", text.replace(b"\n", b"\r\n"), b"TAX = 0.19\r\n"]))
     ctx.will_pick("1")

@@ -55,20 +55,22 @@ def project_commands(root: Path) -> list[Command]:
         ("---\ndescription: x\nnever closed", "", "---\ndescription: x\nnever closed"),
     ],
 )
-async def test_the_text_is_sent_with_its_arguments(runtime: Runtime, text: str, args: str, sent: str) -> None:
+async def test_a_project_command_sends_its_text_with_the_arguments(
+    runtime: Runtime, text: str, args: str, sent: str
+) -> None:
     write_command(runtime.cwd, "fix.md", text)
     ctx = _SteeredContext(runtime)
     await project_command(runtime.cwd).run(ctx, args)
     assert ctx.sent == [sent]
 
 
-def test_front_matter_gives_help_and_arguments(tmp_path: Path) -> None:
+def test_the_front_matter_of_a_project_command_sets_help_and_usage(tmp_path: Path) -> None:
     write_command(tmp_path, "fix.md", "---\ndescription: 'Fix one issue'\nargument-hint: ISSUE\nmodel: x\n---\nFix $1")
     command = project_command(tmp_path)
     assert (command.name, command.help, command.usage) == ("fix", "Fix one issue", "ISSUE")
 
 
-def test_a_built_in_name_stays_and_the_first_folder_wins(tmp_path: Path) -> None:
+def test_built_in_names_are_kept_and_the_first_folder_wins(tmp_path: Path) -> None:
     write_command(tmp_path, "help.md", "Not this.")
     write_command(tmp_path, "fix.md", "---\ndescription: second\n---\nx")
     write_command(tmp_path, "Fix.md", "---\ndescription: first\n---\nx", ".agents/commands")
@@ -80,7 +82,7 @@ def test_a_built_in_name_stays_and_the_first_folder_wins(tmp_path: Path) -> None
     assert fix.help == "first"
 
 
-def test_links_out_of_the_project_and_odd_names_are_passed_over(tmp_path: Path) -> None:
+def test_links_out_of_the_project_and_names_with_spaces_are_ignored(tmp_path: Path) -> None:
     (tmp_path / "secret.md").write_text("secret")
     project = tmp_path / "project"
     write_command(project, "two words.md", "x")
@@ -89,13 +91,13 @@ def test_links_out_of_the_project_and_odd_names_are_passed_over(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("text", "why"), [("---\nmodel: x\n---\n", "no text"), ("x" * 40_000, "longer than 32,768")])
-async def test_a_file_that_cannot_be_sent_is_named(runtime: Runtime, text: str, why: str) -> None:
+async def test_a_command_file_that_is_empty_or_too_long_is_refused(runtime: Runtime, text: str, why: str) -> None:
     write_command(runtime.cwd, "fix.md", text)
     with pytest.raises(BadInput, match=why):
         await project_command(runtime.cwd).run(_SteeredContext(runtime), "")
 
 
-async def test_a_file_that_went_away_is_named(runtime: Runtime) -> None:
+async def test_a_deleted_command_file_is_named(runtime: Runtime) -> None:
     write_command(runtime.cwd, "fix.md", "x")
     command = project_command(runtime.cwd)
     (runtime.cwd / ".claude/commands/fix.md").unlink()

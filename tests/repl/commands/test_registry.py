@@ -12,7 +12,7 @@ from swecli.discovery import NameClash
 from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.commands.registry import CommandTable
 
-PROMISED = {
+DOCUMENTED = {
     "help": ("h", "?"),
     "exit": ("quit", "q"),
     "new": ("clear", "reset"),
@@ -43,7 +43,7 @@ async def paint(ctx: CommandContext, args: str) -> None:
     """
 
 
-def test_a_declared_command_has_its_functions_name_and_first_line() -> None:
+def test_a_command_takes_its_name_and_help_from_its_function() -> None:
     assert (paint.name, paint.aliases, paint.usage, paint.help) == ("paint", ("colour",), "[RED]", "Make it red")
 
 
@@ -53,7 +53,7 @@ def test_commands_are_found_by_name_and_alias_in_any_case() -> None:
     assert table.find("draw") is None
 
 
-def test_two_commands_cannot_have_one_word() -> None:
+def test_two_commands_with_the_same_name_clash() -> None:
     @command()
     async def colour(ctx: CommandContext, args: str) -> None:
         """Another"""
@@ -65,27 +65,27 @@ def test_two_commands_cannot_have_one_word() -> None:
 @pytest.mark.parametrize(
     ("typed", "meant"), [("statsu", "stats"), ("pla", "plan"), ("wnidow", "window"), ("resum", "sessions")]
 )
-def test_a_mistyped_name_has_near_ones(typed: str, meant: str) -> None:
+def test_a_mistyped_command_gets_suggestions(typed: str, meant: str) -> None:
     assert meant in CommandTable.discover().suggest(typed)
 
 
-def test_nothing_is_near_to_nonsense() -> None:
+def test_a_random_name_gets_no_suggestions() -> None:
     assert CommandTable.discover().suggest("zzzzqqq") == []
 
 
-@pytest.mark.parametrize("name", PROMISED)
-def test_every_promised_command_is_there_with_its_other_names(name: str) -> None:
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_every_documented_command_exists_with_its_aliases(name: str) -> None:
     table = CommandTable.discover()
     found = table.find(name)
     assert found is not None
     assert found.name == name
-    assert found.aliases == PROMISED[name]
+    assert found.aliases == DOCUMENTED[name]
     assert found.help
     assert "\n" not in found.help
 
 
-def test_declaring_commands_loads_nothing_slow() -> None:
-    """Their names are completed right after the first prompt, long before the store is loaded."""
+def test_declaring_commands_imports_no_slow_module() -> None:
+    """The names of commands are completed right after the first prompt, long before the store is loaded."""
     code = "import sys; from swecli.repl.commands.registry import CommandTable as T; T.discover(); print(*sys.modules)"
     root = Path(__file__).parents[3]
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)

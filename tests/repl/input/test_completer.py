@@ -51,14 +51,14 @@ async def completions(text: str, table: CommandTable = TABLE) -> list[str]:
     return [c.text async for c in completer.get_completions_async(document, CompleteEvent())]
 
 
-async def test_commands_are_offered_by_name_and_by_alias() -> None:
+async def test_commands_are_completed_by_name_and_by_alias() -> None:
     assert await completions("/") == ["paint"]
     assert await completions("/pai") == ["paint"]
     assert await completions("/col") == ["paint"]
     assert await completions("/x") == []
 
 
-async def test_letters_in_their_order_are_enough_and_a_beginning_comes_first() -> None:
+async def test_letters_of_a_command_in_order_match_and_prefix_matches_come_first() -> None:
     assert await completions("/pt") == ["paint"]
     assert await completions("/clr") == ["paint"]
     assert await completions("/tp") == []
@@ -68,12 +68,12 @@ async def test_letters_in_their_order_are_enough_and_a_beginning_comes_first() -
     assert "permissions" in await completions("/prms", table)
 
 
-async def test_every_built_in_command_is_offered() -> None:
+async def test_built_in_commands_are_completed() -> None:
     names = await completions("/", CommandTable.discover())
     assert {"help", "exit", "window", "prompt", "playbook", "sessions"} <= set(names)
 
 
-async def test_arguments_are_offered_where_a_command_has_some() -> None:
+async def test_arguments_are_completed_for_commands_that_take_them() -> None:
     assert await completions("/paint r") == ["red", "rose"]
     assert await completions("/colour ") == ["red", "rose", "blue"]
     assert await completions("/paint red and") == []
@@ -81,16 +81,16 @@ async def test_arguments_are_offered_where_a_command_has_some() -> None:
 
 
 @pytest.mark.parametrize("text", ["see @app", "@app", "one\ntwo @app"])
-async def test_files_are_offered_behind_an_at(text: str) -> None:
+async def test_files_are_completed_after_an_at_sign(text: str) -> None:
     assert await completions(text) == ["src/app.py", "tests/test_app.py"]
 
 
 @pytest.mark.parametrize("text", ["me@app", "plain", "", "a /pa", "@src/app.py then"])
-async def test_elsewhere_nothing_is_offered(text: str) -> None:
+async def test_other_text_is_not_completed(text: str) -> None:
     assert await completions(text) == []
 
 
-def test_the_beginning_wins_over_the_middle_and_that_over_mere_letters() -> None:
+def test_paths_match_by_prefix_then_by_substring_then_by_letters_in_order() -> None:
     assert _match_paths("app", PATHS) == ["src/app.py", "tests/test_app.py"]
     assert _match_paths("src/", PATHS) == ["src/app.py", "src/main.py"]
     assert _match_paths("sapp", PATHS) == ["src/app.py", "tests/test_app.py"]
@@ -98,7 +98,7 @@ def test_the_beginning_wins_over_the_middle_and_that_over_mere_letters() -> None
 
 
 @given(st.text("abc/.", max_size=8), st.lists(st.text("abc/.", min_size=1), max_size=80))
-def test_only_known_paths_are_offered_and_not_too_many(typed: str, paths: list[str]) -> None:
+def test_at_most_fifty_existing_paths_are_offered(typed: str, paths: list[str]) -> None:
     found = _match_paths(typed, paths)
     assert set(found) <= set(paths)
     assert len(found) <= 50

@@ -1,4 +1,4 @@
-"""The prompt of a terminal without a cursor: who reads what is typed."""
+"""Test the prompt of a terminal without a cursor."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from swecli.repl.input.dumb_prompt import DumbPrompt
 from tests.support.runtime import make_start
 
 
-async def test_what_is_typed_while_another_program_has_the_terminal_is_for_that_program(
+async def test_the_prompt_does_not_read_keys_typed_into_a_running_editor(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     read, write = os.pipe()

@@ -28,18 +28,18 @@ def repository() -> Path:
     return Path.cwd()
 
 
-def test_what_git_ignores_is_left_out(repository: Path) -> None:
+def test_files_that_git_ignores_are_not_listed(repository: Path) -> None:
     assert _list_paths(repository) == [".gitignore", "src/new.py", "zz.py", "src/"]
 
 
-def test_without_git_all_but_the_clutter_is_listed() -> None:
+def test_without_git_every_file_outside_ignored_folders_is_listed() -> None:
     for name in ("a.py", "sub/b.py", "node_modules/c.js", ".git/d"):
         Path(name).parent.mkdir(exist_ok=True)
         Path(name).write_text("")
     assert _list_paths(Path.cwd()) == ["a.py", "sub/b.py", "sub/"]
 
 
-def test_a_repository_cannot_start_a_program_by_being_listed(repository: Path) -> None:
+def test_listing_starts_no_program_that_the_repository_configures(repository: Path) -> None:
     hook = repository / "hook"
     hook.write_text("#!/bin/sh\ntouch started\n")
     hook.chmod(0o755)
@@ -48,7 +48,7 @@ def test_a_repository_cannot_start_a_program_by_being_listed(repository: Path) -
     assert not (repository / "started").exists()
 
 
-def test_names_that_would_draw_on_the_screen_are_left_out() -> None:
+def test_file_names_with_escape_sequences_are_not_listed() -> None:
     Path("bad\x1b[31m.py").write_text("")
     Path("good.py").write_text("")
     assert _list_paths(Path.cwd()) == ["good.py"]
@@ -62,7 +62,7 @@ class NoCommands:
         return []
 
 
-async def test_the_files_are_listed_once_until_they_are_invalidated(repository: Path) -> None:
+async def test_the_list_of_files_is_cached_until_it_is_invalidated(repository: Path) -> None:
     completer = LineCompleter(NoCommands(), repository)
     before = await completer.paths()
     Path("later.py").write_text("")

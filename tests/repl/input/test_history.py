@@ -17,7 +17,7 @@ def load_entries(path: Path) -> list[str]:
     return list(LineHistory(path).load_history_strings())
 
 
-def test_lines_come_back_in_the_next_run(tmp_path: Path) -> None:
+def test_lines_are_loaded_in_the_next_run(tmp_path: Path) -> None:
     path = tmp_path / "state" / "history"
     history = LineHistory(path)
     for line in ("first", "second\nwith\n\n+plus", "# third"):
@@ -25,27 +25,27 @@ def test_lines_come_back_in_the_next_run(tmp_path: Path) -> None:
     assert load_entries(path) == ["# third", "second\nwith\n\n+plus", "first"]
 
 
-def test_only_the_owner_can_read_it(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_the_history_file(tmp_path: Path) -> None:
     path = tmp_path / "state" / "history"
     LineHistory(path).append_string("secret")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
-def test_a_line_twice_in_a_row_is_kept_once(tmp_path: Path) -> None:
+def test_a_repeated_line_is_stored_once(tmp_path: Path) -> None:
     history = LineHistory(tmp_path / "h")
     for line in ("a", "a", "b", "a", "  "):
         history.append_string(line)
     assert load_entries(tmp_path / "h") == ["a", "b", "a"]
 
 
-def test_pastes_are_kept_written_out(tmp_path: Path) -> None:
+def test_pastes_are_stored_expanded(tmp_path: Path) -> None:
     history, pasted = LineHistory(tmp_path / "h"), "word " * 1000
     history.append_string(f"see {history.pastes.add_text(pasted)}")
     assert load_entries(tmp_path / "h") == [f"see {pasted}"]
 
 
-def test_two_programs_append_to_one_file(tmp_path: Path) -> None:
+def test_two_processes_append_to_one_history_file(tmp_path: Path) -> None:
     one, two = LineHistory(tmp_path / "h"), LineHistory(tmp_path / "h")
     one.append_string("a")
     two.append_string("b")
@@ -53,7 +53,7 @@ def test_two_programs_append_to_one_file(tmp_path: Path) -> None:
     assert load_entries(tmp_path / "h") == ["c", "b", "a"]
 
 
-def test_a_history_that_cannot_be_written_states_it_once(tmp_path: Path) -> None:
+def test_a_history_that_cannot_be_written_is_reported_once(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     history = LineHistory(tmp_path / "file" / "history")
     history.append_string("a")
@@ -62,7 +62,7 @@ def test_a_history_that_cannot_be_written_states_it_once(tmp_path: Path) -> None
     assert history.pop_error() == ""
 
 
-def test_the_editor_goes_back_through_it(tmp_path: Path) -> None:
+def test_the_line_editor_loads_the_history(tmp_path: Path) -> None:
     LineHistory(tmp_path / "h").append_string("kept")
 
     async def read() -> list[str]:
@@ -72,7 +72,7 @@ def test_the_editor_goes_back_through_it(tmp_path: Path) -> None:
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\r\x00"), min_size=1))
-def test_any_line_survives_the_file(tmp_path_factory, line: str) -> None:  # type: ignore[no-untyped-def]
+def test_any_line_is_loaded_as_it_was_stored(tmp_path_factory, line: str) -> None:  # type: ignore[no-untyped-def]
     path = tmp_path_factory.mktemp("history") / "h"
     LineHistory(path).append_string(line)
     assert load_entries(path) == ([line] if line.strip() else [])

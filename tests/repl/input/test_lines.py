@@ -20,19 +20,19 @@ from swecli.repl.program import parse_line
         ("/nosuch!", "nosuch!", ""),
     ],
 )
-def test_a_slash_word_is_a_command(typed: str, name: str, args: str) -> None:
+def test_a_word_after_a_slash_is_a_command(typed: str, name: str, args: str) -> None:
     line = parse_line(typed)
     assert (line.kind, line.name, line.text) == ("command", name, args)
 
 
 @pytest.mark.parametrize("typed", ["/usr/bin is full", "/usr/bin", "/* a note */", "what does /help do", "a\n/help"])
-def test_a_second_slash_or_another_beginning_is_plain_text(typed: str) -> None:
+def test_a_path_or_a_slash_elsewhere_in_the_line_is_plain_text(typed: str) -> None:
     line = parse_line(typed)
     assert (line.kind, line.text) == ("text", typed)
 
 
 @pytest.mark.parametrize("typed", ["exit", "quit", ":q", " exit \n"])
-def test_a_bare_word_leaves(typed: str) -> None:
+def test_exit_quit_and_colon_q_leave(typed: str) -> None:
     assert parse_line(typed).kind == "leave"
 
 
@@ -42,12 +42,12 @@ def test_one_exclamation_mark_shares_the_output_and_two_keep_it_private() -> Non
 
 
 @pytest.mark.parametrize("typed", ["", "  ", "\n\t"])
-def test_nothing_is_nothing(typed: str) -> None:
+def test_a_blank_line_is_empty(typed: str) -> None:
     assert parse_line(typed).kind == "empty"
 
 
 @given(st.text())
-def test_every_line_has_a_place(typed: str) -> None:
+def test_any_line_is_parsed_without_losing_text(typed: str) -> None:
     line = parse_line(typed)
     assert (line.kind == "empty") == (not typed.strip())
     if line.kind == "text":

@@ -14,7 +14,7 @@ OPTIONS = [Option("Fix the parser"), Option("Write the docs"), Option("Review th
 DETAILS = [["> it fails on tabs", "Done."], ["> a tutorial", "Written."], ["> before the release", ""]]
 
 
-def test_every_typed_word_narrows_by_label_and_by_what_stands_in_the_details() -> None:
+def test_every_typed_word_filters_by_label_and_details() -> None:
     async def matching_labels(text: str) -> list[str]:
         picker = Picker("Which?", OPTIONS, DETAILS)
         picker.update_draft(text)
@@ -30,7 +30,7 @@ def test_every_typed_word_narrows_by_label_and_by_what_stands_in_the_details() -
     asyncio.run(check())
 
 
-def test_the_selected_rows_details_stand_under_the_list_and_it_all_fits() -> None:
+def test_the_details_of_the_selected_row_are_shown_and_the_picker_fits_the_screen() -> None:
     async def check() -> None:
         picker = Picker("Which?", OPTIONS, DETAILS)
         shown = [text for _, text in picker.render(60, 20)]
@@ -46,7 +46,7 @@ def test_the_selected_rows_details_stand_under_the_list_and_it_all_fits() -> Non
     asyncio.run(check())
 
 
-def test_what_a_preview_leaves_out_is_marked() -> None:
+def test_a_cut_preview_ends_in_an_ellipsis() -> None:
     async def check() -> list[str]:
         return [text for _, text in Picker("Which?", OPTIONS[:1], [["> " + "word " * 30]]).render(40, 20)]
 
@@ -75,9 +75,9 @@ def pick(*keys: str, draft: str = "") -> tuple[int | None, str, list[str]]:
     return run_virtually(run())
 
 
-def test_enter_takes_the_row_that_is_left_and_the_draft_comes_back() -> None:
+def test_enter_picks_the_selected_row_and_the_draft_is_restored() -> None:
     assert pick(ENTER) == (0, "", [])
     assert pick(*"docs", ENTER, draft="half a line") == (1, "half a line", [])
     assert pick(*"parser", DOWN, ENTER) == (2, "", [])
-    assert pick(*"1", ENTER) == (-1, "", []), "a digit is a word to search for, and nothing holds it"
+    assert pick(*"1", ENTER) == (-1, "", []), "a digit is a word to search for, and no row contains it"
     assert pick("\x1b", draft="half") == (None, "half", [])

@@ -142,16 +142,16 @@ def run_prompt(play: Callable[[Typist], Awaitable[None]]) -> Typist:
     ],
 )
 @pytest.mark.slow
-def test_every_deliberate_answer_is_accepted(keys: tuple[str, ...], place: int) -> None:
+def test_digits_letters_arrows_and_alt_answer_a_question(keys: tuple[str, ...], place: int) -> None:
     async def play(typist: Typist) -> None:
         assert await typist.answer(*keys) == place
-        assert typist.prompt.buffer.text == "", "an answer leaves nothing in the line"
+        assert typist.prompt.buffer.text == "", "the key of an answer is not left in the line"
 
     assert run_prompt(play).sent == []
 
 
 @pytest.mark.parametrize("keys", [(ENTER,), (ENTER, ENTER), ("9",), ("x",), ("\x1b9",), ("yes",), ("1 more thing",)])
-def test_enter_alone_other_keys_and_words_answer_nothing(keys: tuple[str, ...]) -> None:
+def test_enter_other_keys_and_words_do_not_answer(keys: tuple[str, ...]) -> None:
     async def play(typist: Typist) -> None:
         assert await typist.answer(*keys) is None
 
@@ -161,7 +161,7 @@ def test_enter_alone_other_keys_and_words_answer_nothing(keys: tuple[str, ...]) 
 @pytest.mark.parametrize(
     "line", ["why is that so slow", "maybe later", "also explain the code", "1", "y", "no", "1\r2\r3"]
 )
-def test_a_line_typed_when_the_question_comes_is_sent_and_answers_nothing(line: str) -> None:
+def test_a_line_being_typed_when_the_question_appears_is_sent_and_does_not_answer(line: str) -> None:
     async def play(typist: Typist) -> None:
         await typist.type(*line[:3])
         asked = asyncio.ensure_future(typist.prompt.choose("Run this?", OPTIONS, guarded=True))
@@ -172,7 +172,7 @@ def test_a_line_typed_when_the_question_comes_is_sent_and_answers_nothing(line: 
     assert "\r".join(run_prompt(play).sent) == line
 
 
-def test_what_follows_a_digit_makes_it_text() -> None:
+def test_a_digit_followed_by_more_text_does_not_answer() -> None:
     async def play(typist: Typist) -> None:
         assert await typist.answer(*"1. fix the tests", gap=0.25) is None
         assert typist.prompt.buffer.text == "1. fix the tests"
@@ -180,26 +180,26 @@ def test_what_follows_a_digit_makes_it_text() -> None:
     run_prompt(play)
 
 
-def test_a_digit_that_is_taken_back_answers_nothing() -> None:
+def test_a_deleted_digit_does_not_answer() -> None:
     async def play(typist: Typist) -> None:
         assert await typist.answer("1", BACKSPACE) is None
 
     run_prompt(play)
 
 
-def test_while_a_draft_stands_digits_are_text_and_arrows_or_alt_answer() -> None:
+def test_with_a_draft_digits_are_text_and_arrows_or_alt_answer() -> None:
     async def play(typist: Typist) -> None:
         await typist.type(*"half a line")
         assert await typist.answer("1") is None
         assert typist.prompt.buffer.text == "half a line1"
         assert await typist.answer(DOWN, ENTER) == 0
         assert await typist.answer("\x1b3") == 2
-        assert typist.prompt.buffer.text == "half a line1", "the draft outlives the answers"
+        assert typist.prompt.buffer.text == "half a line1", "the draft is kept after the answers"
 
     assert run_prompt(play).sent == []
 
 
-def test_typing_on_after_an_arrow_takes_the_choice_back() -> None:
+def test_text_typed_after_an_arrow_clears_the_selection() -> None:
     async def play(typist: Typist) -> None:
         assert await typist.answer(DOWN, *"and then", ENTER) is None
 
@@ -207,7 +207,7 @@ def test_typing_on_after_an_arrow_takes_the_choice_back() -> None:
 
 
 @pytest.mark.slow
-def test_escape_and_ctrl_c_interrupt_and_never_answer() -> None:
+def test_escape_and_ctrl_c_interrupt_and_do_not_answer() -> None:
     async def play(typist: Typist) -> None:
         assert await typist.answer(ESC, gap=0.5) is None
         assert await typist.answer(CTRL_C) is None
@@ -215,7 +215,7 @@ def test_escape_and_ctrl_c_interrupt_and_never_answer() -> None:
     assert run_prompt(play).ctx.done == ["interrupt", "interrupt"]
 
 
-def test_a_terminal_that_goes_away_answers_no_option() -> None:
+def test_closing_the_terminal_chooses_no_option() -> None:
     async def run() -> int | None:
         with create_pipe_input() as pipe:
             typist = Typist(pipe)
@@ -229,7 +229,7 @@ def test_a_terminal_that_goes_away_answers_no_option() -> None:
     assert run_virtually(run()) is None
 
 
-def test_an_answer_that_is_not_on_the_screen_is_shown_first() -> None:
+def test_an_option_outside_the_screen_is_shown_before_it_can_be_chosen() -> None:
     async def run() -> None:
         question = Question("Run this?", OPTIONS, guarded=True)
         question.render(40, 2)
@@ -240,7 +240,7 @@ def test_an_answer_that_is_not_on_the_screen_is_shown_first() -> None:
     run_virtually(run())
 
 
-def test_a_free_question_takes_the_line_itself() -> None:
+def test_a_text_question_is_answered_by_the_typed_line() -> None:
     async def play(typist: Typist) -> None:
         asked = asyncio.ensure_future(typist.prompt.ask_text("What to do instead?"))
         await typist.type(*"use git rm", ENTER)
@@ -249,7 +249,7 @@ def test_a_free_question_takes_the_line_itself() -> None:
     assert run_prompt(play).sent == []
 
 
-def test_a_list_of_ones_own_asking_is_answered_at_once() -> None:
+def test_a_list_that_the_user_requested_is_answered_at_once() -> None:
     async def play(typist: Typist) -> None:
         asked = asyncio.ensure_future(typist.prompt.choose("Which?", [Option(str(n), str(n)) for n in range(1, 10)]))
         await asyncio.sleep(0.1)
@@ -343,16 +343,16 @@ def stream_answers(count: int, seed: int) -> list[int]:
 
 
 @pytest.mark.slow
-def test_random_streams_of_keys_answer_nothing() -> None:
+def test_random_typing_does_not_answer() -> None:
     assert stream_answers(60, seed=0) == []
 
 
 @pytest.mark.slow
-def test_hundreds_of_random_streams_of_keys_answer_nothing() -> None:
+def test_hundreds_of_random_key_streams_do_not_answer() -> None:
     assert stream_answers(400, seed=1000) == []
 
 
-def test_a_question_is_drawn_again_once_the_width_has_settled_and_from_where_it_began() -> None:
+def test_after_a_resize_a_question_is_redrawn_once_from_its_first_row() -> None:
     terminal, seen = ResizableOutput(), list[object]()
 
     async def run() -> None:

@@ -32,7 +32,7 @@ def render(diff: str, width: int = 60, limit: int = 2000, room: int = 0) -> str:
     return out.getvalue()
 
 
-def test_lines_are_numbered_in_the_file_they_are_of() -> None:
+def test_old_lines_have_old_numbers_and_new_lines_new_ones() -> None:
     assert render(DIFF).splitlines() == [
         " 3   same",
         " 4 - -- old text that looks like a header",
@@ -46,21 +46,21 @@ def test_lines_are_numbered_in_the_file_they_are_of() -> None:
     ]
 
 
-def test_a_long_diff_is_folded() -> None:
+def test_a_long_diff_is_folded_with_the_number_of_hidden_lines() -> None:
     assert render(DIFF, room=3).splitlines()[2:] == ["… 7 more lines (Ctrl+O to expand)"]
 
 
-def test_several_files_are_named() -> None:
+def test_file_names_are_shown_only_in_a_diff_of_several_files() -> None:
     assert "x.py" not in render(DIFF)
     lines = render(DIFF + DIFF.replace("x.py", "y.py")).splitlines()
     assert [line for line in lines if line.endswith(".py")] == ["x.py", "y.py"]
 
 
-def test_what_is_no_diff_is_shown_all_the_same() -> None:
+def test_text_that_is_not_a_diff_is_shown_as_it_is() -> None:
     assert render("hello\nworld") == "hello\nworld\n"
 
 
-def test_a_line_that_is_too_long_states_how_much_is_missing() -> None:
+def test_a_cut_line_names_the_number_of_missing_characters() -> None:
     long = f"@@ -0,0 +1 @@\n+{'x' * 500}"
     assert "… 400 more characters" in " ".join(render(long, limit=100).split())
     assert render(long, limit=0).count("x") == 500

@@ -29,7 +29,7 @@ def render_end(reason: str = "done", cost: float | None = 0.0021, usage: Usage |
     return render(render_turn_end(TurnFinished(reason, "", used, cost, 1, 2_340)))  # type: ignore[arg-type]
 
 
-def test_a_turn_closes_with_time_tokens_and_cost() -> None:
+def test_the_last_line_of_a_turn_has_time_tokens_and_cost() -> None:
     assert render_end() == "2.3 s · 1,204 in / 80 out · $0.0021"
     assert render_end(cost=None) == "2.3 s · 1,204 in / 80 out · cost unknown"
     assert render_end(cost=0.0, usage=Usage()) == "2.3 s · no cost"
@@ -41,11 +41,11 @@ def test_a_turn_closes_with_time_tokens_and_cost() -> None:
     ("milliseconds", "shown"),
     [(0, "0.0 s"), (9_940, "9.9 s"), (12_400, "12 s"), (59_700, "1 min 00 s"), (185_000, "3 min 05 s")],
 )
-def test_times_read_well(milliseconds: int, shown: str) -> None:
+def test_durations_are_given_in_seconds_or_minutes(milliseconds: int, shown: str) -> None:
     assert format_duration(milliseconds) == shown
 
 
-def test_what_was_learned_states_what_it_cost() -> None:
+def test_the_line_about_learning_names_the_change_and_its_cost() -> None:
     one = PlaybookUpdated(7, "d", ("+ run tests with pytest -q  (P-3)",), added=("P-3",))
     assert render(render_remark(one)) == "✎ learned: + run tests with pytest -q  (P-3) · no cost"
     many = PlaybookUpdated(7, "d", tuple(f"P-{n} helpful" for n in range(9)), tagged=("P-1",), cost=0.02)
@@ -56,7 +56,7 @@ def test_what_was_learned_states_what_it_cost() -> None:
     assert render_remark(PlaybookUpdated(7, "d", ())) is None
 
 
-def test_failures_and_retries_say_what_comes_next() -> None:
+def test_lines_about_failures_and_retries_name_the_next_step() -> None:
     assert ReflectionFailed(8, "no answer", True).describe() == (
         "could not learn from T8: no answer · will retry later"
     )

@@ -34,7 +34,7 @@ def render(text: str, width: int = 60, color: bool = False) -> str:
 @example("> " * 80 + "x")
 @settings(max_examples=150)
 @pytest.mark.slow
-def test_any_text_is_drawn_within_forty_columns_and_without_control_letters(text: str) -> None:
+def test_any_text_is_rendered_within_forty_columns_without_control_characters(text: str) -> None:
     out = render(text, 40)
     assert all(cell_len(line) <= 40 for line in out.split("\n"))
     assert not set(out) & set("\x1b\x07\x9b\u202e\r")
@@ -42,7 +42,7 @@ def test_any_text_is_drawn_within_forty_columns_and_without_control_letters(text
 
 @given(documents)
 @settings(max_examples=50)
-def test_in_colour_the_only_escapes_are_styles(text: str) -> None:
+def test_with_colour_the_only_escape_sequences_are_styles(text: str) -> None:
     out = render(text, 50, color=True)
     assert out.count("\x1b") == out.count("\x1b[")
     assert "\u202e" not in out
@@ -63,11 +63,11 @@ def test_in_colour_the_only_escapes_are_styles(text: str) -> None:
         ("`code`", "`code`"),
     ],
 )
-def test_nothing_that_was_written_is_left_out(text: str, shown: str) -> None:
+def test_markdown_is_rendered_without_losing_text(text: str, shown: str) -> None:
     assert render(text).strip() == shown
 
 
 @pytest.mark.parametrize("columns", [2, 8, 30])
-def test_a_table_too_wide_for_its_columns_is_folded_and_stays_within_the_width(columns: int) -> None:
+def test_a_table_that_is_too_wide_is_folded_to_the_width(columns: int) -> None:
     text = f"|{'|'.join('h' * columns)}|\n|{'|'.join(['---'] * columns)}|\n|{'|'.join(['value'] * columns)}|\n"
     assert all(len(line) <= 40 for line in render(text, 40).split("\n"))

@@ -60,7 +60,7 @@ class Stage:
 FINISHED = TurnFinished("done", "", Usage(), 0.0, 1, 100)
 
 
-def test_while_work_goes_on_the_last_line_states_what_runs_and_how_long() -> None:
+def test_the_spinner_line_names_the_running_call_and_its_duration() -> None:
     stage = Stage()
     stage.renderer.begin()
     assert stage.seen()[-1].endswith("Working · 0 s · Esc to interrupt")
@@ -78,7 +78,7 @@ def test_while_work_goes_on_the_last_line_states_what_runs_and_how_long() -> Non
 
 @pytest.mark.parametrize("columns", [60, 100])
 @pytest.mark.parametrize("color", [True, False])
-def test_the_to_do_list_is_in_view_while_it_works_and_gone_when_all_is_done(columns: int, color: bool) -> None:
+def test_the_to_do_list_is_shown_during_a_turn_and_removed_when_all_items_are_done(columns: int, color: bool) -> None:
     texts = ["look", "write the parser " * 10, *(f"step {number}" for number in range(3, 9))]
     todos = [{"text": text, "status": "pending"} for text in texts]
     terminal = EmulatedTerminal(columns, 24)
@@ -115,7 +115,7 @@ def test_in_a_low_terminal_the_to_do_list_leaves_room_for_the_spinner() -> None:
     assert "Run pytest -q · 0 s" in stage.seen()[-1]
 
 
-def test_output_that_is_coming_is_shown_and_goes_when_the_call_is_done() -> None:
+def test_output_of_a_running_call_is_shown_until_the_call_ends() -> None:
     stage = Stage()
     stage.renderer.begin()
     stage.show(ToolStarted(canned.RUN, "Run pytest -q"), ToolProgress(canned.RUN.id, "tick 1\ntick 2\n"))
@@ -128,7 +128,7 @@ def test_output_that_is_coming_is_shown_and_goes_when_the_call_is_done() -> None
     assert "● Run pytest -q · 3.2 s" in seen
 
 
-def test_text_shows_before_its_block_is_finished_and_is_printed_once() -> None:
+def test_an_unfinished_block_is_shown_live_and_printed_once_when_finished() -> None:
     stage = Stage()
     stage.renderer.begin()
     for word in WORDS:
@@ -141,7 +141,7 @@ def test_text_shows_before_its_block_is_finished_and_is_printed_once() -> None:
 
 
 @pytest.mark.slow
-def test_the_live_region_is_drawn_ten_times_a_second_at_most() -> None:
+def test_the_live_region_is_drawn_at_most_ten_times_a_second() -> None:
     stage = Stage()
     stage.renderer.begin()
     before = stage.terminal.writes
@@ -160,7 +160,7 @@ def test_each_finished_block_is_printed_once_however_long_the_answer() -> None:
     assert all(raw.count(f"block{number}\r") + raw.count(f"block{number}\n") == 1 for number in range(30))
 
 
-def test_reasoning_folds_to_its_last_lines() -> None:
+def test_reasoning_is_folded_to_its_last_three_lines() -> None:
     stage = Stage()
     stage.renderer.begin()
     for number in range(50):
@@ -172,14 +172,14 @@ def test_reasoning_folds_to_its_last_lines() -> None:
     assert "Answer." in seen
 
 
-def test_a_failed_turn_keeps_what_was_received_and_states_what_to_do() -> None:
+def test_a_failed_turn_keeps_the_received_text_and_names_the_next_step() -> None:
     stage = Stage()
     stage.renderer.begin()
     seen = stage.show(TextDelta("Half an ans"), TurnFailed("no connection", "try again", 75))
     assert seen == ["Half an ans", "✗ no connection · try again"]
 
 
-def test_ending_in_the_middle_keeps_what_came_and_states_what_was_interrupted() -> None:
+def test_ending_during_a_call_keeps_the_text_and_marks_the_call_as_interrupted() -> None:
     stage = Stage()
     stage.renderer.begin()
     stage.show(TextDelta("Half"), ToolStarted(canned.RUN, "Run pytest -q"))
@@ -188,7 +188,7 @@ def test_ending_in_the_middle_keeps_what_came_and_states_what_was_interrupted() 
     assert stage.seen() == ["Half", "● Run pytest -q", "  └ interrupted"]
 
 
-def test_nothing_is_live_until_a_question_is_answered() -> None:
+def test_no_spinner_is_drawn_while_a_question_is_open() -> None:
     stage = Stage()
     stage.renderer.begin()
     stage.show(TextDelta("So far."))
@@ -201,7 +201,7 @@ def test_nothing_is_live_until_a_question_is_answered() -> None:
     assert "Working" in stage.seen()[-1]
 
 
-def test_a_call_that_was_approved_is_not_explained_twice() -> None:
+def test_the_diff_of_an_approved_call_is_printed_once() -> None:
     stage = Stage(80, 40)
     stage.renderer.begin()
     stage.renderer.show_approval(canned.ASK_EDIT)
@@ -213,7 +213,7 @@ def test_a_call_that_was_approved_is_not_explained_twice() -> None:
     assert seen[place + 1] == "  └ done"
 
 
-def test_output_of_an_approved_call_hangs_under_its_approval_unless_something_came_between() -> None:
+def test_output_of_an_approved_call_follows_its_approval_unless_a_notice_came_between() -> None:
     for between in ((), (Notice("by the way"),)):
         stage = Stage(80, 40)
         stage.renderer.begin()
@@ -225,7 +225,7 @@ def test_output_of_an_approved_call_hangs_under_its_approval_unless_something_ca
         assert "passed" in "\n".join(seen)
 
 
-def test_a_refused_question_leaves_only_its_line() -> None:
+def test_a_refused_call_prints_one_line() -> None:
     stage = Stage(80, 40)
     stage.renderer.begin()
     stage.renderer.show_approval(canned.ASK_RUN)
@@ -234,7 +234,7 @@ def test_a_refused_question_leaves_only_its_line() -> None:
     assert sum("refused" in line for line in seen) == 1
 
 
-def test_the_last_output_can_be_shown_whole() -> None:
+def test_the_last_output_can_be_expanded() -> None:
     stage = Stage(80, 60)
     assert not stage.renderer.expand_last()
     result = ToolResult(True, canned.OUTPUT, Display("", canned.OUTPUT))
@@ -243,7 +243,7 @@ def test_the_last_output_can_be_shown_whole() -> None:
     assert any("test_part_30" in line for line in stage.seen())
 
 
-def test_what_is_learned_after_the_turn_stands_under_its_closing_line() -> None:
+def test_a_strategy_learned_after_the_turn_is_printed_under_its_last_line() -> None:
     stage = Stage()
     stage.renderer.begin()
     stage.show(TextDelta("Done."), FINISHED)
@@ -270,7 +270,7 @@ def test_a_long_unfinished_text_never_fills_the_screen() -> None:
     assert "".join(stage.terminal.everything()).count("words") == 200
 
 
-async def test_in_a_loop_the_spinner_turns_by_itself_until_the_end() -> None:
+async def test_in_an_event_loop_the_spinner_redraws_itself_until_the_turn_ends() -> None:
     terminal = EmulatedTerminal(60, 10)
     renderer = Renderer(Screen(LiveTerminal(terminal), True))
     renderer.begin()
@@ -282,7 +282,7 @@ async def test_in_a_loop_the_spinner_turns_by_itself_until_the_end() -> None:
     assert len(asyncio.all_tasks()) == 1
 
 
-def test_plain_places_get_no_escape_codes_at_all() -> None:
+def test_output_without_a_terminal_has_no_escape_codes() -> None:
     terminal = EmulatedTerminal(60, 200)
     renderer = Renderer(Screen(terminal, False), Clock())
     renderer.begin()
@@ -293,7 +293,7 @@ def test_plain_places_get_no_escape_codes_at_all() -> None:
     assert "Esc to interrupt" not in "\n".join(terminal.lines())
 
 
-def test_a_step_waits_under_its_own_name() -> None:
+def test_a_started_step_is_shown_as_thinking() -> None:
     stage = Stage()
     stage.renderer.begin()
     assert "Thinking" in stage.show(StepStarted(1))[-1] or "Working" in stage.seen()[-1]

@@ -34,7 +34,7 @@ ODD = Finding("a\x1b[31m.py", 3, "DEAD_CODE", "bad [bold]\x07 words", id="F-1", 
         (ReviewFinished(0, 0, 1, {}, "R-1", "done", lost=("x",) * 7), "lost: 2 more"),
     ],
 )  # fmt: skip
-def test_each_event_has_its_line(event: ReviewEvent, line: str) -> None:
+def test_each_review_event_is_printed_as_its_line(event: ReviewEvent, line: str) -> None:
     paper = io.StringIO()
     screen = Screen(TextSurface(paper, 200), False)
     drawing = render_remark(event)

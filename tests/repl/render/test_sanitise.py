@@ -26,29 +26,29 @@ def drawable(letter: str) -> bool:
 
 
 @given(text)
-def test_nothing_that_steers_or_hides_is_left(foreign: str) -> None:
+def test_control_and_invisible_characters_are_removed(foreign: str) -> None:
     assert [letter for letter in sanitize(foreign) if not drawable(letter)] == []
 
 
 @given(text)
-def test_cleaning_twice_changes_nothing(foreign: str) -> None:
+def test_sanitizing_twice_changes_nothing(foreign: str) -> None:
     assert sanitize(sanitize(foreign)) == sanitize(foreign)
 
 
 @given(text)
-def test_on_one_line_there_is_one_line(foreign: str) -> None:
+def test_without_newlines_the_result_is_one_line(foreign: str) -> None:
     assert len(sanitize(foreign, keep_newlines=False).splitlines()) <= 1
     assert "\n" not in one_line(foreign)
 
 
 @given(st.text(st.sampled_from("abc äé日本語 🎉 [/]{}\n\t"), max_size=80))
-def test_ordinary_text_stays_as_it_is(ordinary: str) -> None:
+def test_ordinary_text_is_not_changed(ordinary: str) -> None:
     assert sanitize(ordinary) == ordinary
     assert escape_invisible(ordinary) == ordinary
 
 
 @given(text)
-def test_what_is_revealed_holds_nothing_hidden_and_keeps_the_rest(foreign: str) -> None:
+def test_invisible_characters_are_escaped_and_the_others_kept(foreign: str) -> None:
     shown = escape_invisible(foreign)
     assert [letter for letter in shown if not drawable(letter) or letter in "\u200c\u200d"] == []
     for letter in foreign.replace("\r\n", "\n"):
@@ -66,9 +66,11 @@ def test_what_is_revealed_holds_nothing_hidden_and_keeps_the_rest(foreign: str) 
         ("pass\u200dword", "password"),
     ],
 )
-def test_sequences_go_whole_and_joiners_stay_only_where_they_shape(foreign: str, left: str) -> None:
+def test_escape_sequences_are_removed_whole_and_joiners_are_kept_between_letters_that_need_them(
+    foreign: str, left: str
+) -> None:
     assert sanitize(foreign) == left
 
 
-def test_a_line_that_is_too_long_is_cut_visibly() -> None:
+def test_a_line_that_is_too_long_ends_in_an_ellipsis() -> None:
     assert one_line("x" * 10_000, 10) == "xxxxxxxxx…"

@@ -39,7 +39,7 @@ def write_everything(screen: Screen, text: str) -> None:
 @given(st.lists(st.sampled_from([*HOSTILE, "[/bold]", "[red]", "x" * 300, "\n"])).map("".join))
 @settings(max_examples=60)
 @pytest.mark.slow
-def test_hostile_text_never_reaches_the_output_raw(text: str) -> None:
+def test_no_control_characters_of_a_text_reach_the_output(text: str) -> None:
     out = CountingFile()
     write_everything(Screen(TextSurface(out, 60), False), text)
     assert not set(out.getvalue()) & set("\x1b\x07\x08\x7f\x85\x90\x9b\x9f\u202e\u2066\u200b\ufeff\U000e0041\r\ud800")
@@ -62,7 +62,7 @@ def test_without_colour_there_are_no_escape_codes_and_no_trailing_spaces() -> No
     assert all(line == line.rstrip() for line in out.getvalue().split("\n"))
 
 
-def test_the_width_is_asked_for_each_time() -> None:
+def test_the_width_of_the_screen_is_read_each_time() -> None:
     paper = TextSurface(CountingFile(), 77)
     screen = Screen(paper, False)
     assert screen.width == 77

@@ -37,7 +37,7 @@ def render_whole(text: str, width: int = 60) -> str:
 
 
 @pytest.mark.parametrize("size", [1, 3, 17, 10_000])
-def test_a_streamed_text_looks_as_if_it_had_come_at_once(size: int) -> None:
+def test_a_streamed_text_is_printed_like_the_whole_text(size: int) -> None:
     assert render_stream(ANSWER, size) == render_whole(ANSWER)
 
 
@@ -47,14 +47,14 @@ LINES = ["# h", "text", "more text", "- a", "- b", "  - c", "", "", "> q", "1. x
 @given(st.lists(st.sampled_from(LINES), max_size=25), st.integers(1, 9))
 @settings(max_examples=150)
 @pytest.mark.slow
-def test_however_it_is_cut_the_same_is_printed(lines: list[str], size: int) -> None:
+def test_the_output_does_not_depend_on_the_size_of_the_deltas(lines: list[str], size: int) -> None:
     text = "\n".join(lines)
     assert render_stream(text, size) == render_stream(text, 1)
 
 
 @given(st.text(st.sampled_from("ab `*-#>|1.\n\t\r[]~"), max_size=120), st.integers(1, 9))
 @settings(max_examples=150)
-def test_no_text_breaks_it(text: str, size: int) -> None:
+def test_any_text_can_be_streamed(text: str, size: int) -> None:
     render_stream(text, size)
 
 
@@ -90,7 +90,7 @@ def count_calls(text: str) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS.keys())
-def test_the_work_grows_with_the_text_and_not_with_its_square(unit: str) -> None:
+def test_the_work_of_streaming_is_linear_in_the_length_of_the_text(unit: str) -> None:
     small = (unit * (10_000 // len(unit) + 1))[:10_000]
     large = (unit * (50_000 // len(unit) + 1))[:50_000]
     assert count_calls(large) <= 8 * count_calls(small)
@@ -106,7 +106,7 @@ def test_finished_blocks_are_printed_once_and_before_the_end() -> None:
     assert out.getvalue() == "First.\n\nSecond.\n\nThird.\n"
 
 
-def test_code_is_shown_while_it_comes_and_printed_as_soon_as_it_is_whole() -> None:
+def test_a_code_block_is_shown_live_and_printed_when_it_is_complete() -> None:
     out = io.StringIO()
     screen = Screen(TextSurface(out, 60), False)
     stream = MarkdownStream(False)
@@ -119,13 +119,13 @@ def test_code_is_shown_while_it_comes_and_printed_as_soon_as_it_is_whole() -> No
     assert out.getvalue().count("line_") == 500
 
 
-def test_a_long_list_goes_on_counting_in_its_own_numbers() -> None:
+def test_a_long_numbered_list_is_numbered_without_gaps() -> None:
     text = "".join("1. item\n" for _ in range(30))
     out = render_stream(text)
     assert [int(line.split(".")[0]) for line in out.split("\n") if line.strip()] == list(range(1, 31))
 
 
-def test_a_table_comes_when_it_is_complete() -> None:
+def test_a_table_is_printed_when_it_is_complete() -> None:
     out = io.StringIO()
     screen, stream = Screen(TextSurface(out, 60), False), MarkdownStream(False)
     print_blocks(screen, stream.feed("| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n"))
@@ -136,7 +136,7 @@ def test_a_table_comes_when_it_is_complete() -> None:
 
 
 @pytest.mark.slow
-def test_the_tail_of_a_text_without_end_stays_small() -> None:
+def test_the_live_tail_of_an_endless_table_stays_within_its_rows() -> None:
     out = io.StringIO()
     screen = Screen(TextSurface(out, 60), False)
     stream = MarkdownStream(False)

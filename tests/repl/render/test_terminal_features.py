@@ -28,7 +28,7 @@ MARKS = ("\x1b]133;A\x07", "\x1b]133;B\x07", "\x1b]133;C\x07", "\x1b]133;D\x07")
         ({"TERM_PROGRAM": "ghostty", "TERM": "screen-256color"}, "", "\x07"),
     ],
 )
-def test_a_known_terminal_notifies_in_its_own_way_and_others_ring(
+def test_known_terminals_get_their_own_notification_and_others_the_bell(
     environ: dict[str, str], known: str, call: str
 ) -> None:
     assert notification_kind(environ) == known
@@ -37,7 +37,7 @@ def test_a_known_terminal_notifies_in_its_own_way_and_others_ring(
     assert format_notification("bell", environ, "finished") == "\x07"
 
 
-async def test_a_long_turn_is_announced_once_nothing_waits_and_a_short_one_is_not() -> None:
+async def test_only_a_long_turn_sends_a_notification() -> None:
     def leave_at_the_end(pipe: PipeInput, repl: REPL) -> None:
         async def quit() -> None:
             await repl.start_loading()
@@ -54,7 +54,7 @@ async def test_a_long_turn_is_announced_once_nothing_waits_and_a_short_one_is_no
         assert played.text.count("\x1b]9;swecli: finished") == calls
 
 
-async def test_known_terminals_get_marks_around_lines_and_what_they_lead_to(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_known_terminals_get_prompt_marks_around_lines_and_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\x1b]133" not in (await play("hello\rexit\r", ["Good day."])).text
     monkeypatch.setenv("TERM_PROGRAM", "WezTerm")
     text = (await play("hello\rexit\r", ["Good day."])).text
@@ -62,7 +62,7 @@ async def test_known_terminals_get_marks_around_lines_and_what_they_lead_to(monk
     assert places == sorted(places)
 
 
-def test_a_question_calls_once_no_key_came_for_a_while_and_not_when_it_was_answered() -> None:
+def test_an_open_question_sends_one_notification_after_a_while_without_keys() -> None:
     class CountingOutput(TerminalOutput):
         calls = 0
 

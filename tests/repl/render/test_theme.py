@@ -33,7 +33,7 @@ def test_a_theme_changes_colours_and_nothing_else(name: str, shown: str) -> None
         ({"TMUX": "x", **WEZTERM}, "dark", False),
     ],
 )
-def test_the_background_is_read_from_the_environment_and_asked_only_of_a_known_terminal(
+def test_the_background_comes_from_the_environment_or_from_a_query_to_a_known_terminal(
     environ: dict[str, str], shown: str, asks: bool
 ) -> None:
     theme = Theme("auto", environ)
@@ -49,7 +49,7 @@ def test_the_background_is_read_from_the_environment_and_asked_only_of_a_known_t
         ("\x1b]11;rgba:fd/f6/e3/ff\x07", "light"),
     ],
 )
-def test_the_answer_is_taken_out_of_the_keys_however_it_is_cut(answer: str, shown: str) -> None:
+def test_the_reply_of_the_terminal_is_removed_from_the_keys_wherever_it_is_split(answer: str, shown: str) -> None:
     for cut in range(2, len(answer)):
         theme = Theme("auto", WEZTERM)
         theme.pop_query()
@@ -57,12 +57,12 @@ def test_the_answer_is_taken_out_of_the_keys_however_it_is_cut(answer: str, show
         assert theme.resolved == shown
 
 
-def test_keys_are_left_alone_and_a_late_answer_is_still_none() -> None:
+def test_keys_pass_through_and_a_late_reply_of_the_terminal_is_not_typed() -> None:
     theme = Theme("auto", WEZTERM)
     assert theme.strip_reply(WHITE) == WHITE, "nothing was asked"
     theme.pop_query()
     for keys in ("\x1b", "\x1b[A", "\x1b]x", "11;rgb", "\x1bOP"):
         assert theme.strip_reply(keys) == keys
     theme._queried_at -= 60
-    assert theme.strip_reply("\x1b]11;rg") == "\x1b]11;rg", "an answer does not come in pieces a minute later"
+    assert theme.strip_reply("\x1b]11;rg") == "\x1b]11;rg", "a minute after the query, part of a reply is typed text"
     assert (theme.strip_reply(WHITE + "x"), theme.resolved) == ("x", "light")

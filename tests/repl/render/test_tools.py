@@ -35,7 +35,7 @@ def numbered_lines(count: int) -> str:
     return "\n".join(f"line {n}" for n in range(count))
 
 
-def test_a_head_names_the_call_and_how_long_it_took_if_that_was_long() -> None:
+def test_the_head_of_a_call_names_its_duration_only_if_it_was_long() -> None:
     assert render(tools.render_head("Run ls", "ok", replace(CALL, duration_ms=40))) == "● Run ls\n"
     assert render(tools.render_head("Run ls", "ok", replace(CALL, duration_ms=2_340))) == "● Run ls · 2.3 s\n"
 
@@ -48,7 +48,7 @@ def test_a_head_names_the_call_and_how_long_it_took_if_that_was_long() -> None:
         (ToolResult(False, "", denied=True), "denied"),
     ],
 )
-def test_the_state_reports_the_colour(result: ToolResult, state: str) -> None:
+def test_a_call_is_styled_by_its_result(result: ToolResult, state: str) -> None:
     assert tools._call_style(result) == state
 
 
@@ -56,19 +56,19 @@ def test_short_output_is_shown_whole() -> None:
     assert render_result(ToolResult(True, "a\nb", Display(body="a\nb"))) == "  └ a\n    b\n"
 
 
-def test_long_text_shows_its_beginning_and_how_much_there_is() -> None:
+def test_of_a_long_text_the_first_lines_are_shown_with_the_number_of_the_rest() -> None:
     shown = render_result(ToolResult(True, "", Display(body=numbered_lines(40))))
     assert shown.startswith("  └ line 0\n")
     assert shown.endswith("    … 35 more lines (Ctrl+O to expand)\n")
 
 
-def test_a_programs_output_shows_its_end() -> None:
+def test_of_a_long_command_output_the_last_lines_are_shown() -> None:
     shown = render_result(ToolResult(True, "", Display(body=numbered_lines(40)), exit_code=0))
     assert shown.startswith("  └ … 35 lines above (Ctrl+O to expand)\n")
     assert shown.endswith("    line 39\n")
 
 
-def test_what_the_head_has_reported_is_not_reported_again() -> None:
+def test_the_body_does_not_repeat_the_head() -> None:
     assert render_result(ToolResult(True, "", Display("ls: exit code 0", "x"), exit_code=0)) == "  └ x\n"
     assert (
         render_result(ToolResult(False, "", Display("ls: exit code 2", "x"), exit_code=2)) == "  └ exit code 2\n    x\n"
@@ -76,18 +76,18 @@ def test_what_the_head_has_reported_is_not_reported_again() -> None:
     assert render_result(ToolResult(True, "", Display("a.py", "80 lines")), "Read a.py 1-80") == "  └ 80 lines\n"
 
 
-def test_nothing_known_is_reported() -> None:
+def test_a_result_without_output_is_shown_as_such() -> None:
     assert render_result(ToolResult(True, "")) == "  └ no output\n"
     assert render_result(ToolResult(False, "", exit_code=3)) == "  └ exit code 3\n"
 
 
-def test_a_refusal_gives_its_reason() -> None:
+def test_a_refused_call_shows_the_reason() -> None:
     assert render_result(ToolResult(False, "long story", denied=True), call=replace(CALL, reason="not now")) == (
         "  └ refused: not now\n"
     )
 
 
-def test_a_change_that_was_just_approved_is_not_shown_again() -> None:
+def test_the_diff_of_a_change_just_approved_is_not_shown_again() -> None:
     result = ToolResult(True, "ok", Display("swecli/app.py", DIFF, "diff"))
     assert "choose_model" in render_result(result, "Edit swecli/app.py")
     edit = ToolFinished(CALL, "Edit swecli/app.py", result)
@@ -95,7 +95,7 @@ def test_a_change_that_was_just_approved_is_not_shown_again() -> None:
 
 
 @pytest.mark.slow
-def test_a_huge_line_is_cut_when_folded_and_longer_when_whole() -> None:
+def test_a_huge_line_is_cut_shorter_when_folded_than_when_expanded() -> None:
     result = ToolResult(True, "x" * 1_000_000, Display(body="x" * 1_000_000))
     assert len(render_result(result)) < 600
     shown = render(tools.render_expanded(ToolFinished(CALL, "Run ls", result)))
@@ -103,21 +103,21 @@ def test_a_huge_line_is_cut_when_folded_and_longer_when_whole() -> None:
     assert "980,000 more characters" in shown
 
 
-def test_whole_output_is_what_the_model_was_notified() -> None:
+def test_the_expanded_output_is_the_text_that_the_model_got() -> None:
     result = ToolResult(True, numbered_lines(40), Display("a.py", "40 lines"))
     shown = render(tools.render_expanded(ToolFinished(CALL, "Read a.py", result)))
     assert all(f"line {n}\n" in shown for n in range(40))
 
 
 @pytest.mark.slow
-def test_a_question_shows_all_of_the_change() -> None:
+def test_an_approval_shows_the_whole_diff() -> None:
     long = "--- a/x\n+++ b/x\n@@ -0,0 +1,3000 @@\n" + "".join(f"+row {n}\n" for n in range(3_000)) + "+" + "z" * 9_000
     shown = render(tools.render_approval(replace(ASK_EDIT, preview=Display("x", long, "diff"))))
     assert all(f"+ row {n}\n" in shown for n in range(3_000))
     assert shown.count("z") == 9_000
 
 
-def test_a_question_shows_all_of_a_command_with_nothing_hidden() -> None:
+def test_an_approval_shows_the_whole_command_with_hidden_characters_escaped() -> None:
     shown = render(tools.render_approval(ASK_RUN))
     assert "<U+202E>'hidden'\n" in shown
     assert "curl example.org\n" in shown
@@ -125,7 +125,7 @@ def test_a_question_shows_all_of_a_command_with_nothing_hidden() -> None:
     assert "this command reaches out of the workspace" in shown
 
 
-def test_a_question_without_a_preview_shows_the_parameters() -> None:
+def test_an_approval_without_a_preview_shows_the_parameters() -> None:
     request = AskRequest(ToolCall("c", "odd", {"target": "a\x1b[31m"}), "Run this?", "Do odd things", Display())
     shown = render(tools.render_approval(request))
     assert '"target"' in shown
@@ -149,11 +149,11 @@ def test_a_one_line_command_is_shown_once() -> None:
         (Decision(False, reason="use b.py"), "✗ refused: Edit swecli/app.py (+2 −2) · use b.py"),
     ],
 )
-def test_an_answer_leaves_one_line(decision: Decision, line: str) -> None:
+def test_a_decision_is_printed_as_one_line(decision: Decision, line: str) -> None:
     assert render(tools.render_decision(ASK_EDIT, decision), 120) == line + "\n"
 
 
-def test_the_path_of_a_changed_file_is_a_link_where_there_are_such(tmp_path: Path) -> None:
+def test_the_path_of_a_changed_file_is_a_hyperlink(tmp_path: Path) -> None:
     changed, out = Display("src/a b.py", DIFF, "diff"), io.StringIO()
     for shown, root in ((changed, tmp_path), (changed, None), (Display("src/a b.py", "text"), tmp_path)):
         Screen(TextSurface(out, 80), True).print(tools.render_head("Edit src/a b.py (+1 -1)", "ok", CALL, shown, root))

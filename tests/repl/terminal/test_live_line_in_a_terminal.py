@@ -47,7 +47,7 @@ def pump(terminal: Terminal, seconds: float) -> None:
         terminal.pump(0.02)
 
 
-def test_what_is_typed_stands_under_the_answer_and_the_footer_stays() -> None:
+def test_text_typed_during_an_answer_is_shown_below_the_answer_and_above_the_footer() -> None:
     with start_terminal(LONG) as terminal:
         terminal.keys("go\r")
         terminal.wait("word word")
@@ -60,7 +60,7 @@ def test_what_is_typed_stands_under_the_answer_and_the_footer_stays() -> None:
 
 
 @pytest.mark.parametrize("line", ["why is that so slow", "y"])
-def test_the_next_line_typed_while_it_works_answers_no_question(line: str) -> None:
+def test_a_line_typed_during_a_turn_does_not_answer_a_question(line: str) -> None:
     with start_terminal({**RUN, "piece": 1, "delay": 0.05}, "Then not.", "Second.") as terminal:
         terminal.keys("go\r")
         terminal.wait("I run")
@@ -77,7 +77,7 @@ def test_the_next_line_typed_while_it_works_answers_no_question(line: str) -> No
         assert not Path("made").exists()
 
 
-def test_a_question_is_answered_on_purpose_also_beside_a_draft() -> None:
+def test_a_question_can_be_answered_with_and_without_a_draft() -> None:
     with start_terminal(RUN, "Done.", RUN, "Done again.") as terminal:
         terminal.keys("go\r")
         wait_for_question(terminal)
@@ -98,7 +98,7 @@ def test_a_question_is_answered_on_purpose_also_beside_a_draft() -> None:
         assert Path("made").exists()
 
 
-def test_the_queue_is_shown_edited_and_outlives_an_interrupt() -> None:
+def test_the_queue_is_shown_can_be_edited_and_is_kept_after_an_interrupt() -> None:
     with start_terminal(LONG, "Answered.") as terminal:
         terminal.keys("go\r")
         terminal.wait("word word")
@@ -118,7 +118,7 @@ def test_the_queue_is_shown_edited_and_outlives_an_interrupt() -> None:
         terminal.wait("Answered.")
 
 
-def test_lines_sent_in_a_burst_stay_lines_and_the_terminal_is_raw_throughout() -> None:
+def test_lines_sent_at_once_are_answered_in_order_and_the_terminal_stays_raw() -> None:
     with start_terminal("One.", "Two.", "Three.") as terminal:
         terminal.keys("first\rsecond\rthird\r")
         for _ in range(100):
@@ -129,7 +129,7 @@ def test_lines_sent_in_a_burst_stay_lines_and_the_terminal_is_raw_throughout() -
             assert screen.index(f"> {typed}") < screen.index(answer)
 
 
-def test_a_change_of_width_in_the_middle_leaves_one_line_and_one_footer() -> None:
+def test_resizing_during_an_answer_leaves_one_input_line_and_one_footer() -> None:
     with start_terminal(LONG, columns=100) as terminal:
         terminal.keys("go\r")
         terminal.wait("word word")
@@ -143,7 +143,7 @@ def test_a_change_of_width_in_the_middle_leaves_one_line_and_one_footer() -> Non
         assert max(map(len, screen.splitlines())) <= 60
 
 
-def test_a_window_of_twenty_columns_and_five_rows_can_answer() -> None:
+def test_a_question_can_be_answered_in_twenty_columns_and_five_rows() -> None:
     with Terminal(
         "-m", script("s.json", RUN, "Done."), columns=20, rows=5, environ={"SWECLI_REFLECT_WITH_MODEL": "false"}
     ) as terminal:
@@ -162,7 +162,7 @@ def test_a_window_of_twenty_columns_and_five_rows_can_answer() -> None:
         assert not Path("made").exists()
 
 
-def test_a_paste_of_ten_megabytes_under_an_answer_is_one_line() -> None:
+def test_a_paste_of_ten_megabytes_during_an_answer_is_one_placeholder() -> None:
     with start_terminal(LONG, "Long.") as terminal:
         terminal.keys("go\r")
         terminal.wait("word word")
@@ -176,7 +176,7 @@ def test_a_paste_of_ten_megabytes_under_an_answer_is_one_line() -> None:
         terminal.wait("the end.")
 
 
-def test_odd_letters_are_typed_and_stored_without_harm() -> None:
+def test_invalid_bytes_can_be_typed_and_the_text_is_stored() -> None:
     with start_terminal("Fine.") as terminal:
         os.write(terminal.process.fileno(), b"a\x00b\xff\xed\xa0\x80c\r")
         terminal.wait("no cost")
@@ -189,7 +189,7 @@ def test_odd_letters_are_typed_and_stored_without_harm() -> None:
     content.encode()
 
 
-def test_nothing_is_approved_when_the_terminal_goes_away() -> None:
+def test_closing_the_terminal_approves_nothing() -> None:
     with start_terminal(RUN, "Never.") as terminal:
         terminal.keys("go\r")
         wait_for_question(terminal)
@@ -203,7 +203,7 @@ def test_nothing_is_approved_when_the_terminal_goes_away() -> None:
     assert not Path("made").exists()
 
 
-def test_a_question_survives_being_stopped_and_continued() -> None:
+def test_a_question_can_be_answered_after_stopping_and_continuing_the_process() -> None:
     with start_terminal(RUN, "Done.") as terminal:
         terminal.keys("go\r")
         wait_for_question(terminal)
@@ -222,7 +222,7 @@ def test_a_question_survives_being_stopped_and_continued() -> None:
         assert Path("made").exists()
 
 
-def test_commands_that_need_no_agent_answer_while_it_works() -> None:
+def test_commands_that_need_no_agent_run_during_a_turn() -> None:
     with start_terminal(LONG) as terminal:
         terminal.keys("go\r")
         terminal.wait("word word")
@@ -231,7 +231,7 @@ def test_commands_that_need_no_agent_answer_while_it_works() -> None:
         assert "the end." not in screen
 
 
-def test_a_line_steers_the_running_turn() -> None:
+def test_ctrl_t_sends_a_line_to_the_running_turn() -> None:
     wait = {"text": "Waiting.", "calls": [{"name": "list_files", "arguments": {}}], "piece": 2, "delay": 0.2}
     with start_terminal(wait, "Steered.") as terminal:
         terminal.keys("go\r")
@@ -244,7 +244,7 @@ def test_a_line_steers_the_running_turn() -> None:
 
 
 @pytest.mark.parametrize("columns", [60, 100])
-def test_the_to_do_list_stands_above_the_spinner_until_the_turn_ends(columns: int) -> None:
+def test_the_to_do_list_is_shown_above_the_spinner_until_the_turn_ends(columns: int) -> None:
     items = [{"text": "look around", "status": "in_progress"}, {"text": "write it down"}]
     planned = {"calls": [{"name": "todo", "arguments": {"items": items}}]}
     with start_terminal(planned, {**LONG, "reasoning": ""}, columns=columns, NO_COLOR="1") as terminal:

@@ -34,14 +34,14 @@ def wait_for_turn_end(terminal: Terminal) -> None:
         terminal.pump(0.05)
 
 
-def test_the_first_screen_names_model_folder_and_help() -> None:
+def test_the_first_screen_names_the_model_and_the_help_command() -> None:
     with Terminal("-m", "demo", columns=140) as terminal:
         screen = terminal.wait(PROMPT)
         assert screen.startswith("swecli 0.1.0 · demo model (offline tour")
         assert "/help for commands · Shift+Tab to switch mode" in screen
 
 
-def test_the_program_stays_in_the_normal_buffer_and_leaves_the_keyboard_protocol_alone(demo: Terminal) -> None:
+def test_the_program_uses_neither_the_alternate_screen_nor_the_extended_keyboard_protocol(demo: Terminal) -> None:
     demo.keys("read notes.txt\r")
     demo.wait("beta")
     demo.keys("\x04")
@@ -59,7 +59,7 @@ def test_typed_letters_are_echoed_and_sent(demo: Terminal) -> None:
     demo.wait(r"window 5\+3: 1")
 
 
-def test_several_lines_are_one_message(demo: Terminal) -> None:
+def test_alt_enter_ctrl_j_and_a_backslash_make_new_lines_in_one_message(demo: Terminal) -> None:
     demo.keys("one\x1b\rtwo\nthree\\\rfour")
     assert "> one\n  two\n  three\n  four" in demo.wait("four")
 
@@ -71,7 +71,7 @@ def test_a_menu_of_commands_opens_and_closes(demo: Terminal) -> None:
     demo.wait("the next request contains no earlier turns")
 
 
-def test_arguments_are_offered(demo: Terminal) -> None:
+def test_the_argument_of_a_command_is_completed(demo: Terminal) -> None:
     demo.keys("/mode p")
     demo.wait("plan +read only")
     demo.keys("\t\r")
@@ -79,14 +79,14 @@ def test_arguments_are_offered(demo: Terminal) -> None:
     demo.wait("demo · plan · window")
 
 
-def test_files_are_offered_behind_an_at(demo: Terminal) -> None:
+def test_files_are_completed_after_an_at_sign(demo: Terminal) -> None:
     demo.keys("what is in @no")
     demo.wait("^ +notes.txt")
     demo.keys("\t\r")
     demo.wait("> what is in @notes.txt $|> what is in @notes.txt$")
 
 
-def test_ctrl_c_clears_then_twice_leaves(demo: Terminal) -> None:
+def test_ctrl_c_clears_the_line_and_then_quits(demo: Terminal) -> None:
     demo.keys("unwanted")
     demo.wait("> unwanted")
     demo.keys("\x03")
@@ -96,30 +96,30 @@ def test_ctrl_c_clears_then_twice_leaves(demo: Terminal) -> None:
     assert demo.wait_for_exit() == 0
 
 
-def test_a_hint_goes_by_itself(demo: Terminal) -> None:
+def test_a_hint_disappears_after_a_while(demo: Terminal) -> None:
     demo.keys("\x03")
     demo.wait("again to quit")
     demo.wait_until_gone("again to quit")
     demo.wait(FOOTER)
 
 
-def test_an_unknown_command_gives_near_ones(demo: Terminal) -> None:
+def test_an_unknown_command_gets_suggestions(demo: Terminal) -> None:
     demo.keys("/contxt\r")
     demo.wait("Unknown command /contxt. · Did you mean /context")
 
 
-def test_a_paste_is_shown_by_its_number(demo: Terminal) -> None:
+def test_a_long_paste_is_shown_as_a_placeholder(demo: Terminal) -> None:
     demo.keys("see \x1b[200~" + "\r".join("abc" for _ in range(30)) + "\x1b[201~")
     demo.wait(r"> see \[Pasted text #1\]")
 
 
-def test_shift_tab_goes_through_the_modes(demo: Terminal) -> None:
+def test_shift_tab_cycles_through_the_modes(demo: Terminal) -> None:
     for mode in ("edits", "plan", "auto", "ask"):
         demo.keys("\x1b[Z")
         demo.wait(f"demo · {mode} ·")
 
 
-def test_a_running_command_is_interrupted_and_the_prompt_is_back(demo: Terminal) -> None:
+def test_esc_interrupts_a_shell_command_and_its_processes(demo: Terminal) -> None:
     demo.keys("!echo 7 of 9 done; touch begun; sleep 60\r")
     while not Path("begun").exists():
         demo.pump()
@@ -144,7 +144,7 @@ def is_descendant(pid: int, parent: int) -> bool:
     return False
 
 
-def test_an_edit_is_asked_for_and_keys_typed_before_are_kept(demo: Terminal) -> None:
+def test_an_edit_is_made_after_approval(demo: Terminal) -> None:
     demo.keys('replace "alpha" with "gamma" in notes.txt\r')
     demo.wait("Make this change")
     demo.wait("Answer with a number")
@@ -154,7 +154,7 @@ def test_an_edit_is_asked_for_and_keys_typed_before_are_kept(demo: Terminal) -> 
     assert Path("notes.txt").read_text() == "gamma\nbeta\n"
 
 
-def test_history_crosses_sessions() -> None:
+def test_the_history_is_shared_between_sessions() -> None:
     with Terminal("-m", "demo") as first:
         first.wait(FOOTER)
         first.keys("/cost\r")
@@ -177,7 +177,7 @@ def test_learning_is_reported_above_the_line_being_typed(demo: Terminal) -> None
     demo.wait("^> half a sentence$")
 
 
-def test_a_session_goes_on(demo: Terminal) -> None:
+def test_continue_resumes_the_last_session(demo: Terminal) -> None:
     demo.keys("read notes.txt\r")
     wait_for_turn_end(demo)
     demo.keys("\x04")
@@ -187,7 +187,7 @@ def test_a_session_goes_on(demo: Terminal) -> None:
         again.wait(r"window 5\+3: 1")
 
 
-def test_no_colour_means_none() -> None:
+def test_with_no_color_set_the_output_has_no_colours() -> None:
     with Terminal("-m", "demo", environ={"NO_COLOR": "1"}) as plain:
         plain.wait(FOOTER)
         plain.keys("/status\r")
@@ -208,7 +208,7 @@ def test_a_dumb_terminal_gets_plain_lines() -> None:
 
 
 @pytest.mark.parametrize("columns", [40, 60, 100])
-def test_no_line_is_wider_than_the_screen(columns: int) -> None:
+def test_the_footer_is_not_wider_than_the_screen(columns: int) -> None:
     with Terminal("-m", "demo", columns=columns, rows=40) as terminal:
         terminal.wait("demo · ask")
         terminal.keys("/help\r")
@@ -224,7 +224,7 @@ def test_sigterm_restores_the_terminal(demo: Terminal) -> None:
     assert b"\x1b[?2004l" in demo.raw[-400:]
 
 
-def test_the_users_editor_writes_the_line() -> None:
+def test_the_line_can_be_edited_in_the_users_editor() -> None:
     script = Path("editor.sh")
     script.write_text("#!/bin/sh\nprintf 'from the editor' >> \"$1\"\n")
     script.chmod(0o755)
@@ -236,7 +236,7 @@ def test_the_users_editor_writes_the_line() -> None:
         terminal.wait("^> begun from the editor")
 
 
-def test_ctrl_o_shows_all_of_the_last_output(demo: Terminal) -> None:
+def test_ctrl_o_expands_the_last_output(demo: Terminal) -> None:
     Path("long.txt").write_text("".join(f"line {n}\n" for n in range(1, 31)))
     demo.keys("list files\r")
     demo.wait("no cost")
@@ -252,7 +252,7 @@ def test_ctrl_r_searches_the_history(demo: Terminal) -> None:
     demo.wait("^> /window")
 
 
-def test_a_session_is_picked_at_the_start(demo: Terminal) -> None:
+def test_resume_without_a_name_offers_the_sessions_to_pick_from(demo: Terminal) -> None:
     demo.keys("read notes.txt\r")
     wait_for_turn_end(demo)
     demo.keys("\x04")

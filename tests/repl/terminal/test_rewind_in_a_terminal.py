@@ -17,7 +17,7 @@ def write_call(name: str, text: str) -> dict[str, Any]:
     return {"text": "", "calls": [{"name": "write_file", "arguments": {"path": name, "content": text}}]}
 
 
-def test_esc_twice_picks_a_turn_and_what_of_it_is_undone() -> None:
+def test_esc_twice_picks_a_turn_and_the_part_of_it_to_undo() -> None:
     replies = script("s.json", write_call("one", "1"), "First done.", write_call("two", "2"), "Second done.")
     environ = {"SWECLI_REFLECT_WITH_MODEL": "false"}
     with Terminal("-m", replies, "--mode", "auto", columns=100, rows=30, environ=environ) as terminal:
@@ -44,7 +44,7 @@ def test_esc_twice_picks_a_turn_and_what_of_it_is_undone() -> None:
         assert Path("two").read_text() == "2"
 
 
-def test_a_file_of_the_users_is_asked_about_before_it_is_overwritten() -> None:
+def test_undo_asks_before_it_overwrites_a_file_the_user_changed() -> None:
     replies = script("s.json", write_call("one", "1"), "Done.")
     with Terminal(
         "-m", replies, "--mode", "auto", columns=100, rows=30, environ={"SWECLI_REFLECT_WITH_MODEL": "false"}

@@ -40,11 +40,11 @@ def test_the_next_line_is_answered_while_the_reflection_runs() -> None:
         terminal.keys("/bad it takes long\r")
         terminal.wait("T2 is marked bad")
         terminal.keys("/playbook list --verbose\r")
-        assert LESSON["text"] not in terminal.wait("pending reflection"), "nor does a command wait for it"
+        assert LESSON["text"] not in terminal.wait("pending reflection"), "a command does not wait for the reflection"
         terminal.wait(LEARNED)
 
 
-def test_a_reflection_that_was_killed_is_made_when_the_program_starts_again() -> None:
+def test_a_killed_reflection_is_made_at_the_next_start() -> None:
     with start_terminal(CALL, "It failed.", SLOW) as terminal:
         terminal.wait(r"window 5\+3")
         terminal.keys("build it now\r")

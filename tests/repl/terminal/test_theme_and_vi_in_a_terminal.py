@@ -10,7 +10,7 @@ pytestmark = pytest.mark.slow
 FOOTER = r"demo · ask · .*window 5\+3: \d"
 
 
-def test_a_white_background_is_found_after_the_first_drawing_and_its_answer_is_not_typed() -> None:
+def test_a_light_background_is_detected_and_the_reply_of_the_terminal_is_not_typed() -> None:
     with Terminal("-m", "demo", environ={"TERM_PROGRAM": "WezTerm"}) as terminal:
         terminal.wait(FOOTER)
         assert terminal.raw.index(b"swecli") < terminal.raw.index(b"\x1b]11;?\x07")
@@ -25,7 +25,7 @@ def test_a_white_background_is_found_after_the_first_drawing_and_its_answer_is_n
         assert terminal.wait_for_exit() == 0
 
 
-def test_an_unknown_terminal_is_asked_nothing() -> None:
+def test_an_unknown_terminal_gets_no_query() -> None:
     with Terminal("-m", "demo") as terminal:
         terminal.wait(FOOTER)
         assert b"\x1b]" not in terminal.raw

@@ -13,7 +13,7 @@ from tests.support.command_context import ScriptedContext
 from tests.support.runtime import make_runtime
 
 
-async def test_every_setting_is_shown_with_where_it_comes_from(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_config_shows_every_setting_with_its_source(runtime: Runtime, ctx: ScriptedContext) -> None:
     runtime.settings.origins["mode"] = "environment"
     shown = [line.split() for line in (await ctx.type("/config")).splitlines()]
     assert ["mode", "environment", '"ask"'] in shown
@@ -21,7 +21,7 @@ async def test_every_setting_is_shown_with_where_it_comes_from(runtime: Runtime,
     assert "max_turns" in await ctx.type("/config max_turns")
 
 
-async def test_a_setting_is_set_in_the_users_file_and_a_stronger_layer_is_named(
+async def test_config_writes_to_the_users_file_and_names_a_layer_that_overrides_it(
     runtime: Runtime, ctx: ScriptedContext
 ) -> None:
     file = runtime.start.paths.config_file
@@ -33,7 +33,7 @@ async def test_a_setting_is_set_in_the_users_file_and_a_stronger_layer_is_named(
     assert "environment wins where it is set" in await ctx.type("/config mode plan")
 
 
-async def test_with_a_file_of_its_own_that_one_is_changed(tmp_path: Path) -> None:
+async def test_config_changes_the_file_given_with_the_config_option(tmp_path: Path) -> None:
     made = make_runtime([])
     ctx = ScriptedContext(replace(made, start=replace(made.start, config=tmp_path / "mine.toml")))
     await ctx.type("/config theme light")
@@ -51,7 +51,7 @@ async def test_with_a_file_of_its_own_that_one_is_changed(tmp_path: Path) -> Non
         ("allow 'run(", UsageError, "cannot be read"),
     ],
 )
-async def test_what_cannot_be_set_is_one_line_and_the_file_stays(
+async def test_an_invalid_setting_is_an_error_and_changes_no_file(
     runtime: Runtime, ctx: ScriptedContext, args: str, error: type[Exception], why: str
 ) -> None:
     with pytest.raises(error) as caught:
@@ -60,7 +60,7 @@ async def test_what_cannot_be_set_is_one_line_and_the_file_stays(
     assert not runtime.start.paths.config_file.exists()
 
 
-async def test_the_doctor_looks_at_what_this_session_runs_with() -> None:
+async def test_doctor_checks_the_database_and_model_of_this_session() -> None:
     runtime = make_runtime(["ok"], db="x.db", model="openai/gpt-4o")
     shown = await ScriptedContext(runtime).type("/doctor")
     runtime.close()

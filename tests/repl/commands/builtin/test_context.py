@@ -46,7 +46,7 @@ def first_message(runtime: Runtime) -> str:
     return str(runtime.agent.model.requests[-1].messages[0]["content"])  # type: ignore[attr-defined]
 
 
-async def test_the_plan_is_what_then_happens(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_context_plan_names_the_turns_that_are_removed_next(runtime: Runtime, ctx: ScriptedContext) -> None:
     await run_turns(runtime, *(f"question {n}" for n in range(1, 8)))
     assert "after 2 more turns" in (planned := await ctx.type("/context plan"))
     leaving = re.findall(r"T\d+", planned.split("would remove")[1].split("·")[0])
@@ -56,7 +56,7 @@ async def test_the_plan_is_what_then_happens(runtime: Runtime, ctx: ScriptedCont
     assert held == [f"question {n}" for n in range(1, 11) if f"T{n}" not in leaving]
 
 
-async def test_why_states_what_took_a_text_out_and_the_command_brings_it_back(
+async def test_context_why_names_the_reduction_that_removed_a_text_and_the_command_that_restores_it(
     runtime: Runtime, ctx: ScriptedContext
 ) -> None:
     await run_turns(runtime, "read the file", *(f"question {n}" for n in range(2, 11)))
@@ -70,7 +70,7 @@ async def test_why_states_what_took_a_text_out_and_the_command_brings_it_back(
     assert "not found in this session" in await ctx.type("/context why PAPAYA")
 
 
-async def test_undo_takes_the_newest_reduction_back(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_context_undo_reverts_the_newest_reduction(runtime: Runtime, ctx: ScriptedContext) -> None:
     await run_turns(runtime, *(f"question {n}" for n in range(1, 10)))
     before = runtime.agent.model.requests[-1].messages  # type: ignore[attr-defined]
     await run_turns(runtime, "question 10")
@@ -81,7 +81,7 @@ async def test_undo_takes_the_newest_reduction_back(runtime: Runtime, ctx: Scrip
         await ctx.type("/context undo")
 
 
-async def test_a_summary_on_demand_replaces_the_window_and_can_be_taken_back(
+async def test_compact_replaces_the_window_with_a_summary_and_can_be_undone(
     runtime: Runtime, ctx: ScriptedContext
 ) -> None:
     await run_turns(runtime, "never use tabs", *("x" * 2_000 for _ in range(2)))
@@ -99,7 +99,7 @@ async def test_a_summary_on_demand_replaces_the_window_and_can_be_taken_back(
     assert runtime.agent.prepare("now").messages[: len(before) - 1] == before[:-1]
 
 
-async def test_a_pin_costs_what_it_states_and_unpin_lets_it_go(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_pin_reports_its_tokens_and_unpin_removes_the_pin(runtime: Runtime, ctx: ScriptedContext) -> None:
     await run_turns(runtime, *(f"question {n}" for n in range(1, 3)))
     assert re.search(r"pinned T2 \(\d+ tokens", await ctx.type("/pin"))
     await run_turns(runtime, *(f"question {n}" for n in range(3, 12)))
@@ -110,12 +110,12 @@ async def test_a_pin_costs_what_it_states_and_unpin_lets_it_go(runtime: Runtime,
 
 
 @pytest.mark.parametrize("line", ["/pin T99", "/pin x", "/unpin 1", "/context undo", "/compact", "/context plan"])
-async def test_what_cannot_be_done_is_one_clear_line(ctx: ScriptedContext, line: str) -> None:
+async def test_an_invalid_argument_is_an_error_of_one_line(ctx: ScriptedContext, line: str) -> None:
     with pytest.raises(BadInput) as caught:
         await ctx.type(line)
     assert "\n" not in str(caught.value)
 
 
-async def test_an_unknown_view_is_named(ctx: ScriptedContext) -> None:
+async def test_an_unknown_option_of_context_is_named(ctx: ScriptedContext) -> None:
     with pytest.raises(UsageError, match="Unknown option 'plant'"):
         await ctx.type("/context plant")

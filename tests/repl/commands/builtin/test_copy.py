@@ -25,7 +25,7 @@ def clipboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.slow
-async def test_the_last_answer_or_an_earlier_one_is_copied(clipboard: Path) -> None:
+async def test_copy_copies_the_last_answer_or_an_earlier_one(clipboard: Path) -> None:
     runtime = make_runtime(["erste", "zweite ☃"])
     for query in ("one", "two"):
         await run_turn(runtime, query)
@@ -38,13 +38,13 @@ async def test_the_last_answer_or_an_earlier_one_is_copied(clipboard: Path) -> N
 
 
 @pytest.mark.parametrize("args", ["", "2", "0", "-1", "x"])
-async def test_an_answer_that_is_not_there_is_named(ctx: ScriptedContext, clipboard: Path, args: str) -> None:
+async def test_copying_a_missing_answer_is_an_error(ctx: ScriptedContext, clipboard: Path, args: str) -> None:
     with pytest.raises(UsageError, match="There is no answer"):
         await ctx.type(f"/copy {args}")
     assert not clipboard.exists()
 
 
-async def test_without_a_clipboard_nothing_is_called_copied(
+async def test_without_a_clipboard_program_copy_is_an_error(
     runtime: Runtime, ctx: ScriptedContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -25,7 +25,7 @@ async def ctx(monkeypatch: pytest.MonkeyPatch) -> ScriptedContext:
     return ScriptedContext(runtime)
 
 
-async def test_findings_are_listed_shown_and_settled(ctx: ScriptedContext) -> None:
+async def test_findings_are_listed_shown_dismissed_and_reopened(ctx: ScriptedContext) -> None:
     assert "README.md:1" in await ctx.type("/findings")
     assert ">    3 TAX = 0.19" in await ctx.type("/findings show F-1")
     assert "dismissed for good: the law" in await ctx.type("/findings dismiss F-1 the law")
@@ -37,7 +37,7 @@ async def test_findings_are_listed_shown_and_settled(ctx: ScriptedContext) -> No
     assert "Nothing has changed" in await ctx.type("/findings recheck")
 
 
-async def test_the_reason_of_a_dismissal_is_proposed_to_the_playbook_once(ctx: ScriptedContext) -> None:
+async def test_the_reason_of_a_dismissal_is_proposed_as_a_strategy_only_once(ctx: ScriptedContext) -> None:
     assert "P-1 is proposed, since F-1 was dismissed" in await ctx.type("/findings dismiss F-1 the law")
     session = ctx.runtime.sessions.current_session
     assert session is not None
@@ -46,6 +46,6 @@ async def test_the_reason_of_a_dismissal_is_proposed_to_the_playbook_once(ctx: S
 
 
 @pytest.mark.parametrize("line", ["/findings odd", "/findings show F-9", "/findings dismiss F-1"])
-async def test_what_is_wrong_is_one_line(ctx: ScriptedContext, line: str) -> None:
+async def test_invalid_arguments_are_refused(ctx: ScriptedContext, line: str) -> None:
     with pytest.raises(SwecliError):
         await ctx.type(line)

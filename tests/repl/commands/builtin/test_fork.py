@@ -12,7 +12,7 @@ from tests.support.runtime import run_turn
 pytestmark = pytest.mark.slow
 
 
-async def test_the_session_goes_on_in_a_copy_and_the_original_is_kept(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_fork_continues_in_a_copy_and_keeps_the_original(runtime: Runtime, ctx: ScriptedContext) -> None:
     await run_turn(runtime, "first thing")
     old = runtime.sessions.current_session
     assert old is not None
@@ -26,7 +26,7 @@ async def test_the_session_goes_on_in_a_copy_and_the_original_is_kept(runtime: R
     assert len(runtime.sessions.export(old.id)["interactions"]) == 1
 
 
-async def test_a_copy_may_end_with_an_earlier_turn(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_fork_can_end_the_copy_with_an_earlier_turn(runtime: Runtime, ctx: ScriptedContext) -> None:
     for query in ("one", "two", "three"):
         await run_turn(runtime, query)
     assert "ends with T2" in await ctx.type("/branch t2")
@@ -36,13 +36,13 @@ async def test_a_copy_may_end_with_an_earlier_turn(runtime: Runtime, ctx: Script
 
 
 @pytest.mark.parametrize("args", ["T4", "T0", "x", "-1", "T1 T2"])
-async def test_what_is_not_a_turn_is_refused(runtime: Runtime, ctx: ScriptedContext, args: str) -> None:
+async def test_forking_at_an_unknown_turn_is_refused(runtime: Runtime, ctx: ScriptedContext, args: str) -> None:
     for query in ("one", "two", "three"):
         await run_turn(runtime, query)
     with pytest.raises(BadInput, match=r"is not a turn|There is no turn T4 in this session"):
         await ctx.type(f"/fork {args}")
 
 
-async def test_before_the_first_turn_there_is_nothing_to_fork(ctx: ScriptedContext) -> None:
+async def test_forking_before_the_first_turn_is_refused(ctx: ScriptedContext) -> None:
     with pytest.raises(BadInput, match="There is no turn yet"):
         await ctx.type("/fork T1")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from tests.support.command_context import ScriptedContext
 
 
-async def test_every_command_and_the_keys_are_listed(ctx: ScriptedContext) -> None:
+async def test_help_lists_every_command_and_the_keys(ctx: ScriptedContext) -> None:
     printed = " ".join((await ctx.type("/help")).split())  # Long lines are wrapped.
     for command in ctx.commands:
         assert f"/{command.name}" in printed
@@ -15,26 +15,26 @@ async def test_every_command_and_the_keys_are_listed(ctx: ScriptedContext) -> No
     assert "Shift+Tab" in printed
 
 
-async def test_commands_stand_in_groups_and_the_first_is_where_to_start(ctx: ScriptedContext) -> None:
+async def test_help_groups_the_commands_and_begins_with_start_here(ctx: ScriptedContext) -> None:
     lines = (await ctx.type("/help")).splitlines()
     titles = [line for line in lines if line and not line.startswith((" ", "/"))]
     assert titles[0].startswith("Start here")
     assert next(line for line in lines if line.startswith("/")).startswith("/help")
 
 
-async def test_a_command_of_a_project_stands_under_more(ctx: ScriptedContext) -> None:
+async def test_project_commands_are_listed_under_more(ctx: ScriptedContext) -> None:
     ctx.commands = [*ctx.commands, replace(ctx.commands[0], name="deploy", help="Send it")]
     printed = await ctx.type("/help")
     assert printed.index("More") < printed.index("/deploy") < printed.index("Keys")
 
 
-async def test_one_command_is_shown_with_arguments_and_other_names(ctx: ScriptedContext) -> None:
+async def test_help_for_one_command_shows_arguments_and_aliases(ctx: ScriptedContext) -> None:
     printed = await ctx.type("/help /resume")
     assert "/sessions [ID|NAME]" in printed
     assert "/continue" in printed
 
 
-async def test_help_for_what_is_not_there_states_it(ctx: ScriptedContext) -> None:
+async def test_help_for_an_unknown_command_names_it(ctx: ScriptedContext) -> None:
     assert "Unknown command /nosuch" in await ctx.type("/help nosuch")
 
 

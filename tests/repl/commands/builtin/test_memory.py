@@ -21,11 +21,11 @@ class _SteeredContext(ScriptedContext):
         self.sent.append(text)
 
 
-async def test_without_instructions_it_names_the_command_that_writes_them(ctx: ScriptedContext) -> None:
+async def test_memory_without_instructions_suggests_init(ctx: ScriptedContext) -> None:
     assert "/init" in await ctx.type("/memory")
 
 
-async def test_files_of_a_trusted_folder_are_listed_and_others_announced(
+async def test_memory_lists_instruction_files_once_the_folder_is_trusted(
     runtime: Runtime, ctx: ScriptedContext
 ) -> None:
     (runtime.cwd / "AGENTS.md").write_text("Use tabs.\n")
@@ -38,7 +38,7 @@ async def test_files_of_a_trusted_folder_are_listed_and_others_announced(
     assert "10 bytes" in printed
 
 
-async def test_skills_are_listed_with_what_is_wrong_of_them(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_memory_lists_skills_and_the_errors_of_invalid_ones(runtime: Runtime, ctx: ScriptedContext) -> None:
     for name in ("good", "broken"):
         (Path.home() / ".agents/skills" / name).mkdir(parents=True)
     (Path.home() / ".agents/skills/good/SKILL.md").write_text("---\nname: good\ndescription: d\n---\n")

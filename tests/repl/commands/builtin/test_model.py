@@ -15,18 +15,18 @@ from tests.support.runtime import run_turn
 from tests.support.strict_provider import Reply, StrictProvider
 
 
-async def test_the_model_is_reported_with_its_reason(ctx: ScriptedContext) -> None:
+async def test_model_shows_the_model_and_why_it_was_chosen(ctx: ScriptedContext) -> None:
     assert "scripted/test (for this test)" in await ctx.type("/model")
 
 
-async def test_another_model_answers_from_the_next_turn_on(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_a_chosen_model_answers_the_next_turn(runtime: Runtime, ctx: ScriptedContext) -> None:
     assert "demo" in await ctx.type("/model demo")
     await run_turn(runtime, "hello")
     assert runtime.sessions.current_session is not None
     assert runtime.sessions.current_session.model == "demo"
 
 
-async def test_a_model_too_small_for_any_turn_is_named_when_it_is_chosen(
+async def test_choosing_a_model_with_a_window_too_small_for_any_turn_warns(
     runtime: Runtime, ctx: ScriptedContext
 ) -> None:
     table = {"tiny": {"api": "openai", "model": "tiny", "context_window": 1_024, "base_url": "http://127.0.0.1:9/v1"}}
@@ -41,7 +41,7 @@ async def test_an_unknown_model_changes_nothing(runtime: Runtime, ctx: ScriptedC
     assert runtime.agent.model.name == "scripted/test"
 
 
-def test_models_near_at_hand_are_offered(runtime: Runtime, ctx: ScriptedContext) -> None:
+def test_completion_offers_the_model_in_use_and_the_demo(runtime: Runtime, ctx: ScriptedContext) -> None:
     found = ctx.table.find("model")
     assert found is not None
     assert found.complete is not None
@@ -50,7 +50,7 @@ def test_models_near_at_hand_are_offered(runtime: Runtime, ctx: ScriptedContext)
     assert "demo" in names
 
 
-async def test_the_mode_is_shown_and_changed(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_mode_shows_and_changes_the_mode(runtime: Runtime, ctx: ScriptedContext) -> None:
     assert "● ask" in " ".join((await ctx.type("/mode")).split())
     assert "mode plan · read only" in await ctx.type("/mode plan")
     assert runtime.agent.permissions.mode == "plan"
@@ -63,7 +63,7 @@ async def test_the_mode_is_shown_and_changed(runtime: Runtime, ctx: ScriptedCont
 
 
 @pytest.mark.slow
-async def test_the_cost_has_five_buckets_and_a_sum(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_cost_shows_five_kinds_of_tokens_and_a_total(runtime: Runtime, ctx: ScriptedContext) -> None:
     await run_turn(runtime, "hello")
     printed = await ctx.type("/cost")
     for words in ("input (uncached)", "cache reads", "cache writes", "output", "reasoning"):
@@ -71,13 +71,13 @@ async def test_the_cost_has_five_buckets_and_a_sum(runtime: Runtime, ctx: Script
     assert "1 request · cost $0.00" in printed
 
 
-async def test_the_status_states_what_protects_and_where_things_are(runtime: Runtime) -> None:
+async def test_status_shows_model_mode_database_sandbox_learning_and_trust(runtime: Runtime) -> None:
     printed = " ".join((await ScriptedContext(runtime, width=300).type("/status")).split())
     for words in ("scripted/test", "ask", "swecli.db", "sandbox", "none", "learning", "not trusted"):
         assert words in printed
 
 
-async def test_a_trusted_folders_instructions_go_with_the_next_request(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_after_trust_the_next_request_contains_the_instructions(runtime: Runtime, ctx: ScriptedContext) -> None:
     Path("AGENTS.md").write_text("Always whistle.")
     assert "Always whistle." not in runtime.agent.prepare("x").messages[0]["content"]
     assert "is now trusted" in await ctx.type("/trust")
@@ -86,7 +86,7 @@ async def test_a_trusted_folders_instructions_go_with_the_next_request(runtime: 
 
 
 @pytest.mark.slow
-async def test_two_gateways_of_one_protocol_answer_in_one_session(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_two_gateways_of_the_same_protocol_answer_in_one_session(runtime: Runtime, ctx: ScriptedContext) -> None:
     with StrictProvider([Reply("one")], key="k1") as one, StrictProvider([Reply("two"), Reply("hm")], key="k2") as two:
         shared = {"api": "openai", "model": "gpt-4.1"}
         tables = {
@@ -106,7 +106,7 @@ async def test_two_gateways_of_one_protocol_answer_in_one_session(runtime: Runti
         assert not one.refusals + two.refusals
 
 
-async def test_the_effort_goes_with_the_next_request(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_effort_sets_the_thinking_of_the_next_request(runtime: Runtime, ctx: ScriptedContext) -> None:
     assert "model default" in await ctx.type("/effort")
     assert "thinking high" in await ctx.type("/effort high")
     assert runtime.agent.make_fitter().thinking == "high"
@@ -114,7 +114,7 @@ async def test_the_effort_goes_with_the_next_request(runtime: Runtime, ctx: Scri
         await ctx.type("/effort hard")
 
 
-async def test_another_model_does_the_small_work(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_model_fast_sets_the_model_that_condenses_and_verifies(runtime: Runtime, ctx: ScriptedContext) -> None:
     assert "fast: demo" in await ctx.type("/model fast demo")
     assert runtime.agent.condense_model is not None
     assert (runtime.agent.model.name, runtime.agent.condense_model.name) == ("scripted/test", "demo")

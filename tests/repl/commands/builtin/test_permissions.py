@@ -10,7 +10,7 @@ from swecli.tools.permissions import PermissionRule
 from tests.support.command_context import ScriptedContext
 
 
-async def test_each_rule_is_shown_with_where_it_comes_from(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_permissions_shows_each_rule_with_its_source(runtime: Runtime, ctx: ScriptedContext) -> None:
     rules = runtime.agent.permissions
     assert "no calls yet" in await ctx.type("/permissions")
     rules.allow_for_session("run(make *)")
@@ -24,7 +24,7 @@ async def test_each_rule_is_shown_with_where_it_comes_from(runtime: Runtime, ctx
     assert "last decision: Run find . -delete: asked (-delete deletes files)" in shown
 
 
-async def test_what_was_allowed_can_be_taken_back_by_its_number(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_an_allowed_rule_is_removed_by_its_number(runtime: Runtime, ctx: ScriptedContext) -> None:
     rules = runtime.agent.permissions
     rules.allow_for_project("run(pytest *)")
     rules.allow_for_session("run(make *)")
@@ -39,17 +39,17 @@ async def test_what_was_allowed_can_be_taken_back_by_its_number(runtime: Runtime
 @pytest.mark.parametrize(
     "args", ["remove", "remove 0", "remove 9", "remove x", "add x", "remove ²", "remove 99999999999"]
 )
-async def test_what_cannot_be_removed_is_named(ctx: ScriptedContext, args: str) -> None:
+async def test_removing_an_unknown_rule_is_refused(ctx: ScriptedContext, args: str) -> None:
     with pytest.raises(UsageError, match="Unknown option|cannot be removed"):
         await ctx.type(f"/permissions {args}")
 
 
-async def test_a_rule_that_cannot_be_read_is_shown_as_not_in_force(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_an_invalid_rule_is_shown_as_not_enforced(runtime: Runtime, ctx: ScriptedContext) -> None:
     runtime.agent.permissions.invalid.append(("deny", "rm *", "Write it like run(rm *)."))
     assert "'rm *' is not a valid permission rule and is NOT enforced. Write it like" in await ctx.type("/permissions")
 
 
-async def test_a_rule_in_another_tools_syntax_is_allowed_for_the_session_and_shown_in_swecli_syntax(
+async def test_a_rule_in_claude_code_syntax_is_allowed_and_shown_in_swecli_syntax(
     runtime: Runtime, ctx: ScriptedContext
 ) -> None:
     assert "allowed in this session: run(git commit *)" in await ctx.type("/permissions allow Bash(git commit:*)")

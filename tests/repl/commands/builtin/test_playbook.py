@@ -19,7 +19,7 @@ def system(runtime: Runtime) -> str:
     return str(runtime.agent.prepare("x").messages[0]["content"])
 
 
-async def test_a_taught_strategy_is_in_the_next_request_with_the_user_as_its_evidence(
+async def test_an_added_strategy_is_in_the_next_request_with_the_user_as_evidence(
     runtime: Runtime, ctx: ScriptedContext
 ) -> None:
     assert "P-1" in await ctx.type("/playbook add Run the tests  with make check")
@@ -31,7 +31,7 @@ async def test_a_taught_strategy_is_in_the_next_request_with_the_user_as_its_evi
     assert "0 helpful · 0 harmful · 0 neutral" in shown
 
 
-async def test_on_a_narrow_screen_a_row_becomes_two_lines_that_can_be_read(runtime: Runtime) -> None:
+async def test_on_a_narrow_screen_a_row_of_the_list_takes_two_lines(runtime: Runtime) -> None:
     narrow = ScriptedContext(runtime, width=40)
     content = "Look at the change before each commit, in this project"
     await narrow.type(f"/playbook add {content}")
@@ -43,7 +43,7 @@ async def test_on_a_narrow_screen_a_row_becomes_two_lines_that_can_be_read(runti
         assert all(len(row) <= 40 for row in (await narrow.type(f"/playbook{line}")).splitlines()), line
 
 
-async def test_a_taught_strategy_is_in_the_next_session_of_the_project(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_an_added_strategy_is_in_the_next_session_of_the_project(runtime: Runtime, ctx: ScriptedContext) -> None:
     await run_turn(runtime, "hello")
     await ctx.type("/playbook add Run the tests with make check")
     await ctx.type("/new")
@@ -59,7 +59,7 @@ async def test_a_strategy_can_be_edited_and_removed(runtime: Runtime, ctx: Scrip
     assert "No strategies yet" in await ctx.type("/playbook list")
 
 
-async def test_changes_are_taken_back_newest_first(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_playbook_undo_reverts_the_newest_change_first(runtime: Runtime, ctx: ScriptedContext) -> None:
     await ctx.type("/playbook add One")
     await ctx.type("/playbook add Two words")
     await ctx.type("/playbook remove P-1")
@@ -74,13 +74,13 @@ async def test_changes_are_taken_back_newest_first(runtime: Runtime, ctx: Script
 @pytest.mark.parametrize(
     "line", ["/playbook dance", "/playbook good", "/playbook pin P-1", "/playbook add", "/playbook show P-9"]
 )
-async def test_a_wrong_word_is_one_clear_line(ctx: ScriptedContext, line: str) -> None:
+async def test_an_invalid_subcommand_is_an_error_of_one_line(ctx: ScriptedContext, line: str) -> None:
     with pytest.raises((BadInput, UsageError)) as caught:
         await ctx.type(line)
     assert "\n" not in str(caught.value)
 
 
-async def test_review_asks_one_by_one_and_stops_when_asked(runtime: Runtime) -> None:
+async def test_review_shows_one_proposal_after_the_other_until_the_user_stops(runtime: Runtime) -> None:
     session = runtime.sessions.current_session
     assert session is not None
     for number, text in enumerate(("one", "two", "three", "four"), 1):
@@ -98,7 +98,7 @@ async def test_review_asks_one_by_one_and_stops_when_asked(runtime: Runtime) -> 
 
 
 @pytest.mark.parametrize("setting", ["playbook_tokens", "max_strategies"])
-async def test_what_the_model_knows_already_is_taken_back_when_a_setting_keeps_the_playbook_out(
+async def test_a_setting_that_keeps_the_playbook_out_removes_strategies_already_sent(
     runtime: Runtime, ctx: ScriptedContext, setting: str
 ) -> None:
     await ctx.type("/playbook add Run make")
@@ -111,14 +111,14 @@ async def test_what_the_model_knows_already_is_taken_back_when_a_setting_keeps_t
     assert turn.request.shown == ()
 
 
-async def test_reflecting_learns_from_the_last_turn_or_a_named_one(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_reflect_learns_from_the_last_turn_or_a_named_one(runtime: Runtime, ctx: ScriptedContext) -> None:
     await run_turn(runtime, "remember that the tests run with make check", learn=False)
     await run_turn(runtime, "hello", learn=False)
     assert "make check" in await ctx.type("/reflect T1")
     assert "T2" in await ctx.type("/reflect") or "make check" in system(runtime)
 
 
-async def test_who_asks_for_a_reflection_gets_the_models_view_of_a_smooth_turn_too() -> None:
+async def test_reflect_asks_the_model_even_about_a_turn_without_friction() -> None:
     add = {"text": "Greet in French", "section": "answers", "kind": "preference", "quote": "greet me in French"}
     view = json.dumps({"tags": [], "add": [add]})
     runtime = make_runtime(lambda r: view if r.purpose == "reflect" else "Bonjour.")
@@ -131,7 +131,7 @@ async def test_who_asks_for_a_reflection_gets_the_models_view_of_a_smooth_turn_t
 
 
 @pytest.mark.slow
-async def test_without_a_model_or_with_learning_off_that_is_reported(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_reflect_reports_a_missing_model_and_learning_that_is_off(runtime: Runtime, ctx: ScriptedContext) -> None:
     await run_turn(runtime, "hello")
     runtime.learning.reflector = ReflectorModel("")
     assert "no model was asked" in await ctx.type("/reflect")
@@ -140,7 +140,7 @@ async def test_without_a_model_or_with_learning_off_that_is_reported(runtime: Ru
         await ctx.type("/reflect")
 
 
-async def test_only_reflecting_waits_for_what_is_being_learned(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_only_reflect_waits_for_background_learning(runtime: Runtime, ctx: ScriptedContext) -> None:
     await run_turn(runtime, "hello")
     for line in ("/playbook", "/playbook add Run make", "/playbook undo", "/playbook list --log", "/good", "/bad slow"):
         await ctx.type(line)
@@ -150,12 +150,12 @@ async def test_only_reflecting_waits_for_what_is_being_learned(runtime: Runtime,
 
 
 @pytest.mark.parametrize("args", ["", "T9", "0", "soon"])
-async def test_there_must_be_a_turn_to_reflect_on(ctx: ScriptedContext, args: str) -> None:
+async def test_reflecting_on_an_unknown_turn_is_refused(ctx: ScriptedContext, args: str) -> None:
     with pytest.raises(BadInput):
         await ctx.type(f"/reflect {args}")
 
 
-async def test_a_word_on_the_last_turn_counts(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_good_and_bad_mark_the_last_turn(runtime: Runtime, ctx: ScriptedContext) -> None:
     await ctx.type("/playbook add Run the tests with make check")
     await run_turn(runtime, "run the tests [P-1]")
     assert "T1 is marked bad" in await ctx.type("/bad it was slow")
@@ -166,12 +166,12 @@ async def test_a_word_on_the_last_turn_counts(runtime: Runtime, ctx: ScriptedCon
 
 
 @pytest.mark.parametrize("line", ["/good", "/bad why"])
-async def test_there_must_be_a_turn_to_mark(ctx: ScriptedContext, line: str) -> None:
+async def test_marking_without_a_turn_is_refused(ctx: ScriptedContext, line: str) -> None:
     with pytest.raises(BadInput):
         await ctx.type(line)
 
 
-async def test_quotes_hold_the_name_of_a_file_together(ctx: ScriptedContext) -> None:
+async def test_a_file_name_with_spaces_can_be_quoted(ctx: ScriptedContext) -> None:
     await ctx.type('/playbook add it\'s "quoted" here')
     assert "Written to my own.md." in await ctx.type('/playbook list --export "my own.md"')
     assert "1 the same" in await ctx.type("/playbook add --from 'my own.md'")

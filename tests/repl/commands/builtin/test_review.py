@@ -27,7 +27,7 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(make_project(Path("shop")))
 
 
-async def test_a_review_is_drawn_as_it_goes() -> None:
+async def test_a_review_prints_its_findings_and_progress() -> None:
     ctx = ScriptedContext(make_runtime([READ, END]))
     output = await ctx.type("/review shop/prices.py --no-verify")
     assert "review R-1 of shop/prices.py" in output
@@ -36,7 +36,7 @@ async def test_a_review_is_drawn_as_it_goes() -> None:
     assert "1 finding · 1 report · 2 loops" in output
 
 
-async def test_findings_are_posted_after_a_dry_run_and_a_yes(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_findings_are_posted_only_after_a_dry_run_and_a_confirmation(monkeypatch: pytest.MonkeyPatch) -> None:
     with FakeGitHub({"shop/prices.py": "@@ -1,3 +1,3 @@\n one\n two\n+TAX = 0.19\n"}) as hub:
         hub.follow(Path.cwd())
         for name, value in hub.environ().items():
@@ -56,7 +56,7 @@ async def test_findings_are_posted_after_a_dry_run_and_a_yes(monkeypatch: pytest
         assert len(ctx.offered) == 2
 
 
-async def test_without_a_token_the_dry_run_is_shown_and_nothing_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_a_token_the_dry_run_is_shown_without_a_question(monkeypatch: pytest.MonkeyPatch) -> None:
     with FakeGitHub({"shop/prices.py": "@@ -1,3 +1,3 @@\n one\n two\n+TAX = 0.19\n"}, token="") as hub:
         hub.follow(Path.cwd())
         for name, value in hub.environ("").items():
@@ -68,7 +68,7 @@ async def test_without_a_token_the_dry_run_is_shown_and_nothing_asked(monkeypatc
         assert [f.id for f in review_store(ctx.runtime).findings()] == ["F-1"]
 
 
-async def test_a_repair_asks_as_any_turn_does_and_is_rechecked() -> None:
+async def test_a_fix_asks_for_approval_and_the_finding_is_rechecked() -> None:
     user = User()
     ctx = ScriptedContext(make_runtime([READ, END, *REPAIR], user))
     await ctx.type("/review shop/prices.py --no-verify")
@@ -77,7 +77,7 @@ async def test_a_repair_asks_as_any_turn_does_and_is_rechecked() -> None:
     assert "F-1 shop/prices.py:3: open → gone (its code is in no file)" in output
 
 
-async def test_a_repair_that_is_refused_leaves_it_open() -> None:
+async def test_after_a_refused_fix_the_finding_stays_open() -> None:
     ctx = ScriptedContext(make_runtime([READ, END, *REPAIR], User([NO])))
     await ctx.type("/review shop/prices.py --no-verify")
     assert "F-1 is still open" in await ctx.type("/review --fix 1")
@@ -99,7 +99,7 @@ async def test_a_repair_that_is_refused_leaves_it_open() -> None:
         ("/review --staged", "nothing to review"),
     ],
 )
-async def test_what_is_wrong_is_one_line(line: str, output: str) -> None:
+async def test_invalid_options_are_refused(line: str, output: str) -> None:
     ctx = ScriptedContext(make_runtime())
     with pytest.raises(SwecliError, match=output):
         await ctx.type(line)

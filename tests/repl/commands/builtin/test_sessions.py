@@ -10,7 +10,7 @@ from tests.support.command_context import ScriptedContext
 from tests.support.runtime import run_turn
 
 
-async def test_a_new_session_leaves_the_old_one_and_states_its_id(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_new_starts_a_session_and_prints_the_id_of_the_old_one(runtime: Runtime, ctx: ScriptedContext) -> None:
     await run_turn(runtime, "first thing")
     old = runtime.sessions.current_session
     assert old is not None
@@ -23,12 +23,12 @@ async def test_a_new_session_leaves_the_old_one_and_states_its_id(runtime: Runti
     assert ctx.waited_for_background
 
 
-async def test_an_empty_session_is_not_worth_a_word(ctx: ScriptedContext) -> None:
+async def test_leaving_an_empty_session_prints_no_id(ctx: ScriptedContext) -> None:
     assert "stays" not in await ctx.type("/clear")
 
 
 @pytest.mark.slow
-async def test_a_session_is_picked_from_a_list_and_shown(runtime: Runtime) -> None:
+async def test_sessions_resumes_the_session_picked_from_the_list(runtime: Runtime) -> None:
     await run_turn(runtime, "first thing")
     first = runtime.sessions.current_session
     assert first is not None
@@ -43,7 +43,7 @@ async def test_a_session_is_picked_from_a_list_and_shown(runtime: Runtime) -> No
     assert "ok" in printed
 
 
-async def test_the_list_shows_how_a_session_began_and_ended(runtime: Runtime) -> None:
+async def test_the_list_of_sessions_shows_the_first_and_last_query_and_the_answer(runtime: Runtime) -> None:
     await run_turn(runtime, "Repair the parser. It fails on tabs.")
     await run_turn(runtime, "and the lexer")
     ctx = ScriptedContext(runtime, None)
@@ -55,7 +55,7 @@ async def test_the_list_shows_how_a_session_began_and_ended(runtime: Runtime) ->
     assert "no cost" in details[3] or "$" in details[3]
 
 
-async def test_picking_nothing_changes_nothing(runtime: Runtime) -> None:
+async def test_closing_the_list_of_sessions_keeps_the_current_one(runtime: Runtime) -> None:
     await run_turn(runtime, "first thing")
     ctx = ScriptedContext(runtime, None)
     await ctx.type("/new")
@@ -64,28 +64,28 @@ async def test_picking_nothing_changes_nothing(runtime: Runtime) -> None:
     assert runtime.sessions.current_session is here
 
 
-async def test_without_other_sessions_there_is_nothing_to_pick(ctx: ScriptedContext) -> None:
+async def test_without_other_sessions_the_command_reports_that(ctx: ScriptedContext) -> None:
     assert "no other session" in await ctx.type("/sessions")
 
 
-async def test_a_session_is_resumed_by_its_name(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_resume_finds_a_session_by_its_name(runtime: Runtime, ctx: ScriptedContext) -> None:
     await run_turn(runtime, "first thing")
     assert "this session is now the big one" in await ctx.type("/rename  the   big one")
     await ctx.type("/new")
     assert "session the big one · 1 turn" in await ctx.type("/resume the big one")
 
 
-async def test_an_unknown_session_is_one_clear_line(ctx: ScriptedContext) -> None:
+async def test_resuming_an_unknown_session_is_refused(ctx: ScriptedContext) -> None:
     with pytest.raises(BadInput):
         await ctx.type("/resume nosuch")
 
 
-async def test_a_name_is_asked_for(ctx: ScriptedContext) -> None:
+async def test_rename_without_a_name_is_refused(ctx: ScriptedContext) -> None:
     with pytest.raises(UsageError, match=r"To name it: /rename NAME"):
         await ctx.type("/rename")
 
 
-async def test_words_are_found_in_all_sessions(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_search_finds_words_in_all_sessions(runtime: Runtime, ctx: ScriptedContext) -> None:
     await run_turn(runtime, "where is the teapot")
     await ctx.type("/new")
     assert "teapot" in await ctx.type("/search teapot")
@@ -94,7 +94,7 @@ async def test_words_are_found_in_all_sessions(runtime: Runtime, ctx: ScriptedCo
         await ctx.type("/search")
 
 
-def test_sessions_are_offered_as_arguments(runtime: Runtime, ctx: ScriptedContext) -> None:
+def test_completion_of_resume_offers_other_sessions(runtime: Runtime, ctx: ScriptedContext) -> None:
     found = ctx.table.find("resume")
     assert found is not None
     assert found.complete is not None

@@ -11,7 +11,7 @@ from tests.support.command_context import ScriptedContext
 from tests.support.screenless import play
 
 
-async def test_theme_shows_and_changes_what_is_in_use(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_theme_shows_and_changes_the_theme(runtime: Runtime, ctx: ScriptedContext) -> None:
     ctx.theme = Theme("auto", {"COLORFGBG": "0;15"})
     assert "theme auto (light)" in await ctx.type("/theme")
     assert "theme none: no colours" in await ctx.type("/theme none")
@@ -20,7 +20,7 @@ async def test_theme_shows_and_changes_what_is_in_use(runtime: Runtime, ctx: Scr
         await ctx.type("/theme pink")
 
 
-async def test_without_colour_the_theme_names_why_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_with_no_color_set_the_theme_command_names_it_as_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     played = await play("/theme light\rexit\r")
     assert "NO_COLOR is set" in played.text

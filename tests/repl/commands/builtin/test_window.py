@@ -13,7 +13,7 @@ from tests.support.runtime import run_turn
 
 
 @pytest.mark.slow
-async def test_the_window_changes_the_very_next_request(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_a_changed_window_applies_to_the_next_request(runtime: Runtime, ctx: ScriptedContext) -> None:
     for n in range(1, 10):
         await run_turn(runtime, f"query {n}")
     assert "turns 5 to 9" in await ctx.type("/window")
@@ -25,7 +25,7 @@ async def test_the_window_changes_the_very_next_request(runtime: Runtime, ctx: S
     assert sent == ["query 8", "query 9", "now"]
 
 
-async def test_a_pinned_turn_is_named_among_what_is_sent(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_window_names_the_pinned_turns_that_are_sent(runtime: Runtime, ctx: ScriptedContext) -> None:
     for n in range(1, 5):
         await run_turn(runtime, f"query {n}")
     await ctx.type("/pin T1")
@@ -34,24 +34,24 @@ async def test_a_pinned_turn_is_named_among_what_is_sent(runtime: Runtime, ctx: 
     assert "2 older ones are stored" in printed
 
 
-async def test_a_window_may_grow_again(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_a_larger_window_sends_older_turns_again(runtime: Runtime, ctx: ScriptedContext) -> None:
     for n in range(1, 4):
         await run_turn(runtime, f"query {n}")
     await ctx.type("/window 1")
     assert "turns 1 to 3" in await ctx.type("/window full")
 
 
-async def test_the_line_about_a_wrong_window_keeps_its_letters(ctx: ScriptedContext) -> None:
+async def test_the_error_for_an_invalid_window_quotes_it(ctx: ScriptedContext) -> None:
     with pytest.raises(BadInput, match=r"^'abc' is not a window: use N, N\+S, full or auto"):
         await ctx.type("/window abc")
 
 
-async def test_an_empty_session_holds_nothing(ctx: ScriptedContext) -> None:
+async def test_window_of_an_empty_session_reports_no_earlier_turns(ctx: ScriptedContext) -> None:
     assert "no earlier turns" in await ctx.type("/window")
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "many", "5+", "1001"])
-async def test_a_wrong_window_is_one_clear_line_and_changes_nothing(
+async def test_an_invalid_window_is_refused_and_changes_nothing(
     runtime: Runtime, ctx: ScriptedContext, text: str
 ) -> None:
     with pytest.raises(BadInput) as caught:
@@ -61,7 +61,7 @@ async def test_a_wrong_window_is_one_clear_line_and_changes_nothing(
     assert str(runtime.sessions.current_session.window) == "5+3"
 
 
-async def test_the_prompt_is_exactly_what_is_sent(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_prompt_shows_exactly_the_next_request(runtime: Runtime, ctx: ScriptedContext) -> None:
     await run_turn(runtime, "before")
     raw = ACTIONS["prompt"][0](runtime, "what now").value
     assert raw["messages"] == runtime.agent.prepare("what now").messages
@@ -71,7 +71,7 @@ async def test_the_prompt_is_exactly_what_is_sent(runtime: Runtime, ctx: Scripte
     assert raw["tools"] == [spec.to_api() for spec in sent.tools]
 
 
-async def test_the_prompt_is_shown_by_part_with_tokens(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_prompt_prints_each_segment_with_its_tokens(runtime: Runtime, ctx: ScriptedContext) -> None:
     await run_turn(runtime, "before")
     printed = await ctx.type("/prompt")
     for part in ("tools ·", "system ·", "interaction 1 ·", "query ·"):
@@ -79,13 +79,13 @@ async def test_the_prompt_is_shown_by_part_with_tokens(runtime: Runtime, ctx: Sc
     assert "before" in printed
 
 
-async def test_looking_at_the_prompt_stores_nothing(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_prompt_stores_nothing(runtime: Runtime, ctx: ScriptedContext) -> None:
     await ctx.type("/prompt look")
     assert runtime.sessions.current_session is not None
     assert runtime.sessions.current_session.interactions == 0
 
 
-async def test_the_parts_of_the_context_add_up(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_context_lists_the_segments_of_the_request(runtime: Runtime, ctx: ScriptedContext) -> None:
     await run_turn(runtime, "before")
     printed = await ctx.type("/context")
     for part in ("tools", "system", "window", "query"):
@@ -95,19 +95,21 @@ async def test_the_parts_of_the_context_add_up(runtime: Runtime, ctx: ScriptedCo
 
 
 @pytest.mark.slow
-async def test_a_preview_states_what_would_leave_and_changes_nothing(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_window_preview_names_the_turns_left_out_and_changes_nothing(
+    runtime: Runtime, ctx: ScriptedContext
+) -> None:
     for n in range(1, 8):
         await run_turn(runtime, f"query {n}")
     before = runtime.agent.prepare("now").messages
     printed = await ctx.type("/window preview 2")
     assert "window 5+3 → 2: T1, T2, T3, T4, T5 would be left out" in printed
-    assert "unknown" not in printed, "no word of money where no price is known"
+    assert "unknown" not in printed, "no cost is shown where no price is known"
     assert runtime.agent.prepare("now").messages == before
     assert "no change" in await ctx.type("/window preview full")
     assert runtime.agent.prepare("now").messages == before
 
 
-async def test_every_view_counts_the_same_tokens(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_prompt_context_and_window_count_the_same_tokens(runtime: Runtime, ctx: ScriptedContext) -> None:
     for n in range(1, 10):
         await run_turn(runtime, f"query {n}")
     control = runtime.context_control
@@ -119,6 +121,6 @@ async def test_every_view_counts_the_same_tokens(runtime: Runtime, ctx: Scripted
     assert format_tokens(total) in await ctx.type("/window preview 5+3")
 
 
-async def test_a_preview_of_nonsense_is_one_line(runtime: Runtime, ctx: ScriptedContext) -> None:
+async def test_a_preview_of_an_invalid_window_is_refused(runtime: Runtime, ctx: ScriptedContext) -> None:
     with pytest.raises(BadInput, match="is not a window"):
         await ctx.type("/window preview soon")
