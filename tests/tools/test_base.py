@@ -8,13 +8,13 @@ from swecli.tools.base import READ, ToolContext
 from swecli.tools.builtin import read as module
 
 
-def test_the_decorated_function_is_a_tool_described_by_the_text_beside_it() -> None:
+def test_a_tool_takes_its_description_from_the_markdown_file_of_its_name() -> None:
     tool = module._read_file
     assert (tool.name, tool.kind) == ("read_file", READ)
     assert tool.description == Path(module.__file__).with_name("read_file.md").read_text(encoding="utf-8").strip()
 
 
-def test_contexts_share_nothing(tmp_path: Path) -> None:
+def test_two_tool_contexts_share_no_state(tmp_path: Path) -> None:
     one, two = ToolContext(tmp_path), ToolContext(tmp_path)
     one.todos.append({})
     one.file_digests[tmp_path] = "x"

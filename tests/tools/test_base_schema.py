@@ -22,7 +22,7 @@ class Outer(Params):
     one: Inner | None = Field(None, description="One.")
 
 
-def test_references_titles_and_nulls_are_gone() -> None:
+def test_schemas_have_no_references_titles_or_nulls() -> None:
     inner = {
         "type": "object",
         "properties": {"title": {"type": "string", "description": "A parameter may be called title."}},

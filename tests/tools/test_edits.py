@@ -11,7 +11,7 @@ from swecli.tools.builtin.change_files import _apply_edits, _Edit
 from swecli.tools.files import TextFile
 
 
-def E(old: str, new: str, replace_all: bool = False) -> _Edit:  # noqa: N802  short, as it stands in every line
+def E(old: str, new: str, replace_all: bool = False) -> _Edit:  # noqa: N802  short, because every test uses it
     return _Edit(old_text=old, new_text=new, replace_all=replace_all)
 
 
@@ -19,45 +19,45 @@ def apply_edits(text: str, *edits: _Edit) -> str:
     return _apply_edits(TextFile(text), edits)
 
 
-def test_edits_are_applied_in_order_each_on_what_the_one_before_left() -> None:
+def test_each_edit_is_applied_to_the_result_of_the_previous_one() -> None:
     assert apply_edits("a b c", E("a", "x y"), E("x y b", "z")) == "z c"
 
 
-def test_one_failed_edit_undoes_all_and_is_named() -> None:
+def test_one_failed_edit_applies_none_and_is_named() -> None:
     with pytest.raises(ToolError) as caught:
         apply_edits("a b c", E("a", "x"), E("nothing", "y"))
     assert "Edit 2 of 2: old_text is not in the file" in str(caught.value)
     assert "Nothing was changed" in str(caught.value)
 
 
-def test_two_places_are_named_by_their_lines() -> None:
+def test_an_ambiguous_edit_names_the_lines_of_all_matches() -> None:
     with pytest.raises(ToolError, match="3 times, at lines 1, 3, 4"):
         apply_edits("x\ny\nx\nx\n", E("x", "z"))
     with pytest.raises(ToolError, match="2 times"):
         apply_edits("aaa", E("aa", "b"))
 
 
-def test_replace_all_takes_every_place() -> None:
+def test_replace_all_replaces_every_match() -> None:
     assert apply_edits("x\r\nx\n", E("x", "long", True)) == "long\r\nlong\n"
 
 
 @pytest.mark.parametrize("edit", [E("", "x"), E("a", "a")])
-def test_edits_that_mean_nothing_are_refused(edit: _Edit) -> None:
+def test_empty_and_identical_edits_are_refused(edit: _Edit) -> None:
     with pytest.raises(ToolError):
         apply_edits("a", edit)
 
 
-def test_windows_line_ends_are_kept_and_need_not_be_sent() -> None:
+def test_windows_line_ends_are_kept_whichever_line_ends_the_model_sends() -> None:
     assert apply_edits("a\r\nb\r\nc\r\n", E("a\nb", "x\ny\nz")) == "x\r\ny\r\nz\r\nc\r\n"
     assert apply_edits("a\r\nb\r\nc\r\n", E("\nb\n", "\n")) == "a\r\nc\r\n"
     assert apply_edits("a\nb\n", E("a\r\nb", "x\r\ny")) == "x\ny\n"
 
 
-def test_mixed_line_ends_outside_the_edit_stay_as_they_are() -> None:
+def test_line_ends_outside_the_edit_are_not_changed() -> None:
     assert apply_edits("1\r\n2\n3\r\n4\n5\n", E("3", "x\ny")) == "1\r\n2\nx\ny\r\n4\n5\n"
 
 
-def test_a_file_that_may_not_be_read_is_not_quoted() -> None:
+def test_without_hints_a_failed_edit_does_not_quote_the_file() -> None:
     with pytest.raises(ToolError) as caught:
         _apply_edits(TextFile("SECRET = 123\n"), [E("SECRET = 124", "x")], hints=False)
     assert "SECRET" not in str(caught.value)
@@ -73,7 +73,7 @@ WORDS = st.text(alphabet="ab\r ", max_size=4)
     st.lists(st.tuples(WORDS, ENDS), min_size=1, max_size=3),
     st.text(alphabet="xy\n", max_size=5),
 )
-def test_everything_around_the_replaced_stretch_stays_byte_for_byte(
+def test_the_text_around_an_edit_is_not_changed(
     before: list[tuple[str, str]], after: list[tuple[str, str]], middle: list[tuple[str, str]], new: str
 ) -> None:
     head = "".join(word.replace("\r", "") + end for word, end in before)
@@ -87,7 +87,7 @@ def test_everything_around_the_replaced_stretch_stays_byte_for_byte(
 @given(
     st.text(alphabet="ab\n", min_size=1, max_size=30), st.integers(0, 29), st.integers(1, 5), st.text("xy", max_size=3)
 )
-def test_an_edit_applies_exactly_where_plain_replacement_would(text: str, start: int, length: int, new: str) -> None:
+def test_an_edit_equals_str_replace_if_the_text_occurs_once(text: str, start: int, length: int, new: str) -> None:
     old = text[start : start + length]
     if not old:
         return

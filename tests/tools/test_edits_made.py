@@ -9,7 +9,7 @@ from swecli.tools.builtin.change_files import _make_change, _plan_change, _read_
 from swecli.tools.files import decode, digest
 
 
-def test_what_was_shown_is_what_is_written(ctx: ToolContext) -> None:
+def test_an_edit_writes_what_the_preview_showed(ctx: ToolContext) -> None:
     path = ctx.root / "a.txt"
     path.write_bytes(b"one\r\ntwo\r\n")
     old, base = _read_base(ctx, path, must_be_seen=False)
@@ -22,7 +22,7 @@ def test_what_was_shown_is_what_is_written(ctx: ToolContext) -> None:
 
 
 @pytest.mark.parametrize("now", [b"changed", None])
-def test_a_file_that_moved_on_after_it_was_shown_stays(ctx: ToolContext, now: bytes | None) -> None:
+def test_a_file_changed_after_the_preview_is_not_written(ctx: ToolContext, now: bytes | None) -> None:
     path = ctx.root / "a.txt"
     path.write_bytes(b"one\n")
     old, base = _read_base(ctx, path, must_be_seen=False)
@@ -35,13 +35,13 @@ def test_a_file_that_moved_on_after_it_was_shown_stays(ctx: ToolContext, now: by
     assert (path.read_bytes() if path.exists() else None) == now
 
 
-def test_hidden_letters_and_changed_line_ends_are_shown(ctx: ToolContext) -> None:
+def test_the_preview_escapes_hidden_characters_and_changed_line_ends(ctx: ToolContext) -> None:
     path = ctx.root / "a.txt"
     plan = _plan_change(ctx, path, decode(b"a\n"), "x", "a\u202e\r\n".encode(), "Edit")
     assert plan.preview.body.endswith("-a\n+a\\u202e\\x0d\n")
 
 
-def test_binary_files_are_left_alone(ctx: ToolContext) -> None:
+def test_binary_files_are_not_edited(ctx: ToolContext) -> None:
     path = ctx.root / "a.bin"
     path.write_bytes(b"\0\1")
     with pytest.raises(ToolError, match="binary"):

@@ -53,7 +53,7 @@ async def run_call(
     return call, result, summary
 
 
-async def test_a_call_that_runs_leaves_everything_in_the_call(ctx: ToolContext) -> None:
+async def test_execute_records_result_decision_and_duration_in_the_call(ctx: ToolContext) -> None:
     begun: list[str] = []
     call, result, summary = await run_call(
         "run_command",
@@ -68,7 +68,7 @@ async def test_a_call_that_runs_leaves_everything_in_the_call(ctx: ToolContext) 
     assert call.duration_ms >= 0
 
 
-async def test_what_needs_no_question_is_not_asked(ctx: ToolContext) -> None:
+async def test_a_call_allowed_by_mode_or_rule_runs_without_approval(ctx: ToolContext) -> None:
     async def nobody(request: AskRequest) -> Decision:
         raise AssertionError("asked")
 
@@ -81,7 +81,7 @@ async def test_what_needs_no_question_is_not_asked(ctx: ToolContext) -> None:
     assert (call.approved, call.decision) == (None, "rule")
 
 
-async def test_an_unknown_tool_is_answered_with_its_neighbours(ctx: ToolContext) -> None:
+async def test_an_unknown_tool_is_reported_with_similar_names(ctx: ToolContext) -> None:
     call, result, summary = await run_call("ReadFile\n", ctx)
     assert not result.ok
     assert "There is no tool 'ReadFile'. Did you mean read_file" in result.for_model
@@ -90,14 +90,14 @@ async def test_an_unknown_tool_is_answered_with_its_neighbours(ctx: ToolContext)
     assert call.error
 
 
-async def test_arguments_that_could_not_be_read_are_reported(ctx: ToolContext) -> None:
+async def test_invalid_json_arguments_are_reported(ctx: ToolContext) -> None:
     _, result, summary = await run_call("read_file", ctx, problem="Expecting ',' at character 12")
     assert not result.ok
     assert "could not be read: Expecting ',' at character 12" in result.for_model
     assert summary == "read_file"
 
 
-async def test_wrong_arguments_are_one_line_each(ctx: ToolContext) -> None:
+async def test_each_wrong_argument_is_reported_on_its_own_line(ctx: ToolContext) -> None:
     _, result, summary = await run_call(
         "edit_file", ctx, parameters={"path": "a", "edits": [{"old_text": 1}], "force": True}
     )
@@ -110,7 +110,7 @@ async def test_wrong_arguments_are_one_line_each(ctx: ToolContext) -> None:
     assert summary == "edit_file a"
 
 
-async def test_a_refusal_reaches_the_model_word_for_word(ctx: ToolContext) -> None:
+async def test_the_reason_of_a_refusal_is_sent_to_the_model_unchanged(ctx: ToolContext) -> None:
     async def no(request: AskRequest) -> Decision:
         return Decision(False, reason="use *make* instead, <please>")
 
@@ -123,7 +123,7 @@ async def test_a_refusal_reaches_the_model_word_for_word(ctx: ToolContext) -> No
     assert list(ctx.root.iterdir()) == []
 
 
-async def test_a_refusal_without_a_reason_and_one_without_a_person(ctx: ToolContext) -> None:
+async def test_refusals_by_the_user_and_in_headless_mode_are_reported_differently(ctx: ToolContext) -> None:
     for decision, words in (
         (Decision(False), "The user refused"),
         (Decision(False, by="headless"), "nobody is there to approve it"),
@@ -137,7 +137,7 @@ async def test_a_refusal_without_a_reason_and_one_without_a_person(ctx: ToolCont
         assert call.decision == decision.by
 
 
-async def test_rules_and_plan_mode_refuse_without_asking(ctx: ToolContext) -> None:
+async def test_deny_rules_and_plan_mode_refuse_without_an_approval(ctx: ToolContext) -> None:
     async def nobody(request: AskRequest) -> Decision:
         raise AssertionError("asked")
 
@@ -155,7 +155,7 @@ async def test_rules_and_plan_mode_refuse_without_asking(ctx: ToolContext) -> No
     assert call.decision == "mode"
 
 
-async def test_a_yes_for_the_session_is_not_asked_again(ctx: ToolContext) -> None:
+async def test_an_approval_for_the_session_covers_only_the_same_command(ctx: ToolContext) -> None:
     asked: list[AskRequest] = []
 
     async def session(request: AskRequest) -> Decision:
@@ -176,7 +176,9 @@ async def test_a_yes_for_the_session_is_not_asked_again(ctx: ToolContext) -> Non
     assert "protected" in asked[3].why
 
 
-async def test_a_yes_for_the_project_is_kept_in_a_file_of_the_users(ctx: ToolContext, tmp_path: Path) -> None:
+async def test_an_approval_for_the_project_is_saved_and_applies_in_later_sessions(
+    ctx: ToolContext, tmp_path: Path
+) -> None:
     file = tmp_path / "permissions.toml"
     asked: list[AskRequest] = []
 
@@ -194,7 +196,9 @@ async def test_a_yes_for_the_project_is_kept_in_a_file_of_the_users(ctx: ToolCon
     assert sorted(path.name for path in ctx.root.iterdir()) == ["a", "b"]
 
 
-async def test_no_yes_for_the_project_is_offered_for_what_may_only_be_this_very_thing(ctx: ToolContext) -> None:
+async def test_approval_for_the_project_is_not_offered_where_only_the_exact_call_may_be_allowed(
+    ctx: ToolContext,
+) -> None:
     asked: list[AskRequest] = []
 
     async def project(request: AskRequest) -> Decision:
@@ -207,7 +211,7 @@ async def test_no_yes_for_the_project_is_offered_for_what_may_only_be_this_very_
     assert [request.project_file for request in asked] == ["", ""]
 
 
-async def test_a_rule_that_cannot_be_saved_lasts_for_the_session_and_that_is_reported(ctx: ToolContext) -> None:
+async def test_a_project_rule_that_cannot_be_saved_applies_for_the_session_and_is_reported(ctx: ToolContext) -> None:
     async def project(request: AskRequest) -> Decision:
         (ctx.root.parent / "p.toml").mkdir()
         return Decision(True, scope="project")
@@ -219,7 +223,7 @@ async def test_a_rule_that_cannot_be_saved_lasts_for_the_session_and_that_is_rep
     assert [rule.text for rule in permissions.session] == ["run(mkdir *)"]
 
 
-async def test_the_question_and_the_last_account_say_why(ctx: ToolContext) -> None:
+async def test_the_approval_and_the_last_decision_name_the_reason(ctx: ToolContext) -> None:
     asked: list[AskRequest] = []
 
     async def no(request: AskRequest) -> Decision:
@@ -236,7 +240,7 @@ async def test_the_question_and_the_last_account_say_why(ctx: ToolContext) -> No
     assert permissions.last == "Run ls: allowed (read-only)"
 
 
-async def test_git_starts_nothing_when_it_runs_unasked(ctx: ToolContext) -> None:
+async def test_git_that_runs_without_approval_has_fsmonitor_turned_off(ctx: ToolContext) -> None:
     async def nobody(request: AskRequest) -> Decision:
         raise AssertionError("asked")
 
@@ -245,7 +249,7 @@ async def test_git_starts_nothing_when_it_runs_unasked(ctx: ToolContext) -> None
     assert "exit code 0\nfalse" in result.for_model
 
 
-async def test_a_secret_is_read_only_after_a_yes(ctx: ToolContext) -> None:
+async def test_reading_a_secret_file_requires_approval(ctx: ToolContext) -> None:
     (ctx.root / ".env").write_text("KEY=1\n")
     asked: list[str] = []
 
@@ -258,7 +262,7 @@ async def test_a_secret_is_read_only_after_a_yes(ctx: ToolContext) -> None:
     assert asked == ["Read .env: .env may contain secrets"]
 
 
-async def test_a_search_respects_what_may_not_be_read(ctx: ToolContext) -> None:
+async def test_a_search_skips_files_that_may_not_be_read(ctx: ToolContext) -> None:
     (ctx.root / "private").mkdir()
     for name in ("private/a.txt", "b.txt", ".env"):
         (ctx.root / name).write_text("needle\n")
@@ -267,7 +271,7 @@ async def test_a_search_respects_what_may_not_be_read(ctx: ToolContext) -> None:
     assert result.for_model == "1 match in 1 file:\nb.txt:1: needle"
 
 
-async def test_a_fault_of_a_tool_is_a_result(ctx: ToolContext) -> None:
+async def test_an_exception_in_a_tool_becomes_a_failed_result(ctx: ToolContext) -> None:
     registry = ToolRegistry(
         [
             make_tool("bad_run", ZeroDivisionError("oops")),
@@ -284,7 +288,7 @@ async def test_a_fault_of_a_tool_is_a_result(ctx: ToolContext) -> None:
     assert (result.for_model, summary) == ("no such thing", "Do told")
 
 
-async def test_being_cancelled_while_asking_runs_nothing(ctx: ToolContext) -> None:
+async def test_a_call_cancelled_during_the_approval_does_not_run(ctx: ToolContext) -> None:
     async def leave(request: AskRequest) -> Decision:
         raise asyncio.CancelledError
 
@@ -297,7 +301,7 @@ async def test_being_cancelled_while_asking_runs_nothing(ctx: ToolContext) -> No
     assert list(ctx.root.iterdir()) == []
 
 
-async def test_an_approval_that_fails_runs_nothing(ctx: ToolContext) -> None:
+async def test_a_call_whose_approval_fails_does_not_run(ctx: ToolContext) -> None:
     async def broken(request: AskRequest) -> Decision:
         raise OSError("the terminal is gone")
 
@@ -307,7 +311,7 @@ async def test_an_approval_that_fails_runs_nothing(ctx: ToolContext) -> None:
     assert list(ctx.root.iterdir()) == []
 
 
-async def test_being_cancelled_while_running_ends_the_command_and_states_it(ctx: ToolContext, root: Path) -> None:
+async def test_cancelling_a_running_call_ends_the_command_and_records_it(ctx: ToolContext, root: Path) -> None:
     ready = asyncio.Event()
     call = ToolCall("c1", "run_command", {"command": "echo $$ > pid; echo ready; sleep 300"})
     watching = replace(ctx, report=lambda text: ready.set())
@@ -325,7 +329,7 @@ async def test_being_cancelled_while_running_ends_the_command_and_states_it(ctx:
     assert not status.exists() or status.read_text().rsplit(")", 1)[1].split()[0] == "Z"
 
 
-async def test_summaries_are_one_line_with_nothing_hidden(ctx: ToolContext) -> None:
+async def test_summaries_are_one_line_with_hidden_characters_escaped(ctx: ToolContext) -> None:
     _, _, summary = await run_call("run_command", ctx, parameters={"command": "echo \x1b[2K\u202e\necho b"})
     assert summary == "Run echo \\x1b[2K\\u202e ⏎ echo b"
     _, _, summary = await run_call("read_file", ctx, parameters={"path": "no\nfile"})

@@ -16,7 +16,7 @@ def names(folder: Path) -> list[str]:
     return sorted(entry.name for entry in folder.iterdir())
 
 
-def test_a_write_keeps_the_mode_and_leaves_nothing_beside_it(root: Path) -> None:
+def test_an_atomic_write_keeps_the_mode_and_leaves_no_temporary_file(root: Path) -> None:
     script = root / "run.sh"
     script.write_bytes(b"old")
     script.chmod(0o750)
@@ -26,7 +26,7 @@ def test_a_write_keeps_the_mode_and_leaves_nothing_beside_it(root: Path) -> None
     assert names(root) == ["run.sh"]
 
 
-def test_a_new_file_gets_its_folders_and_the_usual_mode(root: Path) -> None:
+def test_a_new_file_gets_its_folders_and_the_default_mode(root: Path) -> None:
     old = os.umask(0o022)
     try:
         write_atomic(root, root / "a" / "b" / "c.txt", b"x", None)
@@ -37,7 +37,7 @@ def test_a_new_file_gets_its_folders_and_the_usual_mode(root: Path) -> None:
 
 
 @pytest.mark.parametrize("expected", [None, digest(b"other")])
-def test_a_file_that_is_not_what_was_expected_stays(root: Path, expected: str | None) -> None:
+def test_a_file_with_unexpected_content_is_not_overwritten(root: Path, expected: str | None) -> None:
     (root / "f").write_bytes(b"mine")
     with pytest.raises(ToolError, match="in the meantime|changed since"):
         write_atomic(root, root / "f", b"theirs", expected)
@@ -45,20 +45,20 @@ def test_a_file_that_is_not_what_was_expected_stays(root: Path, expected: str | 
     assert names(root) == ["f"]
 
 
-def test_a_file_that_was_removed_is_not_made_again(root: Path) -> None:
+def test_a_removed_file_is_not_created_again(root: Path) -> None:
     with pytest.raises(ToolError, match="removed"):
         write_atomic(root, root / "f", b"x", digest(b"y"))
     assert names(root) == []
 
 
-def test_a_read_only_file_stays(root: Path) -> None:
+def test_a_read_only_file_is_not_overwritten(root: Path) -> None:
     (root / "f").write_bytes(b"mine")
     (root / "f").chmod(0o444)
     with pytest.raises(ToolError, match="read-only"):
         write_atomic(root, root / "f", b"theirs", digest(b"mine"))
 
 
-def test_pipes_folders_and_devices_are_refused_without_waiting(root: Path) -> None:
+def test_pipes_and_folders_are_refused_without_blocking(root: Path) -> None:
     os.mkfifo(root / "pipe")
     (root / "folder").mkdir()
     with pytest.raises(ToolError, match="not a regular file"):
@@ -69,7 +69,7 @@ def test_pipes_folders_and_devices_are_refused_without_waiting(root: Path) -> No
         write_atomic(root, root / "pipe", b"x", None)
 
 
-def test_a_link_that_slips_in_after_the_path_was_resolved_is_not_followed(root: Path) -> None:
+def test_a_link_created_after_the_path_was_resolved_is_not_followed(root: Path) -> None:
     (root.parent / "secret").write_text("secret")
     (root / "folder").symlink_to(root.parent)
     (root / "file").symlink_to(root.parent / "secret")
@@ -83,7 +83,7 @@ def test_a_link_that_slips_in_after_the_path_was_resolved_is_not_followed(root: 
     assert (root.parent / "secret").read_text() == "secret"
 
 
-def test_a_hard_link_to_a_file_elsewhere_is_cut_not_written_through(root: Path) -> None:
+def test_writing_a_hard_link_does_not_change_the_other_file(root: Path) -> None:
     other = root.parent / "other"
     other.write_bytes(b"one")
     os.link(other, root / "f")
@@ -91,13 +91,13 @@ def test_a_hard_link_to_a_file_elsewhere_is_cut_not_written_through(root: Path) 
     assert other.read_bytes() == b"one"
 
 
-def test_a_file_over_the_limit_states_its_size(root: Path) -> None:
+def test_a_file_over_the_limit_is_refused_with_its_size(root: Path) -> None:
     (root / "f").write_bytes(b"x" * 11)
     with pytest.raises(ToolError, match="too large .11 bytes"):
         read_bytes(root, root / "f", limit=10)
 
 
-def test_a_missing_file_names_its_neighbours(root: Path) -> None:
+def test_a_missing_file_is_reported_with_similar_names(root: Path) -> None:
     (root / "module.py").touch()
     with pytest.raises(ToolError, match=r"modul\.py does not exist\. Near names: module\.py"):
         read_bytes(root, root / "modul.py")

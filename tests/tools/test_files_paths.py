@@ -24,7 +24,7 @@ from swecli.tools.files import (
 )
 
 
-def test_relative_and_absolute_paths_inside_are_the_same(root: Path) -> None:
+def test_relative_and_absolute_paths_resolve_to_the_same_file(root: Path) -> None:
     (root / "src").mkdir()
     assert (
         resolve_path(root, "src/a.py")
@@ -36,24 +36,24 @@ def test_relative_and_absolute_paths_inside_are_the_same(root: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["..", "../x", "/etc/passwd", "a/../../x", "/", "src/../../project-other/x"])
-def test_paths_outside_are_refused(root: Path, text: str) -> None:
+def test_paths_outside_the_workspace_are_refused(root: Path, text: str) -> None:
     (root.parent / "project-other").mkdir()
     with pytest.raises(ToolError, match="outside the workspace"):
         resolve_path(root, text)
 
 
-def test_a_folder_whose_name_begins_like_the_workspace_is_outside(root: Path) -> None:
+def test_a_folder_that_shares_a_name_prefix_with_the_workspace_is_outside(root: Path) -> None:
     with pytest.raises(ToolError, match="outside"):
         resolve_path(root, f"{root}-more/file")
 
 
 @pytest.mark.parametrize("text", ["", "  ", "a\0b", "~/x", "~", "x" * 5000, "\ud800"])
-def test_what_is_no_path_is_reported(root: Path, text: str) -> None:
+def test_invalid_paths_are_refused(root: Path, text: str) -> None:
     with pytest.raises(ToolError):
         resolve_path(root, text)
 
 
-def test_a_link_inside_is_followed_and_one_out_is_not(root: Path) -> None:
+def test_links_within_the_workspace_are_followed_and_links_out_of_it_refused(root: Path) -> None:
     (root / "real").mkdir()
     (root / "in").symlink_to("real")
     (root / "out").symlink_to(root.parent)
@@ -64,20 +64,20 @@ def test_a_link_inside_is_followed_and_one_out_is_not(root: Path) -> None:
             resolve_path(root, text)
 
 
-def test_a_link_to_itself_is_reported(root: Path) -> None:
+def test_a_circular_link_is_refused(root: Path) -> None:
     (root / "a").symlink_to("b")
     (root / "b").symlink_to("a")
     with pytest.raises(ToolError, match="leads to itself"):
         resolve_path(root, "a/x")
 
 
-def test_a_workspace_reached_through_a_link_accepts_both_of_its_names(root: Path) -> None:
+def test_a_linked_workspace_accepts_paths_under_both_names(root: Path) -> None:
     other = root.parent / "alias"
     other.symlink_to(root)
     assert resolve_path(other, str(other / "x")) == resolve_path(other, str(root / "x")) == root.resolve() / "x"
 
 
-def test_a_file_is_no_folder(root: Path) -> None:
+def test_a_path_below_a_file_is_refused(root: Path) -> None:
     (root / "file").write_text("x")
     with pytest.raises(ToolError, match="not a directory"):
         resolve_path(root, "file/x")
@@ -99,7 +99,9 @@ TARGETS = st.sampled_from(["a", "..", "../..", "../outside", "a/b", "/", "deep/.
 )
 @example(links=[("", "link", "../outside")], parts=["link", "secret"], absolute=False)
 @pytest.mark.slow
-def test_no_path_ever_leads_out(links: list[tuple[str, str, str]], parts: list[str], absolute: bool) -> None:
+def test_no_path_resolves_to_a_file_outside_the_workspace(
+    links: list[tuple[str, str, str]], parts: list[str], absolute: bool
+) -> None:
     with tempfile.TemporaryDirectory() as name:
         base = Path(name).resolve()
         root, outside = base / "root", base / "outside"
@@ -186,7 +188,7 @@ def _outside(base: Path) -> dict[str, bytes]:
         ".profile",
     ],
 )
-def test_protected_places_are_known_though_they_do_not_exist(path: str) -> None:
+def test_protected_paths_are_recognised_before_they_exist(path: str) -> None:
     assert write_guard(path)
 
 
@@ -194,7 +196,7 @@ def test_protected_places_are_known_though_they_do_not_exist(path: str) -> None:
     "path",
     ["src/git/config", ".github/CODEOWNERS", ".gitignore", "gitconfig", "profile.py", ".env.example", "conftest.py"],
 )
-def test_ordinary_places_are_not_protected(path: str) -> None:
+def test_ordinary_paths_are_not_protected(path: str) -> None:
     assert not write_guard(path)
 
 
@@ -217,7 +219,7 @@ def test_ordinary_places_are_not_protected(path: str) -> None:
         "service-account-1.json",
     ],
 )
-def test_files_of_secrets_are_known(path: str) -> None:
+def test_files_that_may_contain_secrets_are_recognised(path: str) -> None:
     assert is_sensitive(path)
     assert read_guard(path)
     assert write_guard(path)
@@ -230,7 +232,7 @@ def test_ordinary_files_are_not_taken_for_secrets(path: str) -> None:
     assert not is_sensitive(path)
 
 
-def test_near_names_are_reported(root: Path) -> None:
+def test_a_missing_path_is_reported_with_similar_names(root: Path) -> None:
     (root / "readme.md").touch()
     assert "Near names: readme.md" in str(not_found_error(root, resolve_path(root, "README.md")))
     assert "Near names" not in str(not_found_error(root, resolve_path(root, "zzz")))

@@ -12,13 +12,13 @@ from swecli.tools.limits import escape_invalid_bytes
 
 
 @given(st.binary(max_size=200))
-def test_what_is_decoded_comes_back_byte_for_byte(data: bytes) -> None:
+def test_decoding_and_encoding_is_a_round_trip(data: bytes) -> None:
     file = decode(data)
     assert file is None or file.encode(file.text) == data
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32", "utf-8"])
-def test_marks_and_encodings_are_kept(encoding: str) -> None:
+def test_byte_order_marks_and_encodings_are_kept(encoding: str) -> None:
     data = "gruß\r\n".encode(encoding)
     file = decode(data)
     assert file is not None
@@ -26,12 +26,12 @@ def test_marks_and_encodings_are_kept(encoding: str) -> None:
     assert file.encode(file.text) == data
 
 
-def test_binary_is_seen() -> None:
+def test_binary_data_is_not_decoded() -> None:
     assert decode(b"\x7fELF\0\0") is None
     assert decode(b"\xff\xfe\x00") is None
 
 
-def test_bytes_that_are_no_text_survive_and_are_written_out() -> None:
+def test_invalid_bytes_are_kept_in_the_file_and_escaped_for_display() -> None:
     file = decode(b"caf\xe9\n")
     assert file is not None
     assert not file.is_valid
@@ -40,18 +40,18 @@ def test_bytes_that_are_no_text_survive_and_are_written_out() -> None:
 
 
 @pytest.mark.parametrize(("text", "newline"), [("a\r\nb\r\n", "\r\n"), ("a\nb\r\nc\n", "\n"), ("a", ""), ("a\r", "")])
-def test_the_line_end_most_lines_have(text: str, newline: str) -> None:
+def test_the_newline_of_a_file_is_that_of_most_lines(text: str, newline: str) -> None:
     file = decode(text.encode())
     assert file is not None
     assert file.newline == newline
 
 
-def test_only_line_ends_end_lines() -> None:
+def test_lines_are_split_only_at_newlines() -> None:
     assert split_lines("a\r\nb\x0bc\u2028d\n\n") == ["a", "b\x0bc\u2028d", ""]
     assert split_lines("a\nb") == ["a", "b"]
     assert split_lines("") == []
 
 
-def test_letters_no_file_can_hold_are_reported() -> None:
+def test_surrogates_cannot_be_encoded() -> None:
     with pytest.raises(ToolError, match=r"U\+D800"):
         TextFile("").encode("a\ud800")

@@ -61,7 +61,7 @@ def make_changes(root: Path) -> None:
 
 
 # every use of git, by the code that makes it
-QUESTIONS: dict[str, Callable[[Path], object]] = {
+GIT_USES: dict[str, Callable[[Path], object]] = {
     "uncommitted changes": lambda root: resolve_target(root, ()),
     "staged changes": lambda root: resolve_target(root, ("--staged",)),
     "a branch": lambda root: resolve_target(root, ("--base", "other")),
@@ -107,16 +107,16 @@ def make_hostile(root: Path, program: str) -> None:
         hook.chmod(0o755)
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("question", GIT_USES)
 @pytest.mark.slow
-def test_no_program_that_a_repository_names_is_started(question: str, program: str, mark: Path) -> None:
+def test_no_program_configured_in_a_repository_is_started(question: str, program: str, mark: Path) -> None:
     root = make_project(Path("shop").resolve())
     make_changes(root)
     sign_commit(root)
     make_hostile(root, program)
     for name in ("README.md", "shop/prices.py", "pyproject.toml"):
         os.utime(root / name, (1, 1))  # Git must read these files.
-    assert QUESTIONS[question](root)
+    assert GIT_USES[question](root)
     assert not mark.exists(), mark.read_text()
 
 
@@ -143,7 +143,7 @@ ATTACKS = {
 
 @pytest.mark.parametrize("name", ATTACKS)
 @pytest.mark.slow
-def test_what_git_starts_for_a_user_it_does_not_start_for_us(name: str, program: str, mark: Path) -> None:
+def test_programs_that_plain_git_would_start_are_not_started(name: str, program: str, mark: Path) -> None:
     root = make_project(Path("shop").resolve())
     make_changes(root)
     sign_commit(root)
@@ -157,14 +157,14 @@ def test_what_git_starts_for_a_user_it_does_not_start_for_us(name: str, program:
     assert mark.exists(), "else this tests nothing"
     mark.unlink()
     git(root, "remote", "add", "origin", "https://github.com/a/b.git")
-    for question in QUESTIONS.values():
+    for question in GIT_USES.values():
         for path in ("README.md", "shop/prices.py", "pyproject.toml"):
             os.utime(root / path)
         assert question(root)
     assert not mark.exists(), mark.read_text()
 
 
-@pytest.mark.parametrize("known", [True, False], ids=["this git", "a git that knows no GIT_NO_LAZY_FETCH"])
+@pytest.mark.parametrize("known", [True, False], ids=["this git", "a git without GIT_NO_LAZY_FETCH"])
 def test_a_partial_clone_fetches_nothing(
     known: bool, program: str, mark: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -185,7 +185,7 @@ def test_a_partial_clone_fetches_nothing(
         assert not mark.exists(), mark.read_text()
 
 
-def test_a_submodules_own_configuration_starts_nothing(program: str, mark: Path) -> None:
+def test_no_program_configured_in_a_submodule_is_started(program: str, mark: Path) -> None:
     part = make_project(Path("part").resolve())
     root = make_project(Path("shop").resolve())
     git(root, "submodule", "add", "-q", str(part), "part")
@@ -208,14 +208,14 @@ def test_a_submodules_own_configuration_starts_nothing(program: str, mark: Path)
     "name",
     ["GIT_EXTERNAL_DIFF", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_PAGER", "GIT_EDITOR", "GIT_ASKPASS", "GIT_PROXY_COMMAND"],
 )
-def test_a_program_that_the_environment_names_is_not_started(name: str, program: str, mark: Path) -> None:
+def test_no_program_named_by_the_environment_is_started(name: str, program: str, mark: Path) -> None:
     root = make_project(Path("shop").resolve())
     make_changes(root)
     assert resolve_target(root, (), {**os.environ, name: program}).files
     assert not mark.exists()
 
 
-def test_the_environment_cannot_lead_git_elsewhere(program: str, mark: Path) -> None:
+def test_environment_variables_cannot_redirect_git_to_another_repository(program: str, mark: Path) -> None:
     root, other = make_project(Path("shop").resolve()), make_project(Path("other").resolve())
     (root / "README.md").write_text("mine\n")
     odd = {
@@ -238,7 +238,7 @@ def test_the_environment_cannot_lead_git_elsewhere(program: str, mark: Path) -> 
 
 
 @pytest.mark.slow
-def test_a_hook_of_a_commit_sees_what_is_being_committed() -> None:
+def test_a_pre_commit_hook_sees_the_staged_files() -> None:
     root = make_project(Path("shop").resolve())
     (root / "README.md").write_text("changed\n")
     seen = root.parent / "seen"
@@ -254,7 +254,7 @@ def test_a_hook_of_a_commit_sees_what_is_being_committed() -> None:
     assert seen.read_text() == "('README.md',)"
 
 
-def test_a_commit_in_a_linked_work_tree_has_its_index_beside_that_one() -> None:
+def test_the_index_of_a_commit_in_a_linked_work_tree_is_used() -> None:
     root, tree = make_project(Path("shop").resolve()), Path("tree").resolve()
     git(root, "worktree", "add", "-q", str(tree))
     (tree / "README.md").write_text("changed\n")
@@ -265,7 +265,7 @@ def test_a_commit_in_a_linked_work_tree_has_its_index_beside_that_one() -> None:
     assert resolve_target(tree, ("--staged",), environ).files == ("README.md",)
 
 
-def test_a_work_tree_somewhere_else_is_not_read() -> None:
+def test_a_work_tree_configured_elsewhere_is_not_read() -> None:
     root = make_project(Path("shop").resolve())
     secret = Path("secret").resolve()
     secret.mkdir()
@@ -276,7 +276,7 @@ def test_a_work_tree_somewhere_else_is_not_read() -> None:
     assert find_repository(root) == root
 
 
-def test_a_folder_that_looks_like_the_inside_of_a_repository_is_not_one(program: str, mark: Path) -> None:
+def test_a_bare_repository_in_a_folder_is_not_used(program: str, mark: Path) -> None:
     git(Path.cwd(), "init", "-q", "--bare", "trap")
     trap = Path("trap").resolve()
     git(trap, "config", "core.fsmonitor", program)
@@ -293,7 +293,7 @@ def test_a_folder_that_looks_like_the_inside_of_a_repository_is_not_one(program:
     assert not mark.exists()
 
 
-def test_a_git_of_the_folder_is_not_the_one_that_is_asked(
+def test_a_program_named_git_in_the_workspace_is_not_started(
     program: str, mark: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = make_project(Path("shop").resolve())
@@ -305,7 +305,7 @@ def test_a_git_of_the_folder_is_not_the_one_that_is_asked(
     assert not mark.exists()
 
 
-def test_worktrees_are_read_as_ever() -> None:
+def test_linked_work_trees_are_read() -> None:
     bare, first = Path("shop.git").resolve(), make_project(Path("first").resolve())
     git(first, "clone", "-q", "--bare", str(first), str(bare))
     git(bare, "worktree", "add", "-q", "-b", "second", str(bare.parent / "second"))
@@ -315,7 +315,7 @@ def test_worktrees_are_read_as_ever() -> None:
     assert "shop/prices.py" in _list_paths(root)
 
 
-def test_a_users_settings_cannot_make_a_diff_unreadable(own_home: Path) -> None:
+def test_diff_settings_of_the_user_do_not_change_the_diff(own_home: Path) -> None:
     root = make_project(Path("shop").resolve())
     (root / "README.md").write_text("changed\n")
     plain = run_git(root, "diff", "HEAD")
@@ -328,7 +328,7 @@ def test_a_users_settings_cannot_make_a_diff_unreadable(own_home: Path) -> None:
     assert resolve_target(root, ()).diffs["README.md"].lines
 
 
-def test_a_filter_with_a_name_like_a_setting_is_turned_off(program: str, mark: Path) -> None:
+def test_a_filter_with_an_equals_sign_in_its_name_is_turned_off(program: str, mark: Path) -> None:
     root = make_project(Path("shop").resolve())
     with (root / ".git" / "config").open("a") as config:
         config.write(f'[filter "a=b"]\n\tclean = {program}\n')
@@ -338,7 +338,7 @@ def test_a_filter_with_a_name_like_a_setting_is_turned_off(program: str, mark: P
     assert not mark.exists()
 
 
-def test_a_repository_of_another_user_is_named_as_that() -> None:
+def test_a_repository_of_another_user_is_reported_as_such() -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can give a folder away")
     root = make_project(Path("shop").resolve())
@@ -349,7 +349,7 @@ def test_a_repository_of_another_user_is_named_as_that() -> None:
     assert "README.md" in _list_paths(root)
 
 
-def test_an_answer_has_an_end_in_time_and_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_output_of_git_is_limited_in_time_and_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(of_git, "_MAX_OUTPUT", 100)
     root = make_project(Path("shop").resolve())
     with pytest.raises(BadInput, match="longer than 100 bytes"):
@@ -361,12 +361,12 @@ def test_an_answer_has_an_end_in_time_and_bytes(monkeypatch: pytest.MonkeyPatch)
         run_git(root, "rev-parse", "HEAD")
 
 
-def test_only_what_reads_can_be_asked() -> None:
+def test_only_read_only_git_commands_can_be_run() -> None:
     with pytest.raises(ValueError, match="git fetch is not one of"):
         run_git(Path.cwd(), "fetch")
 
 
-def test_a_machine_without_git_and_a_folder_without_a_repository_say_so() -> None:
+def test_a_missing_git_a_missing_repository_and_a_broken_one_are_reported() -> None:
     with pytest.raises(GitFailed, match="not a git repository"):
         run_git(Path.cwd(), "rev-parse", "HEAD")
     make_project(Path.cwd())

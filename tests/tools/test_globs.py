@@ -25,19 +25,19 @@ from swecli.tools.builtin.find_files import _Glob
         ("**", ["a", "x/y"], []),
     ],
 )
-def test_globs_mean_what_fingers_expect(pattern: str, yes: list[str], no: list[str]) -> None:
+def test_globs_match_paths(pattern: str, yes: list[str], no: list[str]) -> None:
     glob = _Glob(pattern)
     assert [p for p in yes if not glob.matches(p)] == []
     assert [p for p in no if glob.matches(p)] == []
 
 
 @pytest.mark.parametrize("pattern", ["", " , ", "{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}"])
-def test_globs_that_cannot_be_used_are_an_error(pattern: str) -> None:
+def test_invalid_globs_are_refused(pattern: str) -> None:
     with pytest.raises(ToolError, match="cannot be used: it"):
         _Glob(pattern)
 
 
-def test_rule_patterns() -> None:
+def test_patterns_of_rules_match_paths_from_the_root() -> None:
     assert READ.touches("src/**", "src/a/b.py")
     assert READ.touches("*.py", "deep/a.py")
     assert READ.touches("docs", "docs/x.md")
@@ -51,6 +51,6 @@ PATHS = st.lists(NAMES.filter(lambda n: n not in (".", "..")), min_size=1, max_s
 
 
 @given(PATHS, PATHS)
-def test_an_escaped_path_covers_itself_and_what_is_in_it_alone(path: str, other: str) -> None:
+def test_an_escaped_path_matches_only_itself_and_paths_below_it(path: str, other: str) -> None:
     assert READ.touches(READ.escape(path), path)
     assert READ.touches(READ.escape(path), other) == (other == path or other.startswith(path + "/"))

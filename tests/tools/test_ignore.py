@@ -35,7 +35,7 @@ def git_lists(root: Path) -> list[str]:
     return sorted(name for name in done.stdout.decode().split("\0") if name)
 
 
-def test_rules_at_every_level_and_own_files(root: Path) -> None:
+def test_ignore_files_apply_at_every_level(root: Path) -> None:
     make(
         root,
         {
@@ -67,23 +67,23 @@ def test_rules_at_every_level_and_own_files(root: Path) -> None:
     ]
 
 
-def test_version_control_and_noise_are_left_out_without_any_ignore_file(root: Path) -> None:
+def test_version_control_and_dependency_folders_are_ignored_by_default(root: Path) -> None:
     make(root, {".git/config": "", "node_modules/m/i.js": "", "a/__pycache__/x.pyc": "", "a/b.py": ""})
     assert walked_files(root) == ["a/b.py"]
 
 
-def test_an_own_ignore_file_takes_noise_back_in(root: Path) -> None:
+def test_swecliignore_can_include_a_folder_ignored_by_default(root: Path) -> None:
     make(root, {".swecliignore": "!node_modules/\n", "node_modules/m.js": ""})
     assert "node_modules/m.js" in walked_files(root)
 
 
-def test_a_start_that_is_ignored_was_meant(root: Path) -> None:
+def test_an_ignored_folder_is_listed_if_it_is_the_start(root: Path) -> None:
     make(root, {".gitignore": "out/\n", "out/a": "", "out/deep/b": "", "out/.git/c": ""})
     assert walked_files(root) == [".gitignore"]
     assert walked_files(root, "out") == ["out/a", "out/deep/b"]
 
 
-def test_rules_above_the_workspace_count_up_to_the_top_of_the_repository(root: Path) -> None:
+def test_ignore_files_above_the_workspace_apply_up_to_the_top_of_the_repository(root: Path) -> None:
     make(root, {"../.git/info/exclude": "never\n", "../.gitignore": "*.tmp\n/project/top\n", "../../x": ""})
     make(root, {"a.tmp": "", "never": "", "top": "", "b": ""})
     (root.parent.parent / ".gitignore").write_text("b\n")
@@ -93,19 +93,19 @@ def test_rules_above_the_workspace_count_up_to_the_top_of_the_repository(root: P
         (root.parent.parent / ".gitignore").unlink()
 
 
-def test_without_a_repository_no_rule_above_the_workspace_counts(root: Path) -> None:
+def test_without_a_repository_ignore_files_above_the_workspace_do_not_apply(root: Path) -> None:
     make(root, {"../.gitignore": "*\n", ".gitignore": "a\n", "a": "", "b": ""})
     assert walked_files(root) == [".gitignore", "b"]
 
 
-def test_links_and_strange_entries_are_no_files(root: Path) -> None:
+def test_links_and_pipes_are_not_listed(root: Path) -> None:
     make(root, {"a/b/c": "", "z": ""})
     (root / "up").symlink_to("..")
     os.mkfifo(root / "pipe")
     assert walked_files(root) == ["a/b/c", "z"]
 
 
-def test_ignore_files_that_cannot_be_used_are_passed_over(root: Path) -> None:
+def test_invalid_ignore_files_and_lines_are_skipped(root: Path) -> None:
     make(root, {"a": "", "c/x": ""})
     (root / "c" / ".gitignore").mkdir()
     (root / ".aiignore").write_text("!\n\\\nb\n")
@@ -113,24 +113,24 @@ def test_ignore_files_that_cannot_be_used_are_passed_over(root: Path) -> None:
     assert walked_files(root) == [".aiignore", "a", "c/x"]
 
 
-def test_an_own_ignore_file_that_is_no_text_ends_the_listing(root: Path) -> None:
+def test_an_aiignore_file_that_is_not_utf_8_is_an_error(root: Path) -> None:
     (root / ".aiignore").write_bytes(b"# gr\xf6\xdfe\nb\n")
     with pytest.raises(ToolError, match=r"\.aiignore is not UTF-8"):
         walked_files(root)
 
 
-def test_a_very_deep_tree_is_walked(root: Path) -> None:
+def test_a_very_deep_tree_is_listed(root: Path) -> None:
     path = "/".join(["d"] * 400)
     make(root, {f"{path}/file": ""})
     assert walked_files(root) == [f"{path}/file"]
 
 
-def test_a_listing_that_takes_too_long_is_ended(root: Path) -> None:
+def test_a_listing_over_its_time_limit_is_an_error(root: Path) -> None:
     with pytest.raises(ToolError, match="took longer than"):
         files_below(root, ".", None, 0)
 
 
-def test_a_listing_that_is_cut_off_by_a_signal_is_not_taken_for_whole(
+def test_a_listing_whose_program_is_killed_is_an_error(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(root, {"a": "", "b": ""})
@@ -179,7 +179,7 @@ PATTERNS = st.lists(
 @settings(deadline=None, max_examples=40)
 @given(PATTERNS, PATTERNS, PATTERNS)
 @pytest.mark.slow
-def test_git_sees_the_same_files(top: list[str], below: list[str], exclude: list[str]) -> None:
+def test_the_listed_files_are_those_of_git_ls_files(top: list[str], below: list[str], exclude: list[str]) -> None:
     with tempfile.TemporaryDirectory() as name:
         root = Path(name).resolve()
         subprocess.run(["git", "init", "-q"], cwd=root, check=True, capture_output=True)

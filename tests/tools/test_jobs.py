@@ -42,7 +42,7 @@ async def test_a_job_continues_after_the_call_and_its_output_is_read_in_pages(ru
     assert "exit code 3" in (await run("read_result", call_id="job-1")).for_model
 
 
-async def test_what_fails_at_once_is_an_ordinary_result(run: RunTool, ctx: ToolContext) -> None:
+async def test_a_background_command_that_fails_at_once_is_an_ordinary_result(run: RunTool, ctx: ToolContext) -> None:
     result = await run("run_command", command="echo no such thing >&2; exit 127", background=True)
     assert (result.ok, result.exit_code) == (False, 127)
     assert "no such thing" in result.for_model
@@ -64,18 +64,18 @@ async def test_a_job_that_ignores_the_request_to_end_is_killed_with_its_children
     assert await ctx.jobs.close() == ""
 
 
-async def test_the_model_ends_one_as_in_a_shell(run: RunTool, ctx: ToolContext, answers: Answers) -> None:
+async def test_kill_with_a_job_number_ends_the_job(run: RunTool, ctx: ToolContext, answers: Answers) -> None:
     await run("run_command", command="sleep 300", background=True)
     asked = len(answers.asked)
     result = await run("run_command", command="kill %1")
     assert result.ok
     assert "job 1 (sleep 300): stopped after" in result.for_model
-    assert len(answers.asked) == asked + 1, "ending one is asked like any command"
+    assert len(answers.asked) == asked + 1, "ending a job needs approval like any command"
     assert "has ended already" in (await run("run_command", command="kill %1")).for_model
     assert "was never started" in (await run("run_command", command="kill -9 %7")).for_model
 
 
-async def test_permission_is_that_of_a_foreground_command(
+async def test_background_commands_need_the_same_permission_as_others(
     run: RunTool, ctx: ToolContext, answers: Answers, permissions: Permissions
 ) -> None:
     answers.decision = Decision(False, reason="not now")
@@ -97,6 +97,6 @@ async def test_the_number_of_running_jobs_is_limited(run: RunTool, ctx: ToolCont
     assert await ctx.jobs.close() != ""
 
 
-async def test_a_time_limit_that_is_given_holds(run: RunTool, ctx: ToolContext, root: Path) -> None:
+async def test_a_job_is_stopped_at_its_time_limit(run: RunTool, ctx: ToolContext, root: Path) -> None:
     await run("run_command", command="sleep 300", background=True, timeout=1)
     assert "exit code" in await wait_for_job(ctx)

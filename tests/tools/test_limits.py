@@ -15,7 +15,7 @@ TEXTS = st.one_of(
 
 
 @given(TEXTS, st.integers(0, 3000), st.text(alphabet="abc123-_", max_size=40))
-def test_a_truncated_text_is_never_over_its_limit(text: str, limit: int, call_id: str) -> None:
+def test_a_truncated_text_does_not_exceed_its_limit(text: str, limit: int, call_id: str) -> None:
     truncated, cut = truncate_result(text, limit, call_id)
     assert len(truncated) <= limit
     assert cut == (len(text) > limit)
@@ -23,7 +23,7 @@ def test_a_truncated_text_is_never_over_its_limit(text: str, limit: int, call_id
         assert truncated == text
 
 
-def test_the_notice_comes_first_then_head_and_tail() -> None:
+def test_a_truncated_result_has_a_notice_then_head_and_tail() -> None:
     text = "\n".join(f"line {n}" for n in range(10_000))
     truncated, cut = truncate_result(text, 2_000, "call_7")
     assert cut
@@ -35,7 +35,7 @@ def test_the_notice_comes_first_then_head_and_tail() -> None:
 
 
 @given(st.lists(st.text(max_size=30)), st.integers(0, 40), st.integers(0, 40))
-def test_collected_output_is_bounded_and_keeps_both_ends(pieces: list[str], head: int, tail: int) -> None:
+def test_collected_output_keeps_head_and_tail_within_bounds(pieces: list[str], head: int, tail: int) -> None:
     kept = HeadTail(head, tail)
     for piece in pieces:
         kept.add(piece)
@@ -52,7 +52,7 @@ def test_collected_output_is_bounded_and_keeps_both_ends(pieces: list[str], head
 @given(
     st.lists(st.text(alphabet="ab ", max_size=60), min_size=1, max_size=50), st.integers(1, 50), st.integers(20, 400)
 )
-def test_pages_follow_each_other_without_a_gap(lines: list[str], start: int, limit: int) -> None:
+def test_pages_of_a_result_have_no_gaps(lines: list[str], start: int, limit: int) -> None:
     if start > len(lines):
         return
     number, seen = start, []
@@ -67,13 +67,13 @@ def test_pages_follow_each_other_without_a_gap(lines: list[str], start: int, lim
 
 
 @given(st.text(alphabet="ab\n", max_size=300))
-def test_wrapping_loses_no_character(text: str) -> None:
+def test_wrapping_keeps_every_character(text: str) -> None:
     long = text * 40
     lines = _wrap(long)
     assert "".join(lines) == long.replace("\n", "")
     assert all(len(line) <= _LINE_LIMIT for line in lines)
 
 
-def test_a_long_line_is_cut_with_its_length() -> None:
+def test_a_long_line_is_cut_and_names_its_length() -> None:
     rows, _, _ = _page(["x" * 9000], _ReadResultParams(call_id="c"), "it", 24_000)
     assert rows[0].endswith("[… line cut: 9,000 characters in all]")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from swecli.tools.limits import _is_hidden, escape_hidden, one_line
 
 
-def test_controls_marks_and_false_blanks_are_written_out() -> None:
+def test_control_characters_and_unusual_spaces_are_escaped() -> None:
     assert escape_hidden("a\x1b[31mb\u202ec\u200bd\xa0e\U000e0041") == "a\\x1b[31mb\\u202ec\\u200bd\\xa0e\\U000e0041"
     assert escape_hidden("tab\tline\n") == "tab\tline\n"
     assert escape_hidden("naïve 日本 🙂") == "naïve 日本 🙂"
@@ -20,7 +20,7 @@ def test_a_summary_is_one_line() -> None:
 
 
 @given(st.text(), st.integers(1, 50))
-def test_nothing_hidden_is_left(text: str, limit: int) -> None:
+def test_escaped_text_contains_no_hidden_characters(text: str, limit: int) -> None:
     assert not any(_is_hidden(letter) for letter in escape_hidden(text, keep=""))
     line = one_line(text, limit)
     assert len(line) <= limit

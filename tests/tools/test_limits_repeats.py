@@ -32,18 +32,18 @@ def test_cycles_of_up_to_six_calls_are_counted(calls: str, count: int) -> None:
 
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=6), st.integers(1, 6))
 @pytest.mark.slow
-def test_a_cycle_made_n_times_counts_n_at_least(cycle: list[str], n: int) -> None:
+def test_a_cycle_repeated_n_times_counts_at_least_n(cycle: list[str], n: int) -> None:
     assert _find_cycle(cycle * n)[1] >= n
 
 
-def test_the_order_of_arguments_makes_no_difference_and_the_result_does() -> None:
+def test_a_fingerprint_depends_on_the_result_and_not_on_the_order_of_arguments() -> None:
     one = ToolCall("1", "t", {"a": 1, "b": 2})
     other = ToolCall("2", "t", {"b": 2, "a": 1})
     assert _fingerprint(one, "x") == _fingerprint(other, "x")
     assert _fingerprint(one, "x") != _fingerprint(one, "y")
 
 
-async def test_polling_that_brings_news_is_asked_about_after_ten_times() -> None:
+async def test_polling_with_changing_results_asks_the_user_every_ten_calls() -> None:
     asked: list[str] = []
 
     async def ask(request: AskRequest) -> Decision:
@@ -58,7 +58,7 @@ async def test_polling_that_brings_news_is_asked_about_after_ten_times() -> None
     assert asked == ["status was called 10 times in a row with the same arguments. Continue?"] * 3
 
 
-async def test_a_cycle_is_named_by_its_calls() -> None:
+async def test_the_approval_for_a_cycle_names_its_calls() -> None:
     asked: list[str] = []
 
     async def ask(request: AskRequest) -> Decision:
@@ -83,7 +83,7 @@ async def test_equal_calls_of_one_reply_count_once() -> None:
     assert len(guard.fingerprints) == 1
 
 
-async def test_the_model_is_notified_then_the_user_is_asked() -> None:
+async def test_repeated_calls_notify_the_model_before_the_user_is_asked() -> None:
     asked: list[AskRequest] = []
 
     async def ask(request: AskRequest) -> Decision:

@@ -22,13 +22,13 @@ TEXT = 'def first():\n    return "one"\n\n\ndef second(value):\n\tif value:\n\t\
         ("        return value + 2", "line 7", "94% alike", "→→return value + 1"),
     ],
 )
-def test_the_nearest_place_and_the_difference_are_shown(old: str, place: str, how: str, differs: str) -> None:
+def test_the_hint_shows_the_closest_lines_and_how_they_differ(old: str, place: str, how: str, differs: str) -> None:
     shown = _explain_mismatch(TEXT, old, "new")
     assert f"Closest: {place} ({how})" in shown
     assert f"  file:     {differs}" in shown
 
 
-def test_the_first_difference_shows_white_space() -> None:
+def test_the_hint_makes_white_space_visible() -> None:
     hint = _explain_mismatch(TEXT, "    if value:\n        return value + 1", "x")
     assert "  file:     →if value:" in hint
     assert "  old_text: ····if value:" in hint
@@ -44,18 +44,18 @@ def test_an_edit_already_made_is_recognised() -> None:
     assert "new_text is already there, at line 5" in _explain_mismatch(TEXT, "def other(value):", "def second(value):")
 
 
-def test_written_out_line_ends_are_recognised() -> None:
+def test_escaped_line_ends_are_recognised() -> None:
     assert "backslash-n" in _explain_mismatch(TEXT, 'def first():\\n    return "one"', "x")
 
 
-def test_nothing_alike_states_it() -> None:
+def test_the_hint_reports_that_no_text_is_similar() -> None:
     assert "Nothing in the file looks like it" in _explain_mismatch(TEXT, "zzzzzz qqqqqq", "x")
     assert "Nothing in the file looks like it" in _explain_mismatch("", "zzz", "x")
     assert "Nothing in the file looks like it" in _explain_mismatch("a\n\nb\n", " \n \t", "x")
 
 
 @given(st.text(max_size=200), st.text(min_size=1, max_size=60), st.text(max_size=20))
-def test_a_hint_always_has_a_reasonable_size(text: str, old: str, new: str) -> None:
+def test_a_hint_is_shorter_than_5000_characters(text: str, old: str, new: str) -> None:
     hint = _explain_mismatch(text, old, new)
     assert hint.startswith("old_text is not in the file.")
     assert len(hint) < 5000

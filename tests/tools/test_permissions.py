@@ -45,7 +45,7 @@ def exact_rule(name: str, subject: str) -> str:
         ("auto", "allow", "allow", "allow"),
     ],
 )
-def test_modes(mode: Mode, read: str, edit: str, run: str) -> None:
+def test_each_mode_decides_for_reading_editing_and_running(mode: Mode, read: str, edit: str, run: str) -> None:
     permissions = Permissions(mode)
     assert decide(permissions, "read_file", "a.py").outcome == read
     assert decide(permissions, "edit_file", "a.py").outcome == edit
@@ -55,13 +55,13 @@ def test_modes(mode: Mode, read: str, edit: str, run: str) -> None:
     assert decide(permissions, "todo", "").outcome == "allow"
 
 
-def test_plan_mode_states_why_and_no_allow_rule_opens_it() -> None:
+def test_plan_mode_gives_its_reason_and_allow_rules_do_not_override_it() -> None:
     verdict = decide(Permissions("plan", allow=["run", "edit"]), "run_command", "make")
     assert (verdict.outcome, verdict.by) == ("deny", "mode")
     assert "read-only" in verdict.why
 
 
-def test_deny_wins_then_ask_then_allow() -> None:
+def test_deny_rules_precede_ask_rules_and_ask_rules_precede_allow_rules() -> None:
     permissions = Permissions(
         "auto", allow=["run(git *)"], ask=["run(git push*)"], deny=["run(git push --force*)", "edit(vendor/**)"]
     )
@@ -75,7 +75,7 @@ def test_deny_wins_then_ask_then_allow() -> None:
 
 
 @pytest.mark.parametrize("mode", ["ask", "edits", "auto"])
-def test_guarded_things_are_asked_in_every_mode_and_opened_only_by_name(mode: Mode) -> None:
+def test_guarded_files_require_approval_in_every_mode_unless_a_rule_names_them(mode: Mode) -> None:
     permissions = Permissions(mode, allow=["edit", "edit(**)", "read(**)", "read(*.env)"])
     assert decide(permissions, "edit_file", ".git/config", "protected").outcome == "ask"
     assert decide(permissions, "read_file", ".env", "secret").outcome == "ask"
@@ -89,7 +89,7 @@ def test_guarded_things_are_asked_in_every_mode_and_opened_only_by_name(mode: Mo
     assert decide(named, "read_file", "sub/.env", "secret").outcome == "ask"
 
 
-def test_a_yes_for_the_session_outlasts_an_ask_rule_for_that_very_thing() -> None:
+def test_an_approval_for_the_session_precedes_an_ask_rule_for_the_same_command() -> None:
     permissions = Permissions(ask=["run(make*)"])
     assert decide(permissions, "run_command", "make *.o").exact_only
     permissions.allow_for_session(exact_rule("run_command", "make *.o"))
@@ -97,7 +97,7 @@ def test_a_yes_for_the_session_outlasts_an_ask_rule_for_that_very_thing() -> Non
     assert decide(permissions, "run_command", "make a.o").outcome == "ask"
 
 
-def test_a_tool_can_be_named() -> None:
+def test_a_rule_can_name_a_tool() -> None:
     permissions = Permissions("auto", deny=["write_file(docs/**)", "todo"], ask=["search_files"])
     assert decide(permissions, "write_file", "docs/a.md").outcome == "deny"
     assert decide(permissions, "edit_file", "docs/a.md").outcome == "allow"
@@ -105,20 +105,20 @@ def test_a_tool_can_be_named() -> None:
     assert decide(permissions, "search_files", ".").outcome == "ask"
 
 
-def test_reading_rules_leave_tools_without_files_alone() -> None:
+def test_read_rules_do_not_apply_to_tools_without_files() -> None:
     permissions = Permissions(deny=["read(private/**)"], ask=["read"])
     assert decide(permissions, "read_file", "private/a").outcome == "deny"
     assert decide(permissions, "read_file", "a").outcome == "ask"
     assert decide(permissions, "todo", "").outcome == "allow"
 
 
-def test_searches_show_no_file_that_may_not_be_read_unasked() -> None:
+def test_files_that_need_approval_to_read_are_left_out_of_searches() -> None:
     permissions = Permissions(deny=["read(private/**)"], ask=["read(*.pdf)"])
     assert [p for p in ("a", "private/a", "x.pdf", ".env", "b/c.py") if permissions.may_read(p)] == ["a", "b/c.py"]
 
 
 @pytest.mark.parametrize("text", ["", "run(", "run()", "(x)", "run x", "edit(!a)", "git status"])
-def test_what_is_no_rule_is_named_and_not_in_force(text: str) -> None:
+def test_an_invalid_rule_is_reported_and_not_enforced(text: str) -> None:
     with pytest.raises(ConfigError, match="Invalid permission rule"):
         PermissionRule.parse(text)
     permissions = Permissions(allow=[text, "run(make)"])
@@ -143,7 +143,7 @@ def test_what_is_no_rule_is_named_and_not_in_force(text: str) -> None:
         ("WebFetch(domain:docs.python.org)", "fetch(docs.python.org)"),
     ],
 )
-def test_a_rule_of_claude_code_means_the_same_here(written: str, meant: str) -> None:
+def test_a_claude_code_rule_is_parsed_as_the_swecli_rule_of_the_same_meaning(written: str, meant: str) -> None:
     found, ours = PermissionRule.parse(written), PermissionRule.parse(meant)
     assert (found.kind, found.pattern, found.text) == (ours.kind, ours.pattern, written)
 
@@ -167,14 +167,14 @@ def test_a_claude_code_rule_is_judged_like_a_swecli_rule() -> None:
         ("WebFetch(https://example.org)", r"write fetch\(docs"),
     ],
 )
-def test_what_another_tool_would_read_otherwise_is_not_guessed(text: str, hint: str) -> None:
+def test_a_claude_code_rule_with_an_ambiguous_meaning_is_refused(text: str, hint: str) -> None:
     with pytest.raises(ConfigError, match="Ambiguous permission rule") as caught:
         PermissionRule.parse(text)
     assert re.search(hint, caught.value.hint)
 
 
 @pytest.mark.parametrize("mode", ["edits", "auto"])
-def test_while_a_deny_rule_cannot_be_read_no_mode_lets_run_what_it_may_have_meant(mode: Mode) -> None:
+def test_with_an_invalid_deny_rule_every_mode_asks_for_approval(mode: Mode) -> None:
     permissions = Permissions(mode, allow=["run(make)"], deny=["rm *", "run(git push*)"])
     assert decide(permissions, "run_command", "rm x").outcome == "ask"
     assert decide(permissions, "edit_file", "a.py").outcome == "ask"
@@ -183,18 +183,18 @@ def test_while_a_deny_rule_cannot_be_read_no_mode_lets_run_what_it_may_have_mean
     assert decide(permissions, "run_command", "make").outcome == "allow"
 
 
-def test_why_a_command_is_asked_is_what_it_would_do() -> None:
+def test_the_reason_for_an_approval_is_what_the_command_would_do() -> None:
     assert decide(Permissions(), "run_command", "find . -delete") == ("ask", "mode", "-delete deletes files", False)
     assert decide(Permissions(allow=["run(find *)"]), "run_command", "find . -delete").why == "-delete deletes files"
     assert decide(Permissions(ask=["run(ls*)"]), "run_command", "ls").why == "The rule run(ls*) asks for approval."
 
 
-def test_plan_mode_lets_run_what_only_reads_unless_a_rule_asks() -> None:
+def test_plan_mode_allows_read_only_commands_without_an_ask_rule() -> None:
     assert decide(Permissions("plan"), "run_command", "ls | head").outcome == "allow"
     assert decide(Permissions("plan", ask=["run(ls*)"]), "run_command", "ls | head").outcome == "deny"
 
 
-def test_rules_of_session_project_and_settings_cover_a_command_together(tmp_path: Path) -> None:
+def test_rules_of_session_project_and_settings_can_cover_a_command_together(tmp_path: Path) -> None:
     saved = ProjectRules(tmp_path / "permissions.toml", tmp_path)
     saved.add("run(make *)")
     permissions = Permissions(allow=["run(pytest*)"], project=ProjectRules(tmp_path / "permissions.toml", tmp_path))
@@ -204,7 +204,7 @@ def test_rules_of_session_project_and_settings_cover_a_command_together(tmp_path
     assert decide(permissions, "run_command", "make a && other").outcome == "ask"
 
 
-def test_what_was_allowed_for_the_project_is_there_again_and_can_be_taken_back(tmp_path: Path) -> None:
+def test_a_project_rule_is_loaded_again_and_can_be_removed(tmp_path: Path) -> None:
     file = tmp_path / "permissions.toml"
     permissions = Permissions(project=ProjectRules(file, tmp_path))
     permissions.allow_for_project("run(make *)")
@@ -218,7 +218,7 @@ def test_what_was_allowed_for_the_project_is_there_again_and_can_be_taken_back(t
     assert decide(permissions, "run_command", "make a").outcome == "ask"
 
 
-def test_what_cannot_be_saved_holds_for_the_session(tmp_path: Path) -> None:
+def test_a_project_rule_that_cannot_be_saved_applies_for_the_session(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     permissions = Permissions(project=ProjectRules(tmp_path / "file" / "permissions.toml", tmp_path))
     with pytest.raises(ConfigError, match="cannot be written"):
@@ -227,12 +227,12 @@ def test_what_cannot_be_saved_holds_for_the_session(tmp_path: Path) -> None:
     assert permissions.project == []
 
 
-def test_rules_that_can_never_apply_are_named() -> None:
+def test_rules_that_no_tool_uses_are_named() -> None:
     permissions = Permissions(allow=["rnu(x)", "run(x)"], deny=["deploy(example.org)", "todo"])
     assert permissions.unusable_rules(TOOLS) == ["rnu(x)", "deploy(example.org)"]
 
 
-def test_a_rule_may_hold_brackets_and_lines() -> None:
+def test_a_rule_can_contain_brackets_and_newlines() -> None:
     assert PermissionRule.parse("run(python -c 'print(1)\n')").pattern == "python -c 'print(1)\n'"
 
 
@@ -242,7 +242,7 @@ SUBJECTS = st.text(alphabet="ab/.*?[] ;&|$(\\!", min_size=1, max_size=15).filter
 
 
 @given(SUBJECTS, SUBJECTS, st.sampled_from(MODES), st.sampled_from(["run_command", "edit_file", "read_file"]))
-def test_a_yes_for_the_session_covers_that_thing_and_a_deny_always_wins(
+def test_an_approval_for_the_session_covers_the_same_subject_and_deny_wins(
     subject: str, other: str, mode: Mode, name: str
 ) -> None:
     rule = exact_rule(name, subject)

@@ -53,7 +53,7 @@ async def has_ended(pid: int) -> bool:
     return False
 
 
-async def test_output_and_errors_come_together_with_the_exit_code(root: Path) -> None:
+async def test_output_errors_and_exit_code_are_returned(root: Path) -> None:
     output = Output()
     assert await run_shell(root, "echo out; echo err >&2; pwd; exit 7", output) == ProcessExit(7)
     assert output.data.decode() == f"out\nerr\n{root}\n"
@@ -71,12 +71,12 @@ async def test_a_program_gets_no_input(root: Path) -> None:
     assert output.data == b"end\n"
 
 
-async def test_a_signal_is_reported_as_a_shell_does(root: Path) -> None:
+async def test_a_program_ended_by_a_signal_has_the_exit_code_of_a_shell(root: Path) -> None:
     assert (await run_shell(root, "kill -KILL $$", Output())).code == 128 + signal.SIGKILL
 
 
 @pytest.mark.slow
-async def test_a_time_out_ends_the_whole_group(root: Path) -> None:
+async def test_a_timeout_ends_the_whole_process_group(root: Path) -> None:
     output = Output()
     ended = await run_shell(root, "sleep 300 & echo $!; echo $$; wait", output, timeout=0.3)
     assert ended.reason == "timeout"
@@ -85,7 +85,7 @@ async def test_a_time_out_ends_the_whole_group(root: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_who_ignores_the_polite_signal_is_killed(root: Path) -> None:
+async def test_a_program_that_ignores_sigterm_is_killed(root: Path) -> None:
     output = Output()
     command = "trap '' TERM; echo $$; while true; do sleep 0.1; done"
     ended = await run_shell(root, command, output, timeout=0.3)
@@ -93,7 +93,7 @@ async def test_who_ignores_the_polite_signal_is_killed(root: Path) -> None:
     assert await has_ended(int(output.data.split()[0]))
 
 
-async def test_last_words_after_the_polite_signal_are_heard(root: Path) -> None:
+async def test_output_after_sigterm_is_read(root: Path) -> None:
     output = Output()
     await run_shell(
         root, "trap 'echo bye; exit 3' TERM; echo ready; while true; do sleep 0.05; done", output, timeout=0.5
@@ -103,7 +103,7 @@ async def test_last_words_after_the_polite_signal_are_heard(root: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_cancelling_ends_the_whole_group_and_goes_on(root: Path) -> None:
+async def test_cancelling_ends_the_whole_process_group(root: Path) -> None:
     output = Output()
     task = asyncio.create_task(run_shell(root, "trap '' TERM; sleep 300 & echo $!; echo $$; echo ready; wait", output))
     await output.came.wait()
@@ -114,7 +114,7 @@ async def test_cancelling_ends_the_whole_group_and_goes_on(root: Path) -> None:
         assert await has_ended(int(pid))
 
 
-async def test_being_cancelled_twice_still_ends_the_group(root: Path) -> None:
+async def test_cancelling_twice_ends_the_process_group(root: Path) -> None:
     output = Output()
     task = asyncio.create_task(
         run_shell(root, "trap '' TERM; echo $$; echo ready; while true; do sleep 0.1; done", output)
@@ -131,7 +131,7 @@ async def test_being_cancelled_twice_still_ends_the_group(root: Path) -> None:
         await asyncio.wait(pending, timeout=5)
 
 
-async def test_somebody_in_the_background_who_holds_the_pipe_is_not_waited_for(root: Path) -> None:
+async def test_a_background_process_that_holds_the_pipe_is_ended(root: Path) -> None:
     output = Output()
     ended = await run_shell(root, "sleep 300 & echo $!", output, timeout=200)
     assert ended == ProcessExit(0, "exit", left_running=True)
@@ -139,7 +139,7 @@ async def test_somebody_in_the_background_who_holds_the_pipe_is_not_waited_for(r
 
 
 @pytest.mark.slow
-async def test_somebody_who_left_the_group_does_not_hang_it_either(root: Path) -> None:
+async def test_a_process_that_left_the_group_is_not_waited_for(root: Path) -> None:
     output = Output()
     code = "import os,sys,time; os.setsid(); print(os.getpid(), flush=True); time.sleep(300)"
     ended = await run_shell(root, f"{sys.executable} -c '{code}' & sleep 0.5; echo done", output, timeout=200)
@@ -153,13 +153,13 @@ async def test_a_program_that_closes_its_output_is_waited_for(root: Path) -> Non
     assert await run_shell(root, "exec >&- 2>&-; sleep 0.2; exit 5", Output()) == ProcessExit(5)
 
 
-async def test_the_reader_may_have_enough(root: Path) -> None:
+async def test_the_reader_can_stop_the_program(root: Path) -> None:
     output = Output(stop_at=b"5\n")
     ended = await run_shell(root, "seq 1 5; sleep 300", output)
     assert ended.reason == "stopped"
 
 
-async def test_a_flood_leaves_room_for_others(root: Path) -> None:
+async def test_a_flood_of_output_does_not_block_the_event_loop(root: Path) -> None:
     beats = 0
 
     async def beat() -> None:
@@ -183,7 +183,7 @@ async def test_a_flood_leaves_room_for_others(root: Path) -> None:
     assert beats > 10
 
 
-async def test_a_reader_that_fails_leaves_no_program_behind(root: Path) -> None:
+async def test_the_program_is_ended_if_the_reader_raises(root: Path) -> None:
     pids: list[int] = []
 
     def broken(data: bytes) -> None:
@@ -201,12 +201,12 @@ async def test_a_reader_that_fails_leaves_no_program_behind(root: Path) -> None:
     assert await has_ended(pids[0])
 
 
-async def test_what_cannot_be_started_is_an_error(root: Path) -> None:
+async def test_a_program_that_cannot_be_started_is_an_error(root: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
         await run_group([str(root / "none")], cwd=root, env={}, timeout=5, on_output=lambda data: None)
 
 
-def test_model_keys_are_taken_out_and_pagers_are_off() -> None:
+def test_the_child_environment_has_no_keys_of_models_and_no_pager() -> None:
     given = {
         "OPENAI_API_KEY": "x",
         "ANTHROPIC_AUTH_TOKEN": "x",
@@ -228,7 +228,7 @@ def test_model_keys_are_taken_out_and_pagers_are_off() -> None:
     assert (env["GIT_PAGER"], env["TERM"], env["GIT_OPTIONAL_LOCKS"]) == ("cat", "dumb", "0")
 
 
-def test_a_program_in_the_workspace_is_never_taken(root: Path, tmp_path: Path) -> None:
+def test_programs_in_the_workspace_are_not_found(root: Path, tmp_path: Path) -> None:
     inside, outside = root / "bin", tmp_path / "tools"
     for folder in (inside, outside):
         folder.mkdir()

@@ -7,7 +7,7 @@ import asyncio
 from swecli.tools.builtin.run_command import _OutputThrottle
 
 
-async def test_every_letter_arrives_in_order() -> None:
+async def test_throttled_output_is_complete_and_in_order() -> None:
     chunks: list[str] = []
     reporter = _OutputThrottle(chunks.append)
     for number in range(100):
@@ -18,7 +18,7 @@ async def test_every_letter_arrives_in_order() -> None:
     assert len(chunks) < 20
 
 
-async def test_what_waits_is_handed_on_without_more_coming() -> None:
+async def test_waiting_output_is_reported_without_further_output() -> None:
     chunks: list[str] = []
     reporter = _OutputThrottle(chunks.append)
     reporter.add("first")
@@ -28,7 +28,7 @@ async def test_what_waits_is_handed_on_without_more_coming() -> None:
     assert chunks == ["first", "second"]
 
 
-async def test_of_a_flood_the_newest_part_is_shown() -> None:
+async def test_of_a_flood_of_output_the_newest_part_is_reported() -> None:
     chunks: list[str] = []
     reporter = _OutputThrottle(chunks.append)
     reporter.add("start\n")

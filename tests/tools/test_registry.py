@@ -19,13 +19,13 @@ def specs() -> str:
     return json.dumps([spec.to_api() for spec in ToolRegistry.discover().specs()], indent=2, ensure_ascii=False) + "\n"
 
 
-def test_the_specifications_are_these_to_the_byte() -> None:
+def test_the_specifications_equal_the_snapshot() -> None:
     """Specifications change only on purpose, because a change invalidates the provider's cache of every session. To
     accept a change: PYTHONPATH=. python tests/tools/test_registry.py"""
     assert specs() == SNAPSHOT.read_text(encoding="utf-8")
 
 
-def test_the_tools_are_there_sorted() -> None:
+def test_the_tools_are_sorted_by_name() -> None:
     assert [*ToolRegistry.discover()] == [
         "edit_file",
         "fetch",
@@ -44,7 +44,7 @@ def test_the_tools_are_there_sorted() -> None:
     ]
 
 
-def test_every_provider_takes_the_specifications() -> None:
+def test_the_specifications_use_only_what_every_provider_accepts() -> None:
     for spec in ToolRegistry.discover().specs():
         assert re.fullmatch(r"[A-Za-z0-9_-]{1,64}", spec.name)
         assert 40 < len(spec.description) < 1200
@@ -56,7 +56,7 @@ def test_every_provider_takes_the_specifications() -> None:
         assert all("description" in prop for prop in spec.parameters["properties"].values())
 
 
-def test_two_tools_of_one_name_clash() -> None:
+def test_two_tools_with_the_same_name_clash() -> None:
     one = ToolRegistry.discover().get("todo")
     other = ToolRegistry.discover().get("read_file")
     assert one is not None

@@ -13,11 +13,11 @@ from tests.support.scripted import ScriptedModel
 FIVE = ["edit_file", "read_file", "run_command", "search_files", "write_file"]
 
 
-def test_the_written_specifications_are_those_of_the_tools() -> None:
+def test_the_bundled_specifications_equal_those_of_the_tools() -> None:
     assert bundled_specs() == ToolRegistry.discover().specs()
 
 
-def test_a_small_window_gets_few_tools_and_a_short_text() -> None:
+def test_a_small_context_window_gets_five_tools_and_a_short_prompt() -> None:
     counter = TokenCounter()
     specs = lean_specs(ToolRegistry.discover().specs())
     assert [spec.name for spec in specs] == FIVE
@@ -30,7 +30,7 @@ def test_a_small_window_gets_few_tools_and_a_short_text() -> None:
         assert spec.parameters.get("required") == whole[spec.name].parameters.get("required")
 
 
-async def test_the_model_decides_and_a_change_of_model_begins_an_epoch() -> None:
+async def test_the_window_of_the_model_selects_the_tools_and_a_new_model_begins_an_epoch() -> None:
     small, large = (
         ScriptedModel(["one", "two"], context_window=_LEAN_WINDOW),
         ScriptedModel(["three"], context_window=200_000),

@@ -30,7 +30,7 @@ def make_search(most: int = 10, *, may_read: Callable[[str], bool] = lambda path
 
 
 @given(st.integers(1, 40))
-def test_pieces_may_be_cut_anywhere(size: int) -> None:
+def test_the_output_of_ripgrep_can_be_split_anywhere(size: int) -> None:
     data = event("begin") + match("./a", 1, "é") + match("a", 5) + event("end", binary_offset=None)
     found = make_search()
     for at in range(0, len(data), size):
@@ -38,13 +38,13 @@ def test_pieces_may_be_cut_anywhere(size: int) -> None:
     assert found.found == [("a", "a:1: é"), ("a", "a:5: x")]
 
 
-def test_matches_of_a_file_that_turns_out_binary_do_not_count() -> None:
+def test_matches_in_a_binary_file_are_dropped() -> None:
     found = make_search()
     found.feed(event("begin") + match("a", 1) + event("end", binary_offset=9) + event("summary"))
     assert found.found == []
 
 
-def test_files_that_are_not_to_be_seen_do_not_count() -> None:
+def test_matches_in_files_that_may_not_be_read_do_not_count() -> None:
     found = make_search(2, may_read=lambda path: path != "secret")
     assert not found.feed(match("secret", 1) * 5 + match("a", 1) + match("a", 2))
     assert found.feed(match("a", 3))
@@ -62,7 +62,7 @@ def test_a_long_line_is_cut_around_the_match() -> None:
     assert text.endswith("…")
 
 
-def test_names_that_are_no_text_are_read() -> None:
+def test_file_names_that_are_not_utf_8_are_decoded() -> None:
     found = make_search()
     data = {"path": {"bytes": "YWL/"}, "lines": {"text": "x"}, "line_number": 1, "submatches": []}
     found.feed(json.dumps({"type": "match", "data": data}).encode() + b"\n" + END)

@@ -16,7 +16,7 @@ def edit(old: str, new: str, **more: bool) -> dict[str, object]:
     return {"old_text": old, "new_text": new, **more}
 
 
-async def test_several_edits_in_one_call(run: RunTool, root: Path, answers: Any) -> None:
+async def test_one_call_can_make_several_edits(run: RunTool, root: Path, answers: Any) -> None:
     (root / "a.py").write_text("one\ntwo\nthree\n")
     result = await run("edit_file", path="a.py", edits=[edit("one", "1"), edit("three", "3\n4")])
     assert (root / "a.py").read_text() == "1\ntwo\n3\n4\n"
@@ -26,7 +26,9 @@ async def test_several_edits_in_one_call(run: RunTool, root: Path, answers: Any)
     assert result.for_user.kind == "diff"
 
 
-async def test_a_miss_changes_nothing_and_shows_the_nearest_place(run: RunTool, root: Path, answers: Any) -> None:
+async def test_an_edit_without_a_match_changes_nothing_and_shows_the_closest_lines(
+    run: RunTool, root: Path, answers: Any
+) -> None:
     (root / "a.py").write_text("def f():\n\treturn 1\n")
     result = await run("edit_file", path="a.py", edits=[edit("def f", "def g"), edit("    return 1", "    return 2")])
     assert not result.ok
@@ -36,7 +38,7 @@ async def test_a_miss_changes_nothing_and_shows_the_nearest_place(run: RunTool, 
     assert answers.asked == []
 
 
-async def test_encoding_line_ends_and_mode_stay(run: RunTool, root: Path) -> None:
+async def test_an_edit_keeps_encoding_line_ends_and_mode(run: RunTool, root: Path) -> None:
     for name, data, wanted in (
         ("crlf", b"a\r\nb\r\nc", b"a\r\nx\r\ny\r\nc"),
         ("bom", b"\xef\xbb\xbfb\n", b"\xef\xbb\xbfx\ny\n"),
@@ -50,7 +52,7 @@ async def test_encoding_line_ends_and_mode_stay(run: RunTool, root: Path) -> Non
         assert (root / name).stat().st_mode & 0o777 == 0o640
 
 
-async def test_a_file_changed_since_it_was_read_is_not_touched(run: RunTool, root: Path) -> None:
+async def test_a_file_changed_since_it_was_read_is_not_edited(run: RunTool, root: Path) -> None:
     (root / "a").write_text("one\n")
     await run("read_file", path="a")
     await run("run_command", command="echo one and more > a")
@@ -60,14 +62,14 @@ async def test_a_file_changed_since_it_was_read_is_not_touched(run: RunTool, roo
     assert (await run("edit_file", path="a", edits=[edit("one", "1")])).ok
 
 
-async def test_edits_follow_each_other_without_reading_again(run: RunTool, root: Path) -> None:
+async def test_a_file_can_be_edited_twice_without_reading_it_again(run: RunTool, root: Path) -> None:
     (root / "a").write_text("one\n")
     await run("edit_file", path="a", edits=[edit("one", "two")])
     await run("edit_file", path="a", edits=[edit("two", "three")])
     assert (root / "a").read_text() == "three\n"
 
 
-async def test_a_link_inside_is_edited_where_it_leads(run: RunTool, root: Path, answers: Any) -> None:
+async def test_an_edit_of_a_link_changes_the_target_of_the_link(run: RunTool, root: Path, answers: Any) -> None:
     (root / "real").write_text("one\n")
     (root / "link").symlink_to("real")
     await run("edit_file", path="link", edits=[edit("one", "two")])
@@ -76,7 +78,7 @@ async def test_a_link_inside_is_edited_where_it_leads(run: RunTool, root: Path, 
     assert answers.asked[0].summary.startswith("Edit real ")
 
 
-async def test_a_link_into_a_protected_place_is_seen_through(
+async def test_editing_a_link_to_a_protected_file_requires_approval(
     run: RunTool,
     root: Path,
     permissions: Permissions,
@@ -97,7 +99,7 @@ async def test_a_secret_is_not_quoted_in_a_hint(run: RunTool, root: Path) -> Non
     assert "abcdef" not in result.for_model
 
 
-async def test_what_cannot_be_edited_is_reported(run: RunTool, root: Path) -> None:
+async def test_invalid_edits_are_refused_with_the_reason(run: RunTool, root: Path) -> None:
     (root / "a").write_text("x x\n")
     for path, edits, words in (
         ("none", [edit("a", "b")], "does not exist"),

@@ -19,7 +19,7 @@ from swecli.tools.permissions import Permissions
 
 pytestmark = pytest.mark.slow
 
-of_fetch = import_module("swecli.tools.builtin.fetch")  # The module is named like its tool.
+fetch_module = import_module("swecli.tools.builtin.fetch")  # The module is named like its tool.
 RunTool = Callable[..., Awaitable[ToolResult]]
 PAGE = """<html><head><title>Cart</title><script>alert(1)</script></head><body><nav><a href="/x">menu</a></nav>
 <main><header><h1>The cart</h1></header><p>Total is in <code>cents</code>; see <a href="/y">more</a>.</p>
@@ -112,12 +112,12 @@ def site() -> Iterator[str]:
 @pytest.fixture
 def ctx_with_local_access(ctx: ToolContext) -> ToolContext:
     """Return a context that may fetch from addresses of this machine."""
-    ctx.environ = {**os.environ, of_fetch._PRIVATE: "1"}
+    ctx.environ = {**os.environ, fetch_module._PRIVATE: "1"}
     return ctx
 
 
 @pytest.mark.parametrize("path", ["page", "moved"])
-async def test_the_main_part_of_a_page_comes_as_markdown(
+async def test_the_main_content_of_a_page_is_returned_as_markdown(
     run: RunTool, ctx_with_local_access: ToolContext, site: str, path: str
 ) -> None:
     done = await run("fetch", url=f"{site}/{path}")
@@ -134,13 +134,13 @@ async def test_the_main_part_of_a_page_comes_as_markdown(
 @pytest.mark.parametrize(
     ("path", "text"), [("latin", "Grüße"), ("strange-charset", "plain"), ("json", '{"a": 1}'), ("deep", "deep down")]
 )
-async def test_other_text_comes_as_it_is(
+async def test_text_that_is_not_html_is_returned_unchanged(
     run: RunTool, ctx_with_local_access: ToolContext, site: str, path: str, text: str
 ) -> None:
     assert (await run("fetch", url=f"{site}/{path}")).for_model.endswith(text)
 
 
-async def test_no_more_is_read_than_the_limit(run: RunTool, ctx_with_local_access: ToolContext, site: str) -> None:
+async def test_a_response_is_cut_at_the_size_limit(run: RunTool, ctx_with_local_access: ToolContext, site: str) -> None:
     done = await run("fetch", url=f"{site}/endless")
     assert "2,000,000 characters, cut after 2,000,000 bytes" in done.for_model.replace("1,999,999", "2,000,000")
 
@@ -157,7 +157,7 @@ async def test_no_more_is_read_than_the_limit(run: RunTool, ctx_with_local_acces
         ("brotli", "not asked for: br"),
     ],
 )
-async def test_what_cannot_be_read_is_one_line(
+async def test_a_response_that_cannot_be_used_is_reported(
     run: RunTool, ctx_with_local_access: ToolContext, site: str, path: str, complaint: str
 ) -> None:
     done = await run("fetch", url=f"{site}/{path}")
@@ -165,10 +165,10 @@ async def test_what_cannot_be_read_is_one_line(
     assert complaint in done.for_model
 
 
-async def test_a_silent_host_ends_by_the_clock(
+async def test_a_host_that_does_not_answer_times_out(
     run: RunTool, ctx_with_local_access: ToolContext, site: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(of_fetch, "_SECONDS", 0.2)
+    monkeypatch.setattr(fetch_module, "_SECONDS", 0.2)
     assert "did not come within 0.2 seconds" in (await run("fetch", url=f"{site}/silent")).for_model
 
 
@@ -184,7 +184,7 @@ async def test_a_silent_host_ends_by_the_clock(
         ("http://[::1/", "is not an address: "),
     ],
 )
-async def test_what_is_no_address_is_refused_before_anybody_is_asked(
+async def test_an_invalid_url_is_refused_without_quoting_its_password(
     run: RunTool, site: str, url: str, complaint: str
 ) -> None:
     done = await run("fetch", url=url)
@@ -193,7 +193,7 @@ async def test_what_is_no_address_is_refused_before_anybody_is_asked(
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "127.1", "127.0.0.1.", "0.0.0.0"])
-async def test_an_address_of_this_machine_is_refused_whatever_it_is_called(run: RunTool, site: str, host: str) -> None:
+async def test_every_name_of_the_local_machine_is_refused(run: RunTool, site: str, host: str) -> None:
     done = await run("fetch", url=f"http://{host}:{site.rpartition(':')[2]}/page")
     assert not done.ok
     assert Site.seen == []
@@ -204,12 +204,12 @@ async def test_an_address_of_this_machine_is_refused_whatever_it_is_called(run: 
     ["10.0.0.1", "172.16.3.4", "192.168.1.1", "169.254.169.254", "100.64.0.1", "224.0.0.1", "::", "fe80::1%eth0",
      "fd00::1", "::ffff:10.0.0.1", "2002:7f00:1::"],
 )  # fmt: skip
-def test_one_private_address_among_public_ones_is_refused(address: str) -> None:
-    assert of_fetch._find_private(["93.184.216.34", address]) == address
-    assert of_fetch._find_private(["93.184.216.34", "2606:2800:220:1::1"]) == ""
+def test_a_private_address_among_public_ones_is_found(address: str) -> None:
+    assert fetch_module._find_private(["93.184.216.34", address]) == address
+    assert fetch_module._find_private(["93.184.216.34", "2606:2800:220:1::1"]) == ""
 
 
-async def test_a_host_is_asked_about_and_a_rule_covers_it_and_no_other(
+async def test_fetching_asks_for_each_host_that_no_rule_allows(
     run: RunTool, ctx_with_local_access: ToolContext, site: str, permissions: Permissions, answers: object
 ) -> None:
     await run("fetch", url=f"{site}/page")

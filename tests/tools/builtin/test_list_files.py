@@ -23,7 +23,7 @@ def tree(root: Path) -> Path:
     return root
 
 
-async def test_two_levels_sorted_with_what_is_ignored_left_out(run: RunTool, tree: Path) -> None:
+async def test_two_levels_are_listed_sorted_and_without_ignored_files(run: RunTool, tree: Path) -> None:
     result = await run("list_files")
     assert result.for_model.split("\n") == [
         ".: 5 files, 3 folders",
@@ -39,7 +39,7 @@ async def test_two_levels_sorted_with_what_is_ignored_left_out(run: RunTool, tre
     assert result.for_user.body == "5 files, 3 folders"
 
 
-async def test_a_pattern_lists_files_at_all_levels(run: RunTool, tree: Path) -> None:
+async def test_a_pattern_matches_files_at_all_levels(run: RunTool, tree: Path) -> None:
     result = await run("list_files", pattern="*.py")
     assert result.for_model.split("\n")[1:] == ["src/app.py", "src/deep/er/x.py", "tests/test_app.py"]
     assert (await run("list_files", pattern="*.py", depth=2)).for_model.split("\n")[1:] == [
@@ -49,7 +49,7 @@ async def test_a_pattern_lists_files_at_all_levels(run: RunTool, tree: Path) -> 
     assert (await run("list_files", pattern="*.none")).for_model == ".: 0 files"
 
 
-async def test_a_folder_and_depth(run: RunTool, tree: Path) -> None:
+async def test_path_and_depth_limit_the_listing(run: RunTool, tree: Path) -> None:
     assert (await run("list_files", path="src", depth=1)).for_model.split("\n") == [
         "src: 2 files, 1 folder",
         "src/app.py",
@@ -59,7 +59,7 @@ async def test_a_folder_and_depth(run: RunTool, tree: Path) -> None:
     assert "build/out.js" in (await run("list_files", path="build")).for_model
 
 
-async def test_a_large_folder_is_capped_with_its_count(run: RunTool, root: Path) -> None:
+async def test_a_long_listing_is_cut_and_names_the_number_of_files(run: RunTool, root: Path) -> None:
     for number in range(620):
         (root / f"f{number:04}").touch()
     lines = (await run("list_files")).for_model.split("\n")
@@ -77,14 +77,16 @@ async def test_a_large_folder_is_capped_with_its_count(run: RunTool, root: Path)
         ("src/link", "link out of"),
     ],
 )
-async def test_what_cannot_be_listed_is_reported_in_one_line(run: RunTool, tree: Path, path: str, words: str) -> None:
+async def test_a_path_that_cannot_be_listed_is_reported_in_one_line(
+    run: RunTool, tree: Path, path: str, words: str
+) -> None:
     result = await run("list_files", path=path)
     assert not result.ok
     assert words in result.for_model
     assert "\n" not in result.for_model
 
 
-async def test_strange_names_are_made_visible(run: RunTool, root: Path) -> None:
+async def test_control_characters_in_file_names_are_escaped(run: RunTool, root: Path) -> None:
     (root / "a\nb\x1b[31m").touch()
     (root / os.fsdecode(b"bad\xff")).touch()
     assert (await run("list_files")).for_model.split("\n")[1:] == ["a\\x0ab\\x1b[31m", "bad\\udcff"]

@@ -15,7 +15,9 @@ from swecli.tools.files import digest
 RunTool = Callable[..., Awaitable[ToolResult]]
 
 
-async def test_lines_are_numbered_and_the_file_counts_as_seen(run: RunTool, root: Path, ctx: ToolContext) -> None:
+async def test_lines_are_numbered_and_the_digest_of_the_file_is_recorded(
+    run: RunTool, root: Path, ctx: ToolContext
+) -> None:
     (root / "a.py").write_bytes(b"one\r\n\ttwo\n")
     result = await run("read_file", path="a.py")
     assert result.for_model == "     1\tone\n     2\t\ttwo"
@@ -25,7 +27,7 @@ async def test_lines_are_numbered_and_the_file_counts_as_seen(run: RunTool, root
     assert (await run("read_file", path="b.py")).for_user.body == "1 line"
 
 
-async def test_a_range(run: RunTool, root: Path) -> None:
+async def test_a_range_of_lines_can_be_read(run: RunTool, root: Path) -> None:
     (root / "a").write_text("".join(f"{n}\n" for n in range(1, 101)))
     result = await run("read_file", path="a", start_line=10, end_line=11)
     assert result.for_model == "    10\t10\n    11\t11\n[lines 10-11 of 100 in a]"
@@ -36,7 +38,7 @@ async def test_a_range(run: RunTool, root: Path) -> None:
     assert "before start_line" in (await run("read_file", path="a", start_line=5, end_line=4)).for_model
 
 
-async def test_a_long_file_comes_in_parts_that_join(run: RunTool, root: Path) -> None:
+async def test_a_long_file_is_read_in_pages_without_gaps(run: RunTool, root: Path) -> None:
     (root / "a").write_text("".join(f"line {n} {'x' * 50}\n" for n in range(1, 2001)))
     start, seen = 1, 0
     while start:
@@ -49,26 +51,26 @@ async def test_a_long_file_comes_in_parts_that_join(run: RunTool, root: Path) ->
     assert seen == 2000
 
 
-async def test_an_empty_file_states_it(run: RunTool, root: Path) -> None:
+async def test_an_empty_file_is_reported_as_empty(run: RunTool, root: Path) -> None:
     (root / "a").touch()
     assert (await run("read_file", path="a")).for_model == "a is empty."
 
 
-async def test_bytes_that_are_no_text_are_shown_as_such(run: RunTool, root: Path) -> None:
+async def test_bytes_that_are_not_utf_8_are_escaped(run: RunTool, root: Path) -> None:
     (root / "a").write_bytes(b"caf\xe9\n")
     result = await run("read_file", path="a")
     assert result.ok
     assert result.for_model.startswith("     1\tcaf\\xe9\n[not UTF-8")
 
 
-async def test_a_very_long_line_is_cut(run: RunTool, root: Path) -> None:
+async def test_a_very_long_line_is_cut_and_names_its_length(run: RunTool, root: Path) -> None:
     (root / "a").write_text("x" * 1_000_000)
     text = (await run("read_file", path="a")).for_model
     assert len(text) < 3000
     assert "1,000,000 characters" in text
 
 
-async def test_what_cannot_be_read_is_one_clear_line(run: RunTool, root: Path) -> None:
+async def test_a_file_that_cannot_be_read_is_reported_with_the_reason(run: RunTool, root: Path) -> None:
     (root / "pic.png").write_bytes(b"\x89PNG\0\0")
     (root / "huge").touch()
     os.truncate(root / "huge", 11_000_000)
@@ -93,6 +95,6 @@ async def test_what_cannot_be_read_is_one_clear_line(run: RunTool, root: Path) -
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="skipped: root reads everything")
-async def test_a_file_without_permission_states_it(run: RunTool, root: Path) -> None:
+async def test_a_file_without_read_permission_is_reported(run: RunTool, root: Path) -> None:
     (root / "a").touch(mode=0)
     assert "Permission denied" in (await run("read_file", path="a")).for_model

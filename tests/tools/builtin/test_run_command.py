@@ -17,7 +17,7 @@ from swecli.tools.limits import strip_terminal_codes
 RunTool = Callable[..., Awaitable[ToolResult]]
 
 
-async def test_output_exit_code_and_place(run: RunTool, root: Path) -> None:
+async def test_the_result_has_output_and_exit_code_of_a_command_run_in_the_workspace(run: RunTool, root: Path) -> None:
     result = await run("run_command", command="pwd; echo problem >&2; exit 3")
     assert not result.ok
     assert result.exit_code == 3
@@ -27,14 +27,14 @@ async def test_output_exit_code_and_place(run: RunTool, root: Path) -> None:
     assert "(SIGKILL)" in (await run("run_command", command="kill -KILL $$")).for_model
 
 
-async def test_output_is_reported_while_it_runs(run: RunTool, reported: list[str]) -> None:
+async def test_output_is_reported_while_the_command_runs(run: RunTool, reported: list[str]) -> None:
     await run("run_command", command="echo one; sleep 0.2; echo two")
     assert len(reported) == 2
     assert "".join(reported) == "one\ntwo\n"
 
 
 @pytest.mark.slow
-async def test_the_time_limit_ends_it_and_keeps_what_came(run: RunTool) -> None:
+async def test_a_command_is_stopped_at_the_time_limit_and_its_output_kept(run: RunTool) -> None:
     result = await run("run_command", command="echo begun; sleep 300", timeout=1)
     assert not result.ok
     assert result.exit_code == 124
@@ -42,13 +42,13 @@ async def test_the_time_limit_ends_it_and_keeps_what_came(run: RunTool) -> None:
     assert result.for_model.endswith("begun")
 
 
-async def test_what_stays_in_the_background_is_ended_and_reported(run: RunTool) -> None:
+async def test_processes_left_in_the_background_are_ended_and_reported(run: RunTool) -> None:
     result = await run("run_command", command="sleep 300 & echo started")
     assert result.ok
     assert "left running in the background was ended" in result.for_model
 
 
-async def test_a_flood_is_kept_within_bounds_with_both_ends(run: RunTool, reported: list[str]) -> None:
+async def test_of_a_huge_output_head_and_tail_are_kept(run: RunTool, reported: list[str]) -> None:
     result = await run("run_command", command="seq 1 2000000; echo last")
     assert len(result.for_model) < 1_100_000
     assert "\n1\n2\n" in result.for_model
@@ -57,14 +57,14 @@ async def test_a_flood_is_kept_within_bounds_with_both_ends(run: RunTool, report
     assert sum(map(len, reported)) < 5_000_000
 
 
-async def test_no_pager_no_input_no_model_keys(run: RunTool, ctx: ToolContext) -> None:
+async def test_commands_get_no_pager_no_input_and_no_keys_of_models(run: RunTool, ctx: ToolContext) -> None:
     ctx.environ = {"PATH": "/usr/bin:/bin", "OPENAI_API_KEY": "sk-secret", "MINE": "kept"}
     result = await run("run_command", command='read x || echo "no input"; echo "$PAGER $GIT_PAGER $TERM $MINE"; env')
     assert "no input\ncat cat dumb kept\n" in result.for_model
     assert "sk-secret" not in result.for_model
 
 
-async def test_all_of_a_command_is_shown_before_it_runs(run: RunTool, answers: Any) -> None:
+async def test_the_approval_shows_the_whole_command_with_hidden_characters_escaped(run: RunTool, answers: Any) -> None:
     command = "echo a\necho \u202eb\x1b[8m" + "x" * 500
     await run("run_command", command=command)
     preview = answers.asked[0].preview
@@ -73,7 +73,7 @@ async def test_all_of_a_command_is_shown_before_it_runs(run: RunTool, answers: A
 
 
 @pytest.mark.parametrize("command", ["./go.sh", "bash go.sh", "bash -e go.sh arg", "true && ./go.sh", "env sh go.sh"])
-async def test_a_script_changed_while_the_question_was_open_does_not_run(
+async def test_a_script_changed_during_the_approval_is_not_run(
     run: RunTool,
     root: Path,
     answers: Any,
@@ -88,19 +88,19 @@ async def test_a_script_changed_while_the_question_was_open_does_not_run(
     assert not (root / "made").exists()
 
 
-async def test_commands_that_are_none_are_refused(run: RunTool) -> None:
+async def test_invalid_commands_and_time_limits_are_refused(run: RunTool) -> None:
     for command in ("", "  \n", "a\0b"):
         assert not (await run("run_command", command=command)).ok
     assert not (await run("run_command", command="ls", timeout=0)).ok
     assert not (await run("run_command", command="echo \ud800")).ok
 
 
-def test_terminal_output_becomes_plain_lines() -> None:
+def test_escape_sequences_and_overwritten_lines_are_removed_from_output() -> None:
     assert strip_terminal_codes("\x1b[1;31mred\x1b[0m\r\nplain\x1b]0;title\x07\n") == "red\nplain\n"
     assert strip_terminal_codes(" 10%\r 50%\r100%\ndone\r\n") == "100%\ndone\n"
     assert strip_terminal_codes("same\r\r\n") == "same\n"
 
 
 @given(st.text(alphabet="ab\r\n\x1b[;m0", max_size=40))
-def test_no_carriage_return_is_left(text: str) -> None:
+def test_output_contains_no_carriage_return(text: str) -> None:
     assert "\r" not in strip_terminal_codes(text)

@@ -61,7 +61,7 @@ def tree(root: Path) -> Path:
     return root
 
 
-async def test_matches_come_sorted_without_what_is_left_out(find: Find, tree: Path) -> None:
+async def test_matches_are_sorted_and_leave_out_ignored_files(find: Find, tree: Path) -> None:
     result = await find("needle")
     assert result.for_model.split("\n") == [
         "7 matches in 7 files:",
@@ -90,11 +90,11 @@ async def test_matches_come_sorted_without_what_is_left_out(find: Find, tree: Pa
         ("*.none", []),
     ],
 )
-async def test_globs_choose_files(find: Find, tree: Path, glob: str, files: list[str]) -> None:
+async def test_a_glob_selects_the_searched_files(find: Find, tree: Path, glob: str, files: list[str]) -> None:
     assert [row.split(":")[0] for row in result_rows(await find("needle", glob=glob))] == files
 
 
-async def test_a_folder_a_file_and_what_is_named_although_ignored(find: Find, tree: Path) -> None:
+async def test_a_named_path_is_searched_even_if_it_is_ignored(find: Find, tree: Path) -> None:
     assert [row.split(":")[0] for row in result_rows(await find("needle", path="src"))] == ["src/app.js", "src/app.py"]
     assert result_rows(await find("needle", path="src/app.js")) == ["src/app.js:1: needle();"]
     assert result_rows(await find("needle", path="link/app.js")) == ["src/app.js:1: needle();"]
@@ -105,7 +105,7 @@ async def test_a_folder_a_file_and_what_is_named_although_ignored(find: Find, tr
     assert result_rows(await find("needle", path="binary")) == []
 
 
-async def test_case(find: Find, tree: Path) -> None:
+async def test_ignore_case_matches_both_cases(find: Find, tree: Path) -> None:
     assert result_rows(await find("NEEDLE\\(", path="src", glob="*.py")) == []
     found = await find("NEEDLE\\(", path="src", glob="*.py", ignore_case=True)
     assert result_rows(found) == ["src/app.py:3: def Needle(x):", "src/app.py:4:     return needle(x)"]
@@ -115,16 +115,16 @@ async def test_case(find: Find, tree: Path) -> None:
     ("pattern", "lines"),
     [(r"^def \w+", [3]), (r"\)$", [4]), (r"os|Needle", [1, 3]), (r"(?<=return )needle", [4]), ("x", [3, 4])],
 )
-async def test_expressions(find: Find, tree: Path, pattern: str, lines: list[int]) -> None:
+async def test_regular_expressions_match_within_lines(find: Find, tree: Path, pattern: str, lines: list[int]) -> None:
     found = result_rows(await find(pattern, path="src/app.py"))
     assert [int(row.split(":")[1]) for row in found] == lines
 
 
-async def test_windows_line_ends_do_not_matter(find: Find, tree: Path) -> None:
+async def test_windows_line_ends_are_not_part_of_the_matched_line(find: Find, tree: Path) -> None:
     assert result_rows(await find(r";$", path="src")) == ["src/app.js:1: needle();", "src/app.js:2: other();"]
 
 
-async def test_too_many_matches_are_cut_and_reported(find: Find, root: Path) -> None:
+async def test_matches_over_the_limit_are_cut_and_reported(find: Find, root: Path) -> None:
     (root / "a").write_text("x\n" * 500)
     result = await find("x", max_results=3)
     assert result.for_model.split("\n")[0] == "First 3 matches in 1 file:"
@@ -133,14 +133,14 @@ async def test_too_many_matches_are_cut_and_reported(find: Find, root: Path) -> 
     assert (await find("x", max_results=500)).for_model.startswith("500 matches in 1 file:")
 
 
-async def test_a_result_stays_within_a_page(find: Find, root: Path) -> None:
+async def test_the_result_of_a_search_fits_one_page(find: Find, root: Path) -> None:
     (root / "a").write_text(("needle" + "y" * 1000 + "\n") * 900)
     result = await find("needle", max_results=1000)
     assert len(result.for_model) < 25_000
     assert "there are more" in result.for_model
 
 
-async def test_nothing_found_states_it(find: Find, tree: Path) -> None:
+async def test_a_search_without_matches_is_reported(find: Find, tree: Path) -> None:
     result = await find("absent")
     assert result.ok
     assert result.for_model == "No matches for 'absent'."
@@ -157,13 +157,15 @@ async def test_nothing_found_states_it(find: Find, tree: Path) -> None:
         ({"pattern": ""}, "at least 1 character"),
     ],
 )
-async def test_what_cannot_be_searched_is_named(find: Find, tree: Path, parameters: dict[str, str], words: str) -> None:
+async def test_invalid_parameters_of_a_search_are_reported(
+    find: Find, tree: Path, parameters: dict[str, str], words: str
+) -> None:
     result = await find(**parameters)  # type: ignore[arg-type]
     assert not result.ok
     assert words in result.for_model
 
 
-async def test_pipes_are_not_waited_for(find: Find, root: Path) -> None:
+async def test_a_search_skips_named_pipes(find: Find, root: Path) -> None:
     os.mkfifo(root / "pipe")
     (root / "a").write_text("x\n")
     assert result_rows(await find("x")) == ["a:1: x"]
@@ -171,12 +173,12 @@ async def test_pipes_are_not_waited_for(find: Find, root: Path) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["^(a+)+$", "^(?=a)(a+)+$"])
-async def test_a_hostile_expression_ends_by_itself(find: Find, root: Path, pattern: str) -> None:
+async def test_an_expression_with_exponential_backtracking_ends(find: Find, root: Path, pattern: str) -> None:
     (root / "a").write_text("a" * 60 + "b\n")
     assert (await find(pattern)).for_model.startswith("No matches")
 
 
-async def test_names_that_only_look_like_options_are_searched(find: Find, root: Path) -> None:
+async def test_paths_and_patterns_that_look_like_options_are_searched(find: Find, root: Path) -> None:
     (root / "--help").write_text("x\n")
     assert result_rows(await find("x", path="--help")) == ["--help:1: x"]
     assert result_rows(await find("-x")) == []

@@ -24,7 +24,7 @@ def folder(ctx: ToolContext, tmp_path: Path) -> Path:
     return folder
 
 
-async def test_the_text_comes_with_the_folder_and_what_lies_in_it(run: RunTool, folder: Path) -> None:
+async def test_the_text_of_a_skill_names_its_folder_and_files(run: RunTool, folder: Path) -> None:
     result = await run("skill", name="pdf")
     assert result.ok
     assert result.for_model.startswith(f"[{folder}/SKILL.md; beside it: scripts/fill.py]\n")
@@ -44,7 +44,9 @@ async def test_the_text_comes_with_the_folder_and_what_lies_in_it(run: RunTool, 
         ("a\0b", "null"),
     ],
 )
-async def test_what_cannot_be_read_is_named(run: RunTool, folder: Path, file: str, why: str) -> None:
+async def test_files_outside_the_skill_and_unreadable_ones_are_refused(
+    run: RunTool, folder: Path, file: str, why: str
+) -> None:
     (folder.parent / "other.txt").write_text("secret")
     (folder / "leak").symlink_to(folder.parent / "other.txt")
     (folder / "binary").write_bytes(b"\0\1")
@@ -54,7 +56,7 @@ async def test_what_cannot_be_read_is_named(run: RunTool, folder: Path, file: st
     assert "secret" not in result.for_model
 
 
-async def test_an_unknown_name_is_answered_with_those_there_are(run: RunTool, folder: Path) -> None:
+async def test_an_unknown_skill_is_reported_with_the_existing_names(run: RunTool, folder: Path) -> None:
     result = await run("skill", name="xls")
     assert not result.ok
     assert result.for_model == "There is no skill 'xls'. Skills: pdf."

@@ -10,7 +10,7 @@ from swecli.tools.base import ToolContext
 RunTool = Callable[..., Awaitable[ToolResult]]
 
 
-async def test_the_list_is_replaced_in_the_session(run: RunTool, ctx: ToolContext) -> None:
+async def test_the_to_do_list_of_the_session_is_replaced(run: RunTool, ctx: ToolContext) -> None:
     held = ctx.todos
     items = [{"text": "read", "status": "done"}, {"text": "write", "status": "in_progress"}, {"text": "test"}]
     result = await run("todo", items=items)
@@ -24,7 +24,7 @@ async def test_the_list_is_replaced_in_the_session(run: RunTool, ctx: ToolContex
     assert held == []
 
 
-async def test_other_states_are_refused(run: RunTool, ctx: ToolContext) -> None:
+async def test_an_unknown_status_of_an_item_is_refused(run: RunTool, ctx: ToolContext) -> None:
     result = await run("todo", items=[{"text": "x", "status": "maybe"}])
     assert not result.ok
     assert "items.0.status" in result.for_model

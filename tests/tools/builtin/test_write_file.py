@@ -12,7 +12,7 @@ from swecli.tools.permissions import Permissions
 RunTool = Callable[..., Awaitable[ToolResult]]
 
 
-async def test_a_new_file_is_shown_as_a_diff_and_made(run: RunTool, root: Path, answers: Any) -> None:
+async def test_a_new_file_is_shown_as_a_diff_and_created(run: RunTool, root: Path, answers: Any) -> None:
     result = await run("write_file", path="pkg/new.py", content="a\nb\n")
     assert result.ok
     assert (root / "pkg/new.py").read_text() == "a\nb\n"
@@ -26,7 +26,7 @@ async def test_a_new_file_is_shown_as_a_diff_and_made(run: RunTool, root: Path, 
     assert result.for_user == request.preview
 
 
-async def test_a_file_never_read_is_not_overwritten(run: RunTool, root: Path, answers: Any) -> None:
+async def test_a_file_that_was_not_read_is_not_overwritten(run: RunTool, root: Path, answers: Any) -> None:
     (root / "a").write_text("precious\n")
     result = await run("write_file", path="a", content="x")
     assert not result.ok
@@ -47,9 +47,7 @@ async def test_a_file_changed_since_it_was_read_is_not_overwritten(run: RunTool,
     assert (root / "a").read_text() == "two\n"
 
 
-async def test_a_file_changed_while_the_question_was_open_is_not_overwritten(
-    run: RunTool, root: Path, answers: Any
-) -> None:
+async def test_a_file_changed_during_the_approval_is_not_overwritten(run: RunTool, root: Path, answers: Any) -> None:
     (root / "a").write_text("one\n")
     await run("read_file", path="a")
 
@@ -59,7 +57,7 @@ async def test_a_file_changed_while_the_question_was_open_is_not_overwritten(
     assert (root / "a").read_text() == "meddled\n"
 
 
-async def test_style_and_mode_of_a_replaced_file_stay(run: RunTool, root: Path) -> None:
+async def test_overwriting_keeps_encoding_line_ends_and_mode(run: RunTool, root: Path) -> None:
     (root / "a").write_bytes(b"\xef\xbb\xbfone\r\ntwo\r\n")
     (root / "a").chmod(0o755)
     await run("read_file", path="a")
@@ -67,10 +65,10 @@ async def test_style_and_mode_of_a_replaced_file_stay(run: RunTool, root: Path) 
     assert (root / "a").read_bytes() == b"\xef\xbb\xbf1\r\n2\r\n"
     assert (root / "a").stat().st_mode & 0o777 == 0o755
     await run("write_file", path="a", content="1\r\n3\n")
-    assert (root / "a").read_bytes() == b"\xef\xbb\xbf1\r\n3\n", "content with line ends of its own keeps them"
+    assert (root / "a").read_bytes() == b"\xef\xbb\xbf1\r\n3\n", "mixed line ends are kept"
 
 
-async def test_what_cannot_be_written_is_reported(run: RunTool, root: Path) -> None:
+async def test_a_path_that_cannot_be_written_is_reported_with_the_reason(run: RunTool, root: Path) -> None:
     (root / "folder").mkdir()
     (root / "same").write_text("x\n")
     await run("read_file", path="same")
@@ -90,7 +88,7 @@ async def test_what_cannot_be_written_is_reported(run: RunTool, root: Path) -> N
     assert sorted(p.name for p in root.iterdir()) == ["folder", "same"]
 
 
-async def test_protected_places_are_asked_even_when_edits_are_free(
+async def test_writing_protected_files_asks_even_in_mode_auto(
     run: RunTool, permissions: Permissions, answers: Any
 ) -> None:
     permissions.mode = "auto"

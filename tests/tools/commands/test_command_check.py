@@ -70,20 +70,20 @@ def git(root: Path, *words: str) -> None:
 
 
 @pytest.mark.slow
-def test_nothing_dangerous_runs_unasked(workspace: Path) -> None:
+def test_dangerous_commands_are_not_run_without_approval(workspace: Path) -> None:
     commands = read_list("dangerous.tsv")
     assert len(commands) >= 700
     assert [command for _, command in commands if not objection(command, workspace, os.environ)] == []
 
 
-def test_nothing_dangerous_runs_by_rules_that_mean_something_else(workspace: Path) -> None:
+def test_allow_rules_for_other_commands_do_not_cover_dangerous_ones(workspace: Path) -> None:
     assert len(RULES) == 26
     unasked = [c for _, c in read_list("dangerous.tsv") if not objection(c, workspace, os.environ, RULES)]
     assert unasked == []
 
 
 @pytest.mark.slow
-def test_what_plainly_reads_runs_unasked(plain_repository: Path) -> None:
+def test_most_read_only_commands_run_without_approval(plain_repository: Path) -> None:
     commands = read_list("read_only.tsv")
     assert len(commands) >= 150
     total = Counter(family for family, _ in commands)
@@ -113,19 +113,17 @@ def test_what_plainly_reads_runs_unasked(plain_repository: Path) -> None:
         (";".join(["ls"] * 51), "it has more than 50 commands"),
     ],
 )
-def test_the_reason_is_named(workspace: Path, command: str, why: str) -> None:
+def test_the_objection_to_a_command_names_the_reason(workspace: Path, command: str, why: str) -> None:
     assert why in objection(command, workspace, os.environ)
 
 
-def test_an_unquoted_wildcard_that_a_file_could_turn_into_an_option_is_asked(
-    plain_repository: Path, tmp_path: Path
-) -> None:
+def test_a_wildcard_that_could_expand_to_an_option_requires_approval(plain_repository: Path, tmp_path: Path) -> None:
     assert "option" in objection("sort *.txt", plain_repository, os.environ)
     (tmp_path / "--files0-from=list").write_text("")
     assert "would be taken for an option" in objection("wc *", tmp_path, os.environ)
 
 
-def test_a_program_of_the_workspace_is_not_taken_for_the_systems(plain_repository: Path) -> None:
+def test_a_program_in_the_workspace_is_not_mistaken_for_the_system_one(plain_repository: Path) -> None:
     folder = plain_repository / "src" / "bin"
     folder.mkdir()
     (folder / "ls").write_text("#!/bin/sh\ntouch made\n")
@@ -137,7 +135,7 @@ def test_a_program_of_the_workspace_is_not_taken_for_the_systems(plain_repositor
 
 
 @pytest.mark.slow
-def test_a_folder_without_end_is_asked_about(tmp_path: Path) -> None:
+def test_a_recursive_read_of_too_many_files_requires_approval(tmp_path: Path) -> None:
     for folder in range(21):
         (tmp_path / str(folder)).mkdir()
         for name in range(1000):
@@ -166,7 +164,7 @@ PIECES = st.sampled_from(
 
 @settings(deadline=None, max_examples=300)
 @given(command=st.lists(PIECES, max_size=25).map("".join) | st.text(max_size=80))
-def test_any_text_can_be_judged(plain_repository: Path, command: str) -> None:
+def test_any_text_can_be_checked(plain_repository: Path, command: str) -> None:
     objection(command, plain_repository, os.environ, ("ls *", "git *"))
     RUN.suggest(command, ToolContext(plain_repository))
 
@@ -178,7 +176,7 @@ HARMLESS = st.sampled_from([*"ab1 *'\"\\$(){},;&|><#=-", "-o", "-n", "tee"])
 @settings(deadline=None, max_examples=200)
 @given(tail=st.lists(HARMLESS, min_size=1, max_size=8).map("".join))
 @pytest.mark.slow
-def test_what_runs_unasked_never_writes(tmp_path_factory: pytest.TempPathFactory, tail: str) -> None:
+def test_commands_that_run_without_approval_write_no_file(tmp_path_factory: pytest.TempPathFactory, tail: str) -> None:
     """Run every accepted command in a real shell: the folder must not change."""
     root = tmp_path_factory.mktemp("real")
     (root / "a").write_text("x\n")

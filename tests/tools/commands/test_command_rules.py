@@ -21,7 +21,7 @@ def is_covered(root: Path, command: str, *patterns: str) -> bool:
 @pytest.mark.parametrize(
     "command", ["pytest", "pytest -q", "pytest  -q 'a b'", "pytest -q 2>&1 | tail -5", "ls && pytest"]
 )
-def test_a_pattern_covers_plain_commands_and_what_only_reads_beside_them(root: Path, command: str) -> None:
+def test_a_rule_covers_its_command_combined_with_read_only_ones(root: Path, command: str) -> None:
     assert not is_covered(root, command)
     assert is_covered(root, command, "pytest*")
 
@@ -34,7 +34,7 @@ def test_a_pattern_covers_plain_commands_and_what_only_reads_beside_them(root: P
         " ${x@P}", " <(rm x)", " \u202e", "\xa0x", " $x", " {a,b}", " <<< x", " # x", " ~", " &", " 'x", " $'a'",
     ],
 )  # fmt: skip
-def test_a_pattern_never_covers_more_than_its_command(root: Path, tail: str) -> None:
+def test_a_rule_does_not_cover_a_command_with_shell_syntax_after_it(root: Path, tail: str) -> None:
     assert not is_covered(root, f"pytest{tail}", "pytest*", "pytest *", "*")
 
 
@@ -59,7 +59,7 @@ def test_several_rules_may_cover_a_command_together(root: Path) -> None:
         ("curl *", "curl -s https://example.org"), ("./x *", "./x --all"), ("git *", "git log"),
     ],
 )  # fmt: skip
-def test_a_rule_covers_what_its_words_name(root: Path, pattern: str, command: str) -> None:
+def test_a_rule_covers_the_subcommand_or_option_that_it_names(root: Path, pattern: str, command: str) -> None:
     assert is_covered(root, command, pattern)
 
 
@@ -87,12 +87,12 @@ def test_a_rule_covers_what_its_words_name(root: Path, pattern: str, command: st
         ("awk *", "awk '{system($1)}' a"), ("curl *", "curl -o a https://x"), ("curl *", "curl file:///etc/passwd"),
         ("*", "rm a"), ("*", "git push"), ("r*", "rm a"), ("git status*", "git -C / status")    ],
 )  # fmt: skip
-def test_a_rule_covers_no_more_than_can_be_seen_to_be_harmless(root: Path, pattern: str, command: str) -> None:
+def test_a_general_rule_does_not_cover_dangerous_options_and_paths(root: Path, pattern: str, command: str) -> None:
     (root / "a").write_text("")
     assert not is_covered(root, command, pattern)
 
 
-def test_word_for_word_covers_anything(root: Path) -> None:
+def test_a_rule_for_an_exact_command_covers_any_command(root: Path) -> None:
     for command in ("a | b > c", "echo $(date)", "ls *.py && x [1]", "rm -rf /"):
         assert is_covered(root, command, command) or "*" in command
         assert is_covered(root, command, RUN.escape(command))
@@ -111,7 +111,7 @@ def test_word_for_word_covers_anything(root: Path) -> None:
         ("tool deploy x", "tool deploy *"), ("python tool.py --x", "python tool.py *"), ("mkdir -p a", "mkdir *"),
     ],
 )  # fmt: skip
-def test_what_is_offered_names_program_and_subcommand(root: Path, command: str, pattern: str) -> None:
+def test_the_suggested_rule_names_program_and_subcommand(root: Path, command: str, pattern: str) -> None:
     (root / "src").mkdir()
     assert RUN.suggest(command, ToolContext(root)) == pattern
     assert is_covered(root, command, pattern)
@@ -130,11 +130,11 @@ def test_what_is_offered_names_program_and_subcommand(root: Path, command: str, 
         "kubectl delete x",
     ],
 )  # fmt: skip
-def test_nothing_is_offered_for_what_undoes_or_cannot_be_seen_through(root: Path, command: str) -> None:
+def test_no_rule_is_suggested_for_destructive_or_unclear_commands(root: Path, command: str) -> None:
     assert RUN.suggest(command, ToolContext(root)) in ("", "make *" if command == "ls *.pem; make -f" else "")
 
 
-def test_nothing_is_asked_of_a_command_that_reads_in_a_folder_below(root: Path) -> None:
+def test_reading_after_cd_into_a_subfolder_needs_no_approval(root: Path) -> None:
     (root / "src").mkdir()
     (root / "src" / "a").write_text("")
     assert is_covered(root, "cd src && cat a ../b")
@@ -143,7 +143,7 @@ def test_nothing_is_asked_of_a_command_that_reads_in_a_folder_below(root: Path) 
     assert not is_covered(root, "cd nowhere && cat a")
 
 
-def test_a_blank_and_star_mean_the_bare_command_too() -> None:
+def test_a_pattern_ending_in_space_and_star_matches_the_bare_command() -> None:
     assert RUN.touches("rm *", "rm")
 
 
@@ -179,14 +179,14 @@ def test_a_blank_and_star_mean_the_bare_command_too() -> None:
         "echo 'unclosed; rm x",
     ],
 )
-def test_a_deny_pattern_finds_its_command_wherever_it_stands(command: str) -> None:
+def test_a_deny_rule_matches_its_command_anywhere_in_a_line(command: str) -> None:
     assert RUN.touches("rm *", command)
 
 
 @pytest.mark.parametrize(
     "command", ["git rm x", "echo rm x", "git commit -m 'fix; rm x'", 'grep "a|rm x" f', "format x", "ls"]
 )
-def test_a_deny_pattern_leaves_other_commands_alone(command: str) -> None:
+def test_a_deny_rule_does_not_match_other_commands(command: str) -> None:
     assert not RUN.touches("rm *", command)
 
 
@@ -194,7 +194,7 @@ COMMANDS = st.text(alphabet=st.sampled_from("ab *?[]'\"\\;&|<>$()`\n!-."), min_s
 
 
 @given(COMMANDS, COMMANDS)
-def test_an_escaped_command_covers_itself_alone(command: str, other: str) -> None:
+def test_an_escaped_command_matches_only_itself(command: str, other: str) -> None:
     assert RUN.exact(RUN.escape(command), command)
     assert RUN.touches(RUN.escape(command), command)
     if other != command:
@@ -202,18 +202,18 @@ def test_an_escaped_command_covers_itself_alone(command: str, other: str) -> Non
 
 
 @given(COMMANDS, st.sampled_from([";", "&&", "||", "|", "\n"]))
-def test_what_is_denied_alone_is_denied_in_company(words: str, joint: str) -> None:
+def test_a_denied_command_is_denied_after_another_command(words: str, joint: str) -> None:
     assert RUN.touches("evil *", f"ls{joint} evil {words}") or not RUN.touches("evil *", f"evil {words}")
 
 
 @pytest.mark.parametrize(
     "command", ["sudo " * 20_000 + "rm x", "a;" * 50_000 + "rm x", "x" * 100_000 + " && rm x", "(" * 99_990 + "rm x"]
 )
-def test_a_deny_pattern_finds_its_command_in_100_kilobytes(command: str) -> None:
+def test_a_deny_rule_matches_its_command_in_100_kilobytes(command: str) -> None:
     assert RUN.touches("rm *", command)
     assert not RUN.touches("git push*", command)
 
 
 @given(st.text(max_size=60))
-def test_any_text_can_be_compared(command: str) -> None:
+def test_any_text_can_be_matched(command: str) -> None:
     RUN.touches("rm *", command)

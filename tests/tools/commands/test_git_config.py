@@ -38,7 +38,7 @@ def git(root: Path, *words: str) -> None:
         "remote.origin.uploadpack", "interactive.diffFilter", "diff.tool", "no.such",
     ],
 )  # fmt: skip
-def test_a_repository_that_names_a_program_is_asked_about(repository: Path, key: str) -> None:
+def test_git_requires_approval_in_a_repository_that_configures_a_program(repository: Path, key: str) -> None:
     assert objection("git status", repository, os.environ) == ""
     git(repository, "config", key, "./evil")
     for command in ("git status", "git log", "git -C . diff", "git branch | cat"):
@@ -46,7 +46,7 @@ def test_a_repository_that_names_a_program_is_asked_about(repository: Path, key:
         assert "configuration" in objection(command, repository, os.environ, ["git *", "git status*"])
 
 
-def test_what_is_usual_in_a_repository_is_not(repository: Path) -> None:
+def test_git_needs_no_approval_with_common_settings(repository: Path) -> None:
     for key, value in {
         "remote.origin.url": "https://example.org/x", "remote.origin.fetch": "+refs/heads/*:refs/remotes/origin/*",
         "branch.main.remote": "origin", "branch.main.merge": "refs/heads/main", "user.name": "a",
@@ -57,7 +57,7 @@ def test_what_is_usual_in_a_repository_is_not(repository: Path) -> None:
     assert objection("git status && git diff", repository, os.environ) == ""
 
 
-def test_the_users_own_driver_is_asked_about_where_differences_are_shown(repository: Path, tmp_path: Path) -> None:
+def test_a_diff_driver_of_the_user_requires_approval_only_for_diffs(repository: Path, tmp_path: Path) -> None:
     (tmp_path / "gitconfig").write_text('[diff]\n\texternal = difft\n[filter "lfs"]\n\tclean = git-lfs clean\n')
     environ = {**os.environ, "GIT_CONFIG_GLOBAL": str(tmp_path / "gitconfig")}
     assert "diff.external" in objection("git diff", repository, environ)
@@ -65,13 +65,13 @@ def test_the_users_own_driver_is_asked_about_where_differences_are_shown(reposit
     assert objection("git status", repository, environ) == ""
 
 
-def test_another_repository_inside_is_asked_about_where_git_would_enter_it(repository: Path) -> None:
+def test_submodules_require_approval_only_for_commands_that_enter_them(repository: Path) -> None:
     git(repository, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},inner")
     assert "submodules" in objection("git status", repository, os.environ)
     assert objection("git log", repository, os.environ) == ""
 
 
-def test_a_repository_of_its_own_below_is_looked_at_when_git_runs_there(repository: Path) -> None:
+def test_a_nested_repository_is_checked_when_git_runs_in_it(repository: Path) -> None:
     (repository / "below").mkdir()
     git(repository / "below", "init", "-q")
     git(repository / "below", "config", "core.fsmonitor", "./evil")
@@ -80,14 +80,14 @@ def test_a_repository_of_its_own_below_is_looked_at_when_git_runs_there(reposito
     assert objection("git status", repository, os.environ) == ""
 
 
-def test_configuration_that_cannot_be_read_is_asked_about(repository: Path) -> None:
+def test_unreadable_git_configuration_requires_approval(repository: Path) -> None:
     (repository / ".git" / "config").write_text("[core\n")
     assert (
         find_program_risk(repository, os.environ, diffs=False, work_tree=False) == "git's configuration cannot be read"
     )
 
 
-def test_the_pins_win_over_the_repository_and_keep_what_the_user_set(repository: Path) -> None:
+def test_the_read_only_environment_overrides_the_repository_and_keeps_settings_of_the_user(repository: Path) -> None:
     evil = repository / "evil"
     evil.write_text("#!/bin/sh\ntouch made\n")
     evil.chmod(0o755)

@@ -22,12 +22,12 @@ from swecli.tools.commands.shell_words import parse_command
         ("echo a#b !x", ["echo", "a#b", "!x"]),
     ],
 )
-def test_words_are_what_the_program_gets(command: str, words: list[str]) -> None:
+def test_words_are_parsed_as_the_program_gets_them(command: str, words: list[str]) -> None:
     (part,) = parse_command(command)
     assert [word.text for word in part.words] == words
 
 
-def test_joints_part_simple_commands() -> None:
+def test_operators_separate_simple_commands() -> None:
     assert [(part.operator, part.raw) for part in parse_command("a 'x' | b && c || d ; e")] == [
         ("", "a 'x'"), ("|", "b"), ("&&", "c"), ("||", "d"), (";", "e"),
     ]  # fmt: skip
@@ -36,7 +36,7 @@ def test_joints_part_simple_commands() -> None:
 @pytest.mark.parametrize(
     ("word", "glob"), [("*.py", True), ("a?", True), ("[ab]", True), ("'*'", False), ("\\*", False)]
 )
-def test_only_what_the_shell_expands_is_a_wildcard(word: str, glob: bool) -> None:
+def test_quoted_wildcards_are_not_wildcards(word: str, glob: bool) -> None:
     assert parse_command(f"ls {word}")[0].words[1].has_wildcard is glob
 
 
@@ -57,12 +57,12 @@ def test_only_what_the_shell_expands_is_a_wildcard(word: str, glob: bool) -> Non
         ("", "empty"), ("# x", "comment"), ("a=b", "variable"), ("ls\tx", "invisible"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_seen_through_states_why(command: str, why: str) -> None:
+def test_a_command_that_cannot_be_parsed_is_refused_with_the_reason(command: str, why: str) -> None:
     with pytest.raises(ToolError, match=why.replace("|", "[|]").replace("$", "[$]")):
         parse_command(command)
 
 
 @pytest.mark.parametrize("command", ["a;" * 50_000, "$((" * 30_000, "'" * 99_999, "{" * 100_000])
-def test_what_is_too_long_is_not_even_parsed(command: str) -> None:
+def test_a_command_that_is_too_long_is_not_parsed(command: str) -> None:
     with pytest.raises(ToolError, match="longer"):
         parse_command(command)
