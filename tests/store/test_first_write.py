@@ -67,7 +67,7 @@ TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"
 @settings(max_examples=5)
 @given(contents=st.tuples(TEXT, TEXT, TEXT), window=st.sampled_from(["5+3", "full", "auto", "7"]))
 @pytest.mark.slow
-def test_the_rows_are_those_of_the_store(
+def test_the_early_path_writes_the_same_rows_as_the_store(
     tmp_path_factory: pytest.TempPathFactory, contents: tuple[str, str, str], window: str
 ) -> None:
     """Covers a new session's first message and a later one."""
@@ -98,7 +98,7 @@ def test_the_early_path_supports_the_newest_schema() -> None:
     assert len(STEPS) == SHAPE
 
 
-def test_the_store_goes_on_with_it(path: Path) -> None:
+def test_the_store_continues_a_session_begun_on_the_early_path(path: Path) -> None:
     begun = store_early(path, new_session(), "remember this")
     database = open_database(path)
     sessions = SessionManager(database)
@@ -116,7 +116,7 @@ def test_the_store_goes_on_with_it(path: Path) -> None:
 
 
 @pytest.mark.parametrize("fault", ["missing", "memory", "foreign", "old", "damaged", "no text", "locked"])
-def test_an_unusual_file_is_left_alone(path: Path, fault: str) -> None:
+def test_the_early_path_refuses_an_unusual_file(path: Path, fault: str) -> None:
     location: Path | str = path
     other: sqlite3.Connection | None = None
     match fault:
@@ -142,7 +142,7 @@ def test_an_unusual_file_is_left_alone(path: Path, fault: str) -> None:
 
 
 @pytest.mark.parametrize("change", ["a turn runs", "a turn was stored", "it was deleted"])
-def test_a_session_that_another_process_goes_on_with_is_left_alone(path: Path, change: str) -> None:
+def test_the_early_path_refuses_a_session_changed_by_another_process(path: Path, change: str) -> None:
     database = open_database(path)
     sessions = SessionManager(database)
     sessions.use(new_session())
@@ -161,7 +161,7 @@ def test_a_session_that_another_process_goes_on_with_is_left_alone(path: Path, c
     sessions.database.close()
 
 
-def test_a_session_is_read_as_the_store_reads_it(path: Path) -> None:
+def test_the_early_path_reads_a_session_like_the_store(path: Path) -> None:
     database = open_database(path)
     sessions = SessionManager(database)
     session = sessions.use(new_session("2"))

@@ -17,7 +17,7 @@ def test_an_unknown_cost_makes_the_sum_unknown() -> None:
     assert sum([], UsageTotals()) == UsageTotals(Usage(), 0.0, 0)
 
 
-def test_records_can_be_imported_without_the_database() -> None:
+def test_importing_records_does_not_import_sqlmodel() -> None:
     code = (
         "import swecli.store.records, sys; print({'sqlmodel', 'sqlalchemy', 'sqlite3', 'pydantic'} & set(sys.modules))"
     )

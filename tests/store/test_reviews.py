@@ -26,7 +26,7 @@ def begin_review(store: ReviewStore) -> ReviewRecord:
     return store.begin(ReviewRecord("/p", ("--staged",), "what is staged"))
 
 
-def test_repetitions_are_counted_and_the_first_wins(store: ReviewStore) -> None:
+def test_repeated_findings_are_counted_and_the_first_is_kept(store: ReviewStore) -> None:
     review = begin_review(store)
     first = store.record(review, [make_finding(1), make_finding(2), replace(make_finding(1), message="again")])
     second = store.record(replace(first.review, loops=2), [make_finding(2, loop=2), make_finding(3, loop=2)])
@@ -39,20 +39,20 @@ def test_repetitions_are_counted_and_the_first_wins(store: ReviewStore) -> None:
     ]
 
 
-def test_a_finding_keeps_its_id_over_reviews(store: ReviewStore) -> None:
+def test_a_finding_keeps_its_id_in_later_reviews(store: ReviewStore) -> None:
     store.record(begin_review(store), [make_finding(1, "x = 37")])
     [same] = store.record(begin_review(store), [make_finding(9, "x = 37")]).new
     assert (same.id, same.line) == ("F-1", 9)
 
 
-def test_equal_prints_at_two_lines_of_one_review_are_two_findings(store: ReviewStore) -> None:
-    noted = store.record(begin_review(store), [make_finding(1, "same"), make_finding(5, "same")])
-    assert [f.id for f in noted.new] == ["F-1", "F-2"]
+def test_equal_fingerprints_at_two_lines_are_two_findings(store: ReviewStore) -> None:
+    recorded = store.record(begin_review(store), [make_finding(1, "same"), make_finding(5, "same")])
+    assert [f.id for f in recorded.new] == ["F-1", "F-2"]
     again = store.record(begin_review(store), [make_finding(2, "same"), make_finding(6, "same")])
     assert [f.id for f in again.new] == ["F-1", "F-2"]
 
 
-def test_a_state_is_kept_when_it_is_found_again_and_its_changes_are_known(store: ReviewStore) -> None:
+def test_a_finding_reported_again_keeps_its_state_and_history(store: ReviewStore) -> None:
     store.record(begin_review(store), [make_finding(1), make_finding(2)])
     store.update([replace(store.get("F-1"), state="dismissed", reason="meant so")], "user", "user")
     store.update([replace(store.get("f2"), state="fixed")], "user", "user")
@@ -63,7 +63,7 @@ def test_a_state_is_kept_when_it_is_found_again_and_its_changes_are_known(store:
     ]
 
 
-def test_half_an_entry_is_filled_from_a_whole_one(store: ReviewStore) -> None:
+def test_a_cut_finding_is_completed_by_a_whole_one(store: ReviewStore) -> None:
     review = begin_review(store)
     half = replace(make_finding(1), message="half", source="cut")
     store.record(review, [half])
@@ -75,7 +75,7 @@ def test_half_an_entry_is_filled_from_a_whole_one(store: ReviewStore) -> None:
     assert found.aliases == ("MAGIC_NUMBERS|1|whole", "MAGIC_NUMBERS|1|later")
 
 
-def test_the_newest_review_can_be_continued_until_it_has_ended(store: ReviewStore) -> None:
+def test_an_unfinished_review_can_be_continued(store: ReviewStore) -> None:
     assert store.unfinished() is None
     review = begin_review(store)
     assert store.unfinished() == review
@@ -84,12 +84,12 @@ def test_the_newest_review_can_be_continued_until_it_has_ended(store: ReviewStor
 
 
 @pytest.mark.parametrize("ref", ["F-9", "x", "", "P-1"])
-def test_an_unknown_id_is_one_clear_line(store: ReviewStore, ref: str) -> None:
+def test_an_unknown_finding_id_is_refused(store: ReviewStore, ref: str) -> None:
     with pytest.raises(BadInput, match="no finding" if ref else "No finding is named"):
         store.get(ref)
 
 
-def test_another_projects_findings_are_not_here(store: ReviewStore, memory: Database) -> None:
+def test_findings_of_another_project_are_not_listed(store: ReviewStore, memory: Database) -> None:
     store.record(begin_review(store), [make_finding(1)])
     other = ReviewStore(memory, "/q")
     assert other.findings() == []

@@ -31,14 +31,16 @@ def store_secret(manager: SessionManager, text: str) -> str:
     return session.id
 
 
-def test_the_message_stays_whole_and_is_sent_whole(manager: SessionManager, typed_secret: tuple[str, str]) -> None:
+def test_a_message_with_a_secret_is_stored_and_sent_unchanged(
+    manager: SessionManager, typed_secret: tuple[str, str]
+) -> None:
     text, _ = typed_secret
     session = manager.resume(store_secret(manager, text), "")
     assert [message.content for message in session.messages] == [text, f"walrus {text} walrus"]
     assert session.to_api_messages()[0]["content"] == text
 
 
-def test_no_list_title_or_snippet_has_it(manager: SessionManager, typed_secret: tuple[str, str]) -> None:
+def test_lists_titles_and_snippets_contain_no_secret(manager: SessionManager, typed_secret: tuple[str, str]) -> None:
     text, secret = typed_secret
     session = store_secret(manager, text)
     assert secret not in str(manager.list_sessions())
@@ -53,7 +55,7 @@ def test_no_list_title_or_snippet_has_it(manager: SessionManager, typed_secret: 
 
 
 @pytest.mark.parametrize("name", secrets())
-def test_a_snippet_holds_no_half_of_it(manager: SessionManager, name: str) -> None:
+def test_a_snippet_contains_no_part_of_a_secret(manager: SessionManager, name: str) -> None:
     text, secret = secrets()[name]
     store_secret(manager, f"{'word ' * 40} {text} {'word ' * 40} zebra")
     for words in ("walrus", "zebra", secret[:6], secret[-6:], secret[8:14]):
@@ -61,7 +63,7 @@ def test_a_snippet_holds_no_half_of_it(manager: SessionManager, name: str) -> No
         assert [secret[at : at + 10] for at in range(len(secret) - 9) if secret[at : at + 10] in found] == []
 
 
-def test_rows_of_earlier_versions_are_redacted_when_they_are_read(
+def test_rows_of_earlier_versions_are_redacted_on_reading(
     manager: SessionManager, typed_secret: tuple[str, str]
 ) -> None:
     text, secret = typed_secret

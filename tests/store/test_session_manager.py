@@ -50,7 +50,7 @@ def test_a_message_is_committed_before_the_function_returns(manager: SessionMana
     assert (message.id, message.interaction, message.sent) == (1, 1, "hello with files")
 
 
-def test_interactions_count_from_one(manager: SessionManager) -> None:
+def test_interactions_are_numbered_from_one(manager: SessionManager) -> None:
     session = manager.start("/p", "scripted/test")
     for number in (1, 2, 3):
         assert manager.begin_interaction("q").interaction == number
@@ -71,7 +71,7 @@ def test_a_call_has_no_result_until_it_is_recorded(manager: SessionManager, data
     assert stored_calls(manager, 1) == [call]
 
 
-def test_a_call_id_that_comes_again_means_the_newest_call(manager: SessionManager) -> None:
+def test_a_reused_call_id_means_the_newest_call(manager: SessionManager) -> None:
     manager.start("/p", "scripted/test")
     for number in (1, 2):
         manager.begin_interaction("q")
@@ -94,14 +94,14 @@ def test_a_call_can_be_recorded_after_a_resume(manager: SessionManager, database
     assert manager.read_result("c1") == "late"
 
 
-def test_an_unknown_call_is_bad_input(manager: SessionManager) -> None:
+def test_recording_an_unknown_call_is_refused(manager: SessionManager) -> None:
     manager.start("/p", "scripted/test")
     manager.begin_interaction("q")
     with pytest.raises(BadInput, match="no call 'c9'"):
         manager.record_call(ToolCall("c9", "read_file", {}))
 
 
-def test_the_whole_result_is_read_back_where_the_model_got_less(manager: SessionManager) -> None:
+def test_read_result_returns_the_whole_result_of_a_cut_call(manager: SessionManager) -> None:
     manager.start("/p", "scripted/test")
     manager.begin_interaction("q")
     long, short, open_ = (ToolCall(name, "read_file", {}) for name in ("long", "short", "open"))
@@ -145,7 +145,7 @@ def test_resume_loads_the_newest_interactions_and_the_rest_on_demand(manager: Se
     assert manager.begin_interaction("next").interaction == 21
 
 
-def test_cost_is_unknown_from_the_first_unknown_price_on(manager: SessionManager) -> None:
+def test_after_one_unknown_price_the_cost_is_unknown(manager: SessionManager) -> None:
     session = manager.start("/p", "scripted/test")
     manager.begin_interaction("q")
     costs = []
@@ -195,7 +195,7 @@ def test_a_finished_interaction_has_a_record(manager: SessionManager) -> None:
     assert manager.playbook.turn(manager.session.id, 2) is None
 
 
-def test_an_interaction_is_marked_with_the_users_words(manager: SessionManager) -> None:
+def test_a_mark_is_stored_with_the_reason_of_the_user(manager: SessionManager) -> None:
     manager.start("/p", "scripted/test")
     turn(manager, "q")
     for word, why in (("bad", "wrong file"), ("good", "")):
@@ -207,7 +207,7 @@ def test_an_interaction_is_marked_with_the_users_words(manager: SessionManager) 
         mark(manager, 7, "good")
 
 
-def test_nothing_can_be_finished_that_was_not_begun(manager: SessionManager) -> None:
+def test_finishing_an_interaction_that_was_not_begun_is_refused(manager: SessionManager) -> None:
     with pytest.raises(BadInput, match="No session"):
         manager.finish_interaction("done")
     manager.start("/p", "scripted/test")
@@ -220,7 +220,7 @@ def set_owner(database: Database, pid: int) -> None:
         db.connection().execute(InteractionRow.__table__.update().values(pid=pid))  # type: ignore[attr-defined]
 
 
-def test_a_turn_of_a_dead_process_is_interrupted_and_reflected_upon(manager: SessionManager) -> None:
+def test_a_turn_of_a_dead_process_is_interrupted_and_pending_reflection(manager: SessionManager) -> None:
     session = manager.start("/p", "scripted/test")
     manager.begin_interaction("q")
     dead = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
@@ -232,7 +232,7 @@ def test_a_turn_of_a_dead_process_is_interrupted_and_reflected_upon(manager: Ses
     assert [p.interaction for p in manager.playbook.pending(session.id)] == [1]
 
 
-def test_a_turn_of_a_living_process_goes_on(manager: SessionManager) -> None:
+def test_a_turn_of_a_running_process_stays_running(manager: SessionManager) -> None:
     manager.start("/p", "scripted/test")
     manager.begin_interaction("q")
     set_owner(manager.database, os.getppid())
@@ -242,7 +242,9 @@ def test_a_turn_of_a_living_process_goes_on(manager: SessionManager) -> None:
     assert info.status == "running"
 
 
-def test_two_processes_in_one_session_get_numbers_of_their_own(manager: SessionManager, database: Database) -> None:
+def test_two_processes_in_one_session_number_their_turns_differently(
+    manager: SessionManager, database: Database
+) -> None:
     manager.start("/p", "scripted/test")
     manager.begin_interaction("mine")
     other = SessionManager(database)
@@ -253,7 +255,7 @@ def test_two_processes_in_one_session_get_numbers_of_their_own(manager: SessionM
     assert [m.content for m in manager.resume(None, "/p").messages] == ["mine", "theirs", "mine again", "done"]
 
 
-def test_settings_survive(manager: SessionManager) -> None:
+def test_title_window_and_model_are_loaded_on_resume(manager: SessionManager) -> None:
     manager.start("/p", "scripted/test")
     manager.begin_interaction("q")
     manager.rename("new\0title")
@@ -264,7 +266,7 @@ def test_settings_survive(manager: SessionManager) -> None:
     assert session.title == "new\ufffdtitle"
 
 
-def test_a_new_session_knows_the_strategies_of_its_project(manager: SessionManager) -> None:
+def test_a_new_session_has_the_strategies_of_its_project(manager: SessionManager) -> None:
     first = manager.start("/p", "scripted/test")
     fields = {"content": "run the tests with tox", "scope": "project"}
     manager.playbook.apply(Delta("d", (Op("ADD", fields=fields),), "user"), first)
@@ -275,7 +277,9 @@ def test_a_new_session_knows_the_strategies_of_its_project(manager: SessionManag
     assert len(manager.start("/q", "scripted/test", project="/p").playbook.live_bullets()) == 1
 
 
-def test_what_is_not_finished_outlives_the_process_and_only_then(manager: SessionManager, database: Database) -> None:
+def test_an_unfinished_answer_is_loaded_only_after_its_process_ended(
+    manager: SessionManager, database: Database
+) -> None:
     session = manager.start("/p", "scripted/test")
     asked = manager.begin_interaction("run it")
     call = ToolCall("c1", "run_command", {"command": "make"})
@@ -295,7 +299,9 @@ def test_what_is_not_finished_outlives_the_process_and_only_then(manager: Sessio
     assert asked.interaction == 1
 
 
-def test_a_late_note_changes_nothing_that_is_finished(manager: SessionManager, database: Database) -> None:
+def test_saving_an_unfinished_turn_late_does_not_change_a_finished_one(
+    manager: SessionManager, database: Database
+) -> None:
     session = manager.start("/p", "scripted/test")
     asked = manager.begin_interaction("run it")
     call = ToolCall("c1", "run_command", {"command": "make"})
@@ -311,7 +317,7 @@ def test_a_late_note_changes_nothing_that_is_finished(manager: SessionManager, d
     assert [m.content for m in SessionManager(database).resume(None, "/p").messages] == ["run it", "Making."]
 
 
-def test_a_stored_query_becomes_the_turn_of_its_text(manager: SessionManager, database: Database) -> None:
+def test_a_stored_query_becomes_the_next_turn(manager: SessionManager, database: Database) -> None:
     session = manager.start("/p", "scripted/test")
     turn(manager, "first")
 
@@ -323,7 +329,7 @@ def test_a_stored_query_becomes_the_turn_of_its_text(manager: SessionManager, da
     assert (message.interaction, session.interactions) == (2, 2)
 
 
-def test_a_stored_query_that_is_taken_back_is_gone(manager: SessionManager) -> None:
+def test_a_dropped_query_is_deleted(manager: SessionManager) -> None:
     manager.start("/p", "scripted/test")
     manager.store_query("never mind")
     manager.drop_query()
@@ -337,7 +343,7 @@ def test_a_stored_query_that_is_taken_back_is_gone(manager: SessionManager) -> N
     assert manager.begin_interaction("second").interaction == 2
 
 
-def test_a_stored_query_whose_turn_never_begins_stays_as_interrupted(manager: SessionManager) -> None:
+def test_a_stored_query_without_a_turn_is_interrupted(manager: SessionManager) -> None:
     session = manager.start("/p", "scripted/test")
     manager.store_query("with a file that is gone")
     manager.store_query("another")

@@ -49,7 +49,7 @@ def move_to_day(sessions: SessionManager, day: date) -> None:
             )
 
 
-def test_a_session_is_summed_by_model_by_cause_and_by_tool(sessions: SessionManager) -> None:
+def test_the_spending_of_a_session_is_summed_by_model_cause_and_tool(sessions: SessionManager) -> None:
     record_request(sessions, "a/large", "turn", 0.5, Usage(input=100, cache_read=900, output=20, reasoning=5))
     record_request(sessions, "a/large", "condense", 0.25, Usage(input=50, output=10))
     record_request(sessions, "b/small", "reflect", None, Usage(input=30, output=1))
@@ -74,13 +74,13 @@ def test_a_session_is_summed_by_model_by_cause_and_by_tool(sessions: SessionMana
     assert session_spending(sessions.database, "another")["models"] == []
 
 
-def test_a_request_that_nobody_answered_leaves_the_cost_known(sessions: SessionManager) -> None:
+def test_a_request_without_an_answer_does_not_make_the_cost_unknown(sessions: SessionManager) -> None:
     record_request(sessions, "a/large", "turn", 0.5, Usage(input=100))
     record_request(sessions, "a/large", "turn", None, Usage())
     assert daily_spending(sessions.database, 1, date.today())["total"]["cost"] == 0.5
 
 
-def test_days_are_those_of_the_users_clock_and_none_is_left_out(sessions: SessionManager) -> None:
+def test_days_are_in_local_time_and_none_is_left_out(sessions: SessionManager) -> None:
     record_request(sessions, "a/large", "turn", 0.5, Usage(input=100))
     move_to_day(sessions, TODAY - timedelta(2))
     record_request(sessions, "a/large", "turn", 0.25, Usage(input=40))
@@ -95,12 +95,12 @@ def test_days_are_those_of_the_users_clock_and_none_is_left_out(sessions: Sessio
     assert [day["sent"] for day in daily_spending(sessions.database, 2, TODAY)["days"]] == [0, 40]
 
 
-def test_days_without_requests_are_sums_of_nothing(sessions: SessionManager) -> None:
+def test_days_without_requests_sum_to_zero(sessions: SessionManager) -> None:
     found = daily_spending(sessions.database, 30, TODAY)
     assert (found["total"]["requests"], found["total"]["sent"], found["models"]) == (0, 0, [])
 
 
 @pytest.mark.parametrize("days", [0, -1, 367])
-def test_a_number_of_days_out_of_a_year_is_refused(sessions: SessionManager, days: int) -> None:
+def test_a_number_of_days_outside_1_to_366_is_refused(sessions: SessionManager, days: int) -> None:
     with pytest.raises(BadInput, match="from 1 to 366"):
         daily_spending(sessions.database, days, TODAY)

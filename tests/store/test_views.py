@@ -62,7 +62,7 @@ def test_every_view_can_be_read(memory: Database) -> None:
         assert run_query(memory, f"SELECT {columns} FROM {name}").rows == ()
 
 
-def test_secrets_are_redacted(stored_session: SessionManager) -> None:
+def test_secrets_in_results_are_redacted(stored_session: SessionManager) -> None:
     found = run_query(stored_session.database, "SELECT content FROM messages WHERE content LIKE '%api_key%'")
     assert "[redacted" in found.rows[0][0]
     assert "sk-proj" not in found.rows[0][0]
@@ -87,7 +87,9 @@ def test_secrets_are_redacted(stored_session: SessionManager) -> None:
         "SELEC",
     ],
 )
-def test_what_does_more_than_read_is_refused(stored_session: SessionManager, path: Path, statement: str) -> None:
+def test_statements_that_do_not_only_read_are_refused(
+    stored_session: SessionManager, path: Path, statement: str
+) -> None:
     before = path.read_bytes()
     with pytest.raises(BadInput) as refused:
         run_query(stored_session.database, statement)
@@ -97,14 +99,14 @@ def test_what_does_more_than_read_is_refused(stored_session: SessionManager, pat
     assert run_query(stored_session.database, "SELECT count(*) FROM sessions").rows == ((1,),)
 
 
-def test_rows_end_at_the_limit_with_a_word(memory: Database) -> None:
+def test_rows_over_the_limit_are_cut_with_a_note(memory: Database) -> None:
     found = run_query(memory, ENDLESS.format("x"), 3)
     assert (found.rows, found.more) == (((1,), (2,), (3,)), True)
     assert "Only the first 3 rows" in found.note
     assert not run_query(memory, "SELECT 1 UNION SELECT 2 UNION SELECT 3", 3).more
 
 
-def test_large_values_end_too(memory: Database) -> None:
+def test_large_values_are_limited(memory: Database) -> None:
     found = run_query(memory, ENDLESS.format("hex(zeroblob(4000000))"), 100)
     assert found.more
     assert len(found.rows) < 10
@@ -112,20 +114,20 @@ def test_large_values_end_too(memory: Database) -> None:
         run_query(memory, "SELECT zeroblob(900000000)")
 
 
-def test_an_endless_query_is_stopped(memory: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endless_query_is_stopped_at_the_timeout(memory: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(views, "_TIMEOUT", 0.1)
     with pytest.raises(LimitReached, match="stopped"):
         run_query(memory, ENDLESS.format("count(*)"))
 
 
-def test_another_thread_ends_it(stored_session: SessionManager) -> None:
+def test_another_thread_can_stop_a_query(stored_session: SessionManager) -> None:
     stop = threading.Event()
     stop.set()
     with pytest.raises(KeyboardInterrupt):
         run_query(stored_session.database, ENDLESS.format("count(*)"), stop=stop)
 
 
-def test_others_write_while_a_query_reads(stored_session: SessionManager, path: Path) -> None:
+def test_a_query_does_not_block_writers(stored_session: SessionManager, path: Path) -> None:
     with views._connect(stored_session.database) as connection:
         cursor = connection.execute("SELECT content FROM messages")
         cursor.fetchone()
@@ -133,7 +135,7 @@ def test_others_write_while_a_query_reads(stored_session: SessionManager, path: 
     assert run_query(open_database(path), "SELECT count(*) FROM turns").rows == ((2,),)
 
 
-def test_a_path_with_odd_letters_is_found(stored_session: SessionManager, tmp_path: Path) -> None:
+def test_a_path_with_special_characters_can_be_queried(stored_session: SessionManager, tmp_path: Path) -> None:
     odd = tmp_path / "50% of #1?.db"
     stored_session.database.close()
     shutil.copy(tmp_path / "data" / "swecli.db", odd)
@@ -142,7 +144,7 @@ def test_a_path_with_odd_letters_is_found(stored_session: SessionManager, tmp_pa
     database.close()
 
 
-def test_a_copy_has_the_views_and_is_a_swecli_database(stored_session: SessionManager, tmp_path: Path) -> None:
+def test_a_copy_with_views_is_a_valid_database(stored_session: SessionManager, tmp_path: Path) -> None:
     copy = copy_with_views(stored_session.database, tmp_path / "copy.db")
     with sqlite3.connect(copy) as plain:
         assert plain.execute("SELECT query FROM turns").fetchall() == [("what is the tax?",)]

@@ -10,11 +10,13 @@ from swecli.models.session import Session
 from swecli.store.session_manager import SessionManager
 from tests.support.playbooks import operations
 
-SAID = (Evidence("user", "so", trust="user"),)
+USER_EVIDENCE = (Evidence("user", "so", trust="user"),)
 
 
 def add_ops(*scopes: str) -> tuple[Op, ...]:
-    return tuple(Op("ADD", fields={"content": f"for the {scope}", "scope": scope}, evidence=SAID) for scope in scopes)
+    return tuple(
+        Op("ADD", fields={"content": f"for the {scope}", "scope": scope}, evidence=USER_EVIDENCE) for scope in scopes
+    )
 
 
 @pytest.fixture(params=["before a session", "in a session"])
@@ -25,7 +27,7 @@ def project_sessions(request: pytest.FixtureRequest, manager: SessionManager) ->
     return Session(id="", working_directory="/a"), Session(id="", working_directory="/b")
 
 
-def test_a_projects_changes_are_neither_seen_nor_taken_back_in_another(
+def test_changes_of_a_project_can_be_neither_seen_nor_undone_in_another(
     manager: SessionManager, project_sessions: tuple[Session, Session]
 ) -> None:
     a, b = project_sessions
@@ -37,7 +39,7 @@ def test_a_projects_changes_are_neither_seen_nor_taken_back_in_another(
     assert [operations(row) for row in manager.playbook.undo(a)] == ["add P-1"]
 
 
-def test_a_change_of_what_is_for_all_projects_is_listed_and_undone_where_it_was_made(
+def test_a_change_of_a_strategy_for_all_projects_is_undone_in_the_project_that_made_it(
     manager: SessionManager, project_sessions: tuple[Session, Session]
 ) -> None:
     a, b = project_sessions
@@ -50,7 +52,7 @@ def test_a_change_of_what_is_for_all_projects_is_listed_and_undone_where_it_was_
         manager.playbook.undo(a)
 
 
-def test_turns_of_no_session_are_nobodys(manager: SessionManager) -> None:
+def test_deltas_without_a_session_belong_to_no_turn(manager: SessionManager) -> None:
     nowhere, other = Session(id="", working_directory="/a"), Session(id="", working_directory="/b")
     delta = Delta("d1", add_ops("project", "project", "project"), "rules", interaction=1)
     manager.playbook.apply(delta, nowhere)
@@ -58,7 +60,7 @@ def test_turns_of_no_session_are_nobodys(manager: SessionManager) -> None:
     manager.playbook.apply(Delta("d2", add_ops("project"), "rules", interaction=1), other)
 
 
-def test_a_change_outside_of_a_session_that_stands_in_the_way_is_named_by_its_place(manager: SessionManager) -> None:
+def test_a_later_change_without_a_session_is_named_by_its_directory(manager: SessionManager) -> None:
     a, b = Session(id="", working_directory="/a"), Session(id="", working_directory="/b")
     manager.playbook.apply(Delta("d1", add_ops("user"), "user"), a)
     manager.playbook.apply(Delta("d2", (Op("PIN", "P-1"),), "user"), b)

@@ -33,7 +33,7 @@ def session(manager: SessionManager) -> Session:
     return manager.start("/p", "scripted/test")
 
 
-def test_an_applied_delta_is_in_the_playbook_of_the_session(manager: SessionManager, session: Session) -> None:
+def test_applying_a_delta_changes_the_playbook_of_the_session(manager: SessionManager, session: Session) -> None:
     applied = apply(manager, "d1", add_op("run tox", kind="fact", quote="tox passed"), add_op("no"))
     assert applied.added == ("P-1", "P-2")
     assert applied.touched == ("P-1", "P-2")
@@ -41,8 +41,8 @@ def test_an_applied_delta_is_in_the_playbook_of_the_session(manager: SessionMana
     assert session.playbook == manager.playbook.load(session)
     assert "run tox" in session.playbook.as_context()
     assert [item.quote for item in manager.playbook.evidence("P-1")] == ["tox passed"]
-    [by_hand] = manager.playbook.evidence("P-2")
-    assert (by_hand.source, by_hand.quote, by_hand.trust) == ("user", "no", "user")
+    [added_by_user] = manager.playbook.evidence("P-2")
+    assert (added_by_user.source, added_by_user.quote, added_by_user.trust) == ("user", "no", "user")
 
 
 def test_a_change_reads_only_the_strategies_it_changes(manager: SessionManager, session: Session) -> None:
@@ -55,7 +55,7 @@ def test_a_change_reads_only_the_strategies_it_changes(manager: SessionManager, 
     assert session.playbook == manager.playbook.load(session)
 
 
-def test_a_delta_is_applied_once(manager: SessionManager, session: Session) -> None:
+def test_applying_a_delta_twice_changes_the_playbook_once(manager: SessionManager, session: Session) -> None:
     delta = Delta("d1", (add_op(quote="uv works"),), "rules", refused=("too general",), reason="why", interaction=3)
     first = manager.playbook.apply(delta, session)
     assert manager.playbook.apply(delta, session) == first
@@ -65,7 +65,7 @@ def test_a_delta_is_applied_once(manager: SessionManager, session: Session) -> N
     assert session.playbook.bullets == {}
 
 
-def test_a_delta_is_applied_whole_or_not_at_all(manager: SessionManager, session: Session) -> None:
+def test_a_delta_with_an_invalid_operation_changes_nothing(manager: SessionManager, session: Session) -> None:
     apply(manager, "d1", add_op(quote="a"))
     before = snapshot(manager.playbook, session)
     with pytest.raises(BadInput, match="no P-99"):
@@ -74,7 +74,7 @@ def test_a_delta_is_applied_whole_or_not_at_all(manager: SessionManager, session
     assert apply(manager, "d2", add_op("y")).added == ("P-2",)
 
 
-def test_numbers_are_never_given_again(manager: SessionManager, session: Session) -> None:
+def test_ids_of_bullets_are_not_reused(manager: SessionManager, session: Session) -> None:
     apply(manager, "d1", add_op(), add_op())
     manager.playbook.undo(session)
     assert "P-2" not in session.playbook.bullets
@@ -83,7 +83,7 @@ def test_numbers_are_never_given_again(manager: SessionManager, session: Session
     assert apply(manager, "d4", add_op()).added == ("P-4",)
 
 
-def test_a_removed_bullet_is_out_of_the_playbook_but_not_gone(manager: SessionManager, session: Session) -> None:
+def test_a_removed_bullet_is_kept_and_can_be_restored(manager: SessionManager, session: Session) -> None:
     apply(manager, "d1", add_op())
     apply(manager, "d2", Op("REMOVE", "P-1"))
     assert session.playbook.bullets == {}
@@ -94,7 +94,7 @@ def test_a_removed_bullet_is_out_of_the_playbook_but_not_gone(manager: SessionMa
     assert "P-1" in session.playbook.bullets
 
 
-def test_undo_takes_back_the_newest_first(manager: SessionManager, session: Session) -> None:
+def test_undo_reverts_the_newest_delta_first(manager: SessionManager, session: Session) -> None:
     for number in (1, 2, 3):
         apply(manager, f"d{number}", add_op(f"{number}"))
     assert [undone.delta.id for undone in manager.playbook.undo(session, 2)] == ["d3", "d2"]
@@ -109,7 +109,7 @@ def test_undo_takes_back_the_newest_first(manager: SessionManager, session: Sess
     assert len(manager.playbook.log(session, limit=2)) == 2
 
 
-def test_the_version_never_comes_twice(manager: SessionManager, session: Session) -> None:
+def test_the_version_of_the_playbook_only_increases(manager: SessionManager, session: Session) -> None:
     versions = [session.playbook.version]
     for number in range(3):
         apply(manager, f"d{number}", add_op())
@@ -119,7 +119,7 @@ def test_the_version_never_comes_twice(manager: SessionManager, session: Session
     assert versions == sorted(set(versions))
 
 
-def test_bullets_apply_where_their_scope_states(manager: SessionManager, session: Session) -> None:
+def test_a_bullet_is_seen_only_within_its_scope(manager: SessionManager, session: Session) -> None:
     apply(manager, "d1", *(add_op(scope, scope=scope) for scope in ("session", "project", "user")))
     same, other = manager.start("/p", "scripted/test"), manager.start("/q", "scripted/test")
     assert [b.content for b in same.playbook.live_bullets()] == ["project", "user"]
@@ -130,14 +130,14 @@ def test_bullets_apply_where_their_scope_states(manager: SessionManager, session
         apply(manager, "d3", Op("PIN", "P-2"), session=other)
 
 
-def test_a_bullet_of_session_scope_needs_a_session(manager: SessionManager) -> None:
+def test_a_bullet_with_session_scope_requires_a_session(manager: SessionManager) -> None:
     nowhere = Session(id="", working_directory="/p")
     with pytest.raises(BadInput, match="no session"):
         apply(manager, "d1", add_op(), session=nowhere)
     assert apply(manager, "d1", add_op(scope="project"), session=nowhere).added == ("P-1",)
 
 
-def test_a_bullet_whose_scope_changes_moves_to_where_it_was_changed(manager: SessionManager, session: Session) -> None:
+def test_a_narrowed_bullet_belongs_to_the_project_that_narrowed_it(manager: SessionManager, session: Session) -> None:
     apply(manager, "d1", add_op(scope="user"))
     other = manager.start("/q", "scripted/test")
     apply(manager, "d2", Op("UPDATE", "P-1", fields={"scope": "project"}), session=other)
@@ -147,7 +147,9 @@ def test_a_bullet_whose_scope_changes_moves_to_where_it_was_changed(manager: Ses
     assert "P-1" in manager.playbook.load(session).bullets
 
 
-def test_changes_of_shared_bullets_are_undone_in_their_order(manager: SessionManager, session: Session) -> None:
+def test_changes_of_shared_bullets_are_undone_newest_first_across_sessions(
+    manager: SessionManager, session: Session
+) -> None:
     apply(manager, "d1", add_op(scope="project"))
     other = manager.start("/p", "scripted/test")
     apply(manager, "d2", Op("PIN", "P-1"), session=other)
@@ -156,7 +158,7 @@ def test_changes_of_shared_bullets_are_undone_in_their_order(manager: SessionMan
     assert [entry.delta.id for entry in manager.playbook.log(session)] == ["d2", "d1"]
 
 
-def test_a_change_on_top_of_another_sessions_is_not_torn_out(manager: SessionManager, session: Session) -> None:
+def test_undo_is_refused_if_another_session_changed_the_bullet_later(manager: SessionManager, session: Session) -> None:
     apply(manager, "d1", add_op(scope="user"))
     other = manager.start("/q", "scripted/test")
     apply(manager, "d2", Op("UPDATE", "P-1", fields={"scope": "session"}), session=other)
@@ -167,7 +169,7 @@ def test_a_change_on_top_of_another_sessions_is_not_torn_out(manager: SessionMan
     assert snapshot(manager.playbook, other) == before
 
 
-def test_use_is_remembered_across_undo(manager: SessionManager, session: Session) -> None:
+def test_undo_keeps_the_last_use_of_a_bullet(manager: SessionManager, session: Session) -> None:
     apply(manager, "d1", add_op())
     apply(manager, "d2", Op("PIN", "P-1"))
     manager.begin_interaction("q")
@@ -179,14 +181,14 @@ def test_use_is_remembered_across_undo(manager: SessionManager, session: Session
     assert session.playbook.bullets["P-1"].state == "active"
 
 
-def test_odd_text_is_cleaned(manager: SessionManager, session: Session) -> None:
+def test_nul_and_surrogates_in_a_delta_are_replaced(manager: SessionManager, session: Session) -> None:
     applied = apply(manager, "d\0", add_op("a\0\ud800b", quote="q\0"))
     assert session.playbook.bullets["P-1"].content == "a\ufffd\ufffdb"
     assert applied == apply(manager, "d\0", add_op("a\0\ud800b", quote="q\0"))
 
 
 @pytest.mark.slow
-def test_a_session_without_messages_can_learn(manager: SessionManager, session: Session) -> None:
+def test_a_session_without_messages_keeps_its_strategies(manager: SessionManager, session: Session) -> None:
     apply(manager, "d1", add_op())
     manager.begin_interaction("q")
     assert len(manager.resume(None, "/p").playbook.bullets) == 1
@@ -218,7 +220,7 @@ OPS = st.one_of(
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.lists(OPS, min_size=1, max_size=5), min_size=1, max_size=6))
 @pytest.mark.slow
-def test_any_deltas_applied_and_undone_leave_the_store_as_it_was(deltas: list[list[Op]]) -> None:
+def test_undoing_any_deltas_restores_the_store(deltas: list[list[Op]]) -> None:
     manager = SessionManager(open_database(":memory:"))
     session = manager.start("/p", "scripted/test")
     apply(manager, "start", *(add_op(f"number {number}", quote=f"q{number}") for number in range(6)))
@@ -242,7 +244,7 @@ def test_any_deltas_applied_and_undone_leave_the_store_as_it_was(deltas: list[li
 
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.slow
-def test_fifty_random_deltas_undone_one_by_one_go_back_the_way_they_came(
+def test_undoing_fifty_random_deltas_one_by_one_restores_each_state(
     manager: SessionManager, session: Session, seed: int
 ) -> None:
     dice = Random(seed)
@@ -273,9 +275,7 @@ def test_fifty_random_deltas_undone_one_by_one_go_back_the_way_they_came(
 
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.slow
-def test_so_many_undos_and_so_many_redos_leave_the_store_as_it_was(
-    manager: SessionManager, session: Session, seed: int
-) -> None:
+def test_as_many_redos_as_undos_restore_the_store(manager: SessionManager, session: Session, seed: int) -> None:
     dice = Random(seed)
     apply(manager, "start", *(add_op(f"number {number}", quote=f"q{number}") for number in range(4)))
     for number in range(20):
@@ -298,7 +298,7 @@ def test_so_many_undos_and_so_many_redos_leave_the_store_as_it_was(
         assert snapshot(manager.playbook, session) == states.pop()
 
 
-def test_a_redo_is_refused_where_the_strategy_was_changed_since(manager: SessionManager, session: Session) -> None:
+def test_a_redo_is_refused_if_the_strategy_was_changed_since(manager: SessionManager, session: Session) -> None:
     apply(manager, "d1", add_op("one", scope="project"), add_op("two", scope="project"))
     apply(manager, "d2", Op("UPDATE", "P-1", fields={"content": "one and a half"}))
     manager.playbook.undo(session)
@@ -310,7 +310,7 @@ def test_a_redo_is_refused_where_the_strategy_was_changed_since(manager: Session
     assert snapshot(manager.playbook, session) == before
 
 
-def test_what_a_turn_may_change_is_capped_and_the_users_words_are_not(
+def test_the_changes_of_one_turn_are_limited_except_those_of_the_user(
     manager: SessionManager, session: Session
 ) -> None:
     seen, said = (Evidence("m", "seen"),), (Evidence("m", "said", trust="user"),)
@@ -338,7 +338,9 @@ def test_what_a_turn_may_change_is_capped_and_the_users_words_are_not(
         (Op("TAG", "P-1"), "Unknown playbook operation"),
     ],
 )
-def test_what_a_reflector_may_not_do(manager: SessionManager, session: Session, op: Op, why: str) -> None:
+def test_operations_that_a_reflector_may_not_make_are_refused(
+    manager: SessionManager, session: Session, op: Op, why: str
+) -> None:
     apply(manager, "d1", add_op(trust="user"))
     with pytest.raises(BadInput, match=why):
         manager.playbook.apply(Delta("d2", (op,), "m", session.id, 1), session)

@@ -43,7 +43,7 @@ def record_turn(manager: SessionManager, turn: int, *verdicts: Verdict, name: st
     manager.playbook.record_lessons(session, lessons)
 
 
-def test_a_verdict_moves_the_belief_and_counts_and_is_there_after_a_restart(
+def test_a_verdict_updates_score_and_counts_and_is_stored(
     manager: SessionManager, session: Session, path: Path
 ) -> None:
     record_turn(manager, 1, make_verdict("P-1", True, forget=0.01), make_verdict("P-2", False))
@@ -59,14 +59,14 @@ def test_a_verdict_moves_the_belief_and_counts_and_is_there_after_a_restart(
     again.database.close()
 
 
-def test_the_same_look_counts_once(manager: SessionManager, session: Session) -> None:
+def test_recording_the_same_turn_twice_counts_once(manager: SessionManager, session: Session) -> None:
     for _ in range(2):
         record_turn(manager, 1, make_verdict("P-1", True))
     assert session.playbook.bullets["P-1"].helpful == 1
     assert session.playbook.bullets["P-1"].uses == 1
 
 
-def test_undo_of_a_mark_leaves_what_other_turns_showed(manager: SessionManager, session: Session) -> None:
+def test_undoing_a_mark_keeps_the_verdicts_of_other_turns(manager: SessionManager, session: Session) -> None:
     record_turn(manager, 1, make_verdict("P-1", True))
     before = session.playbook.bullets["P-1"]
     record_turn(manager, 2, make_verdict("P-1", False), name="marked", marked="bad")
@@ -84,7 +84,7 @@ def test_undo_of_a_mark_leaves_what_other_turns_showed(manager: SessionManager, 
     assert session.playbook == manager.playbook.load(session)
 
 
-def test_turns_in_a_row_that_hold_a_bullet_back_are_one_row_and_what_came_before_can_be_taken_back(
+def test_consecutive_turns_that_hold_a_bullet_back_are_one_row_and_earlier_verdicts_can_be_undone(
     manager: SessionManager, session: Session
 ) -> None:
     record_turn(manager, 1, make_verdict("P-1", False), name="marked", marked="bad")
@@ -100,16 +100,14 @@ def test_turns_in_a_row_that_hold_a_bullet_back_are_one_row_and_what_came_before
     assert session.playbook.bullets["P-1"].current_belief == pytest.approx(faded)
 
 
-def test_evidence_alone_is_no_change_that_undo_takes_back(manager: SessionManager, session: Session) -> None:
+def test_undo_skips_deltas_that_only_record_evidence(manager: SessionManager, session: Session) -> None:
     manager.playbook.apply(Delta("pin", (Op("PIN", "P-1"),), "user"), session)
     record_turn(manager, 1, make_verdict("P-1", False))
     assert [row.delta.id for row in manager.playbook.undo(session)] == ["pin"]
     assert session.playbook.bullets["P-1"].harmful == 1
 
 
-def test_what_was_held_against_a_bullet_that_the_user_takes_in_again_counts_no_more(
-    manager: SessionManager, session: Session
-) -> None:
+def test_restoring_a_bullet_resets_its_score_and_harmful_count(manager: SessionManager, session: Session) -> None:
     for turn in (1, 2):
         record_turn(manager, turn, make_verdict("P-1", False))
     manager.playbook.apply(Delta("off", (Op("QUARANTINE", "P-1"),), "user"), session)
@@ -118,7 +116,9 @@ def test_what_was_held_against_a_bullet_that_the_user_takes_in_again_counts_no_m
     assert session.playbook.bullets["P-1"].harmful == 0
 
 
-def test_a_look_keeps_checks_figures_and_the_turns_record_in_one(manager: SessionManager, session: Session) -> None:
+def test_the_lessons_of_a_turn_store_checks_figures_and_record_together(
+    manager: SessionManager, session: Session
+) -> None:
     lessons = TurnLessons(
         1,
         figures={"kind:/p:turn": 0.5},

@@ -30,7 +30,7 @@ def store_session(manager: SessionManager, title: str = "main") -> str:
     return session.id
 
 
-def test_a_fork_goes_on_apart_from_the_first(manager: SessionManager) -> None:
+def test_a_fork_continues_independently_of_the_original(manager: SessionManager) -> None:
     first = store_session(manager)
     fork = manager.fork()
     assert (fork.parent_id, fork.title, fork.interactions, fork.cost) == (first, "main (fork)", 3, 0.0)
@@ -42,7 +42,7 @@ def test_a_fork_goes_on_apart_from_the_first(manager: SessionManager) -> None:
     assert manager.database.check() == []
 
 
-def test_a_fork_may_end_earlier(manager: SessionManager) -> None:
+def test_a_fork_can_end_with_an_earlier_turn(manager: SessionManager) -> None:
     store_session(manager)
     fork = manager.fork(upto=2)
     assert [m.content for m in fork.messages] == ["question 1", "answer 1", "question 2", "answer 2"]
@@ -52,7 +52,7 @@ def test_a_fork_may_end_earlier(manager: SessionManager) -> None:
 
 
 @pytest.mark.slow
-def test_any_session_can_be_forked(manager: SessionManager) -> None:
+def test_any_stored_session_can_be_forked(manager: SessionManager) -> None:
     first = store_session(manager)
     manager.start("/q", "scripted/test")
     assert manager.fork("main").parent_id == first
@@ -60,7 +60,7 @@ def test_any_session_can_be_forked(manager: SessionManager) -> None:
         manager.fork("unknown")
 
 
-def test_a_fork_has_strategies_of_its_own(manager: SessionManager) -> None:
+def test_a_fork_gets_copies_of_the_strategies_with_session_scope(manager: SessionManager) -> None:
     first = store_session(manager)
     fork = manager.fork()
     own = [bullet for bullet in fork.playbook.live_bullets() if bullet.scope == "session"]
@@ -70,7 +70,7 @@ def test_a_fork_has_strategies_of_its_own(manager: SessionManager) -> None:
     assert len(manager.resume(first, "/p").playbook.live_bullets()) == 2
 
 
-def test_what_was_not_begun_cannot_be_forked(manager: SessionManager) -> None:
+def test_a_session_without_messages_cannot_be_forked(manager: SessionManager) -> None:
     with pytest.raises(BadInput):
         manager.fork()
     manager.start("/p", "scripted/test")
@@ -79,7 +79,7 @@ def test_what_was_not_begun_cannot_be_forked(manager: SessionManager) -> None:
 
 
 @pytest.mark.slow
-def test_deleting_takes_what_belongs_to_the_session_alone(manager: SessionManager) -> None:
+def test_deleting_a_session_deletes_only_what_belongs_to_it(manager: SessionManager) -> None:
     first = store_session(manager, "gone")
     second = store_session(manager, "stays")
     assert manager.delete("gone") == first
@@ -93,7 +93,7 @@ def test_deleting_takes_what_belongs_to_the_session_alone(manager: SessionManage
     assert manager.database.check() == []
 
 
-def test_the_session_in_use_and_unknown_ones_are_not_deleted(manager: SessionManager) -> None:
+def test_the_current_session_and_unknown_ones_cannot_be_deleted(manager: SessionManager) -> None:
     session = store_session(manager)
     with pytest.raises(BadInput, match="current session"):
         manager.delete(session)
@@ -102,7 +102,7 @@ def test_the_session_in_use_and_unknown_ones_are_not_deleted(manager: SessionMan
     assert len(manager.list_sessions()) == 1
 
 
-def test_an_export_is_plain_json_and_whole(manager: SessionManager) -> None:
+def test_an_export_is_json_with_everything_of_the_session(manager: SessionManager) -> None:
     session = store_session(manager)
     mark(manager, 2, "bad", "wrong")
     manager.start("/q", "scripted/test")

@@ -51,12 +51,12 @@ def export_session() -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_what_was_exported_comes_back() -> None:
+def test_an_imported_session_has_the_content_of_the_export() -> None:
     whole = export_session()
     manager = SessionManager(open_database("to.db"))
-    brought = import_session(manager.database, whole)
-    assert brought.session_id == whole["id"]
-    assert (brought.interactions, brought.messages, brought.strategies, brought.left_out) == (2, 5, 1, 2)
+    imported = import_session(manager.database, whole)
+    assert imported.session_id == whole["id"]
+    assert (imported.interactions, imported.messages, imported.strategies, imported.left_out) == (2, 5, 1, 2)
     again = json.loads(json.dumps(manager.export(whole["id"]), default=str))
     assert again["messages"] == whole["messages"]
     assert again["interactions"] == whole["interactions"]
@@ -98,7 +98,7 @@ def store_rich_session() -> SessionManager:
 
 
 @pytest.mark.slow
-def test_export_import_and_export_again_are_the_same_bytes() -> None:
+def test_exporting_an_imported_session_gives_the_same_bytes() -> None:
     manager = store_rich_session()
     assert manager.current_session
     whole = manager.export(manager.current_session.id)
@@ -119,7 +119,7 @@ def test_export_import_and_export_again_are_the_same_bytes() -> None:
     other.database.close()
 
 
-def test_a_strategy_whose_number_was_given_gets_another_and_its_turns_name_that() -> None:
+def test_an_imported_strategy_whose_id_is_taken_gets_a_new_one_in_its_turns_too() -> None:
     manager = store_rich_session()
     assert manager.current_session
     whole = json.loads(json.dumps(manager.export(manager.current_session.id)))
@@ -140,7 +140,7 @@ def test_a_strategy_whose_number_was_given_gets_another_and_its_turns_name_that(
     ("path", "value", "named"),
     [("reductions.0.epoch", {"first": 1}, "reductions.0.epoch"), ("reductions.1.edits", [1], "reductions.1.edits")],
 )
-def test_what_the_next_request_could_not_be_built_from_is_refused(path: str, value: Any, named: str) -> None:
+def test_an_export_with_an_invalid_reduction_is_refused(path: str, value: Any, named: str) -> None:
     manager = store_rich_session()
     assert manager.current_session
     whole = json.loads(json.dumps(manager.export(manager.current_session.id)))
@@ -151,7 +151,7 @@ def test_what_the_next_request_could_not_be_built_from_is_refused(path: str, val
     manager.database.close()
 
 
-def test_an_imported_session_is_resumed_found_and_sent_unchanged() -> None:
+def test_an_imported_session_can_be_resumed_searched_and_sent_unchanged() -> None:
     whole = export_session()
     before = SessionManager(open_database("from.db"))
     after = SessionManager(open_database("to.db"))
@@ -167,7 +167,7 @@ def test_an_imported_session_is_resumed_found_and_sent_unchanged() -> None:
     after.database.close()
 
 
-def test_a_session_that_is_here_stays_as_it_is() -> None:
+def test_importing_a_session_that_exists_is_refused() -> None:
     whole = export_session()
     database = open_database("from.db")
     with pytest.raises(BadInput, match="already exists"):
@@ -221,14 +221,14 @@ def test_an_invalid_value_is_named_and_nothing_is_imported(path: str, value: Any
 
 
 @pytest.mark.parametrize("value", [None, 5, "x", [], {}])
-def test_what_is_no_export_at_all_is_refused(value: Any) -> None:
+def test_json_that_is_not_an_export_is_refused(value: Any) -> None:
     database = open_database("to.db")
     with pytest.raises(BadInput, match="Not an export of a session"):
         import_session(database, value)
     database.close()
 
 
-def test_what_a_database_cannot_hold_is_cleaned() -> None:
+def test_invalid_characters_and_huge_numbers_are_cleaned_on_import() -> None:
     whole = with_value(export_session(), "messages.0.content", "a\x00b\ud800")
     whole = with_value(whole, "messages.1.tool_calls.0.exit_code", 10**30)
     manager = SessionManager(open_database("to.db"))
@@ -260,17 +260,17 @@ paths = st.sampled_from(
 @pytest.mark.slow
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(path=paths, value=junk)
-def test_odd_values_are_refused_or_can_be_read_back(path: str, value: Any) -> None:
+def test_an_export_with_any_value_is_refused_or_can_be_loaded(path: str, value: Any) -> None:
     whole = with_value(_load_export(), path, value) if value is not None else _load_export()
     database = open_database(":memory:")
     try:
-        brought = import_session(database, whole)
+        imported = import_session(database, whole)
     except BadInput:
         assert SessionManager(database).list_sessions() == []
     else:
         manager = SessionManager(database)
-        manager.resume(brought.session_id, "")
-        json.dumps(manager.export(brought.session_id), default=str).encode("utf-8")
+        manager.resume(imported.session_id, "")
+        json.dumps(manager.export(imported.session_id), default=str).encode("utf-8")
     database.close()
 
 

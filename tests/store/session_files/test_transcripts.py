@@ -27,7 +27,7 @@ def message_rows(session: Session) -> list[tuple[int, str, str, list[str]]]:
     return [(m.interaction, m.role.value, m.content, [call.name for call in m.tool_calls]) for m in session.messages]
 
 
-def test_claude_code(manager: SessionManager) -> None:
+def test_a_claude_code_transcript_is_imported(manager: SessionManager) -> None:
     imported, session = import_transcript(manager, "claude_code.jsonl")
     assert (imported.tool, imported.session_id) == ("Claude Code", "4f35e220-c435-4cf7-b9b9-f40426042847")
     assert (session.title, session.working_directory) == ("Fix the login", "/home/ada/shop")
@@ -46,7 +46,7 @@ def test_claude_code(manager: SessionManager) -> None:
     assert manager.totals().requests == 2, "a reply that is split over lines is one request"
 
 
-def test_codex(manager: SessionManager) -> None:
+def test_a_codex_transcript_is_imported(manager: SessionManager) -> None:
     imported, session = import_transcript(manager, "codex.jsonl")
     assert (imported.tool, session.model) == ("codex", "gpt-5-codex")
     assert message_rows(session) == [
@@ -63,7 +63,7 @@ def test_codex(manager: SessionManager) -> None:
     assert (usage.input, usage.cache_read, usage.output, usage.reasoning) == (1000, 4000, 36, 64)
 
 
-def test_codex_of_before_the_envelope(manager: SessionManager, tmp_path: Path) -> None:
+def test_an_old_codex_transcript_without_payload_envelopes_is_imported(manager: SessionManager, tmp_path: Path) -> None:
     lines = [
         {"id": "abc", "timestamp": "2025-06-01T10:00:00Z", "instructions": None},
         {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hello"}]},
@@ -76,7 +76,7 @@ def test_codex_of_before_the_envelope(manager: SessionManager, tmp_path: Path) -
     assert [m.content for m in session.messages] == ["hello", "", "hi"]
 
 
-def test_pi(manager: SessionManager) -> None:
+def test_a_pi_transcript_is_imported_without_its_abandoned_branch(manager: SessionManager) -> None:
     imported, session = import_transcript(manager, "pi.jsonl")
     assert (imported.tool, session.title, session.model) == ("pi", "the shop", "anthropic/claude-sonnet-4-5")
     assert message_rows(session) == [
@@ -84,12 +84,12 @@ def test_pi(manager: SessionManager) -> None:
         (1, "assistant", "Reading.", ["read"]),
         (1, "assistant", "It is a shop.", []),
         (2, "user", "and the tests?", []),
-    ], "the branch that was left is not part of it"
+    ], "the abandoned branch is not imported"
     assert session.messages[1].tool_calls[0].result == "# Shop"
     assert manager.totals().cost == pytest.approx(0.015)
 
 
-def test_aider(manager: SessionManager) -> None:
+def test_an_aider_transcript_is_imported(manager: SessionManager) -> None:
     imported, session = import_transcript(manager, "aider.chat.history.md")
     assert (imported.tool, session.model) == ("aider", "gpt-4o")
     assert session.messages[0].content == "add a function that greets\nby name"
@@ -98,7 +98,7 @@ def test_aider(manager: SessionManager) -> None:
     assert [m.content for m in session.messages[2:]] == ["thanks", "You are welcome."]
 
 
-def test_claude_code_lines_that_are_no_words_of_the_user_start_no_turn(manager: SessionManager) -> None:
+def test_claude_code_lines_not_typed_by_the_user_start_no_turn(manager: SessionManager) -> None:
     _, session = import_transcript(manager, "claude_code_turns.jsonl")
     assert message_rows(session) == [
         (1, "user", "count the files", []),
@@ -115,7 +115,7 @@ def test_claude_code_lines_that_are_no_words_of_the_user_start_no_turn(manager: 
     assert (usage.input, usage.cache_read, usage.cache_write, usage.output) == (11, 100, 7, 81)
 
 
-def test_claude_code_words_after_many_tags_are_a_turn(manager: SessionManager, tmp_path: Path) -> None:
+def test_claude_code_text_after_many_tags_starts_a_turn(manager: SessionManager, tmp_path: Path) -> None:
     words = "<task-notification>done</task-notification>" * 500 + "go on"
     line = {"type": "user", "sessionId": "s", "uuid": "u", "message": {"role": "user", "content": words}}
     file = tmp_path / "x.jsonl"
@@ -126,7 +126,7 @@ def test_claude_code_words_after_many_tags_are_a_turn(manager: SessionManager, t
     assert [m.content for m in session.messages] == [words, words]
 
 
-def test_codex_words_that_come_twice_are_one_turn(manager: SessionManager) -> None:
+def test_a_codex_query_recorded_twice_is_one_turn(manager: SessionManager) -> None:
     _, session = import_transcript(manager, "codex_turns.jsonl")
     assert message_rows(session) == [
         (1, "user", "list the files", []),
@@ -138,7 +138,7 @@ def test_codex_words_that_come_twice_are_one_turn(manager: SessionManager) -> No
     assert len({call.id for message in session.messages for call in message.tool_calls}) == 3
 
 
-def test_aider_headings_and_quotes_of_an_answer_stay_the_models(manager: SessionManager, tmp_path: Path) -> None:
+def test_headings_and_quotes_in_an_aider_answer_belong_to_the_answer(manager: SessionManager, tmp_path: Path) -> None:
     text = """
 # aider chat started at 2025-12-03 14:43:45
 
@@ -180,7 +180,7 @@ Because.
 
 
 @pytest.mark.parametrize("name", [*JSON_LINES, "aider.chat.history.md"])
-def test_every_line_is_kept_and_it_is_exported_the_same_twice(manager: SessionManager, name: str) -> None:
+def test_every_transcript_line_is_stored_and_exported_again(manager: SessionManager, name: str) -> None:
     imported, session = import_transcript(manager, name)
     with manager.database.reading() as db:
         kept = db.connection().exec_driver_sql("SELECT text FROM transcript_line ORDER BY line").scalars().all()
@@ -206,14 +206,14 @@ def test_an_imported_transcript_can_be_continued_and_searched(manager: SessionMa
 
 
 @pytest.mark.parametrize("name", [*JSON_LINES, "aider.chat.history.md"])
-def test_the_same_file_twice_is_one_session(manager: SessionManager, name: str) -> None:
+def test_importing_the_same_transcript_twice_is_refused(manager: SessionManager, name: str) -> None:
     import_transcript(manager, name)
     with pytest.raises(BadInput, match="already exists"):
         import_file(manager.database, FILES / name)
 
 
 @pytest.mark.parametrize("name", JSON_LINES)
-def test_a_broken_line_is_named_and_the_rest_is_taken(manager: SessionManager, tmp_path: Path, name: str) -> None:
+def test_a_broken_line_is_named_and_the_rest_imported(manager: SessionManager, tmp_path: Path, name: str) -> None:
     lines = (FILES / name).read_text().splitlines()
     cut = tmp_path / name
     cut.write_text("\n".join([*lines[:2], "{broken", "[1]", *lines[2:]])[:-20])
@@ -238,7 +238,9 @@ def test_a_result_without_its_call_is_named(manager: SessionManager, tmp_path: P
      {"timestamp": "9999-12-31T23:59:59-14:00"},
      {"message": {"content": [5, {"type": "tool_use"}, {"type": "text"}], "usage": {"input_tokens": "many"}}}],
 )  # fmt: skip
-def test_odd_fields_do_no_harm(manager: SessionManager, tmp_path: Path, change: dict[str, object]) -> None:
+def test_fields_with_unexpected_types_do_not_prevent_the_import(
+    manager: SessionManager, tmp_path: Path, change: dict[str, object]
+) -> None:
     lines = [json.loads(line) for line in (FILES / "claude_code.jsonl").read_text().splitlines()]
     lines[2:2] = [lines[2] | change, lines[1] | change]
     file = tmp_path / "x.jsonl"
@@ -247,7 +249,7 @@ def test_odd_fields_do_no_harm(manager: SessionManager, tmp_path: Path, change: 
     assert manager.resume(imported.session_id, "").messages
 
 
-def test_a_file_without_a_turn_is_refused(manager: SessionManager, tmp_path: Path) -> None:
+def test_a_transcript_without_a_turn_is_refused(manager: SessionManager, tmp_path: Path) -> None:
     file = tmp_path / "x.jsonl"
     file.write_text((FILES / "codex.jsonl").read_text().splitlines()[0])
     with pytest.raises(BadInput, match="transcript of codex, but no turn"):
@@ -255,7 +257,7 @@ def test_a_file_without_a_turn_is_refused(manager: SessionManager, tmp_path: Pat
 
 
 @pytest.mark.parametrize("text", ['{"chat": [{"from": "me"}]}', '{"a": 1}\n{"b": 2}\n', "# Notes\n\n#### heading\n"])
-def test_a_file_of_no_known_tool_is_refused_with_what_can_be_imported(
+def test_a_file_of_an_unknown_tool_is_refused_with_the_supported_ones(
     manager: SessionManager, tmp_path: Path, text: str
 ) -> None:
     file = tmp_path / "session.jsonl"
@@ -267,7 +269,7 @@ def test_a_file_of_no_known_tool_is_refused_with_what_can_be_imported(
 
 
 @pytest.mark.slow
-def test_two_gigabytes_are_refused_unread(manager: SessionManager, tmp_path: Path) -> None:
+def test_a_file_over_100_megabytes_is_refused_unread(manager: SessionManager, tmp_path: Path) -> None:
     file = tmp_path / "large.jsonl"
     file.touch()
     os.truncate(file, 2 * 10**9)
@@ -277,7 +279,7 @@ def test_two_gigabytes_are_refused_unread(manager: SessionManager, tmp_path: Pat
     assert _MAX_BYTES == 10**8
 
 
-def test_a_line_of_millions_of_letters_is_taken(manager: SessionManager, tmp_path: Path) -> None:
+def test_a_line_of_five_million_characters_is_imported(manager: SessionManager, tmp_path: Path) -> None:
     lines = (FILES / "codex.jsonl").read_text().splitlines()
     answer = json.loads(lines[-1])
     answer["payload"]["content"][0]["text"] = "x" * 5_000_000

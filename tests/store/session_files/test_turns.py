@@ -42,13 +42,13 @@ def export_session(manager: SessionManager) -> Any:
     return json.loads(json.dumps(manager.export(manager.current_session.id), default=str))
 
 
-def test_what_is_exported_states_how_each_turn_went() -> None:
+def test_the_export_has_the_outcome_and_withheld_strategies_of_each_turn() -> None:
     first, second = export_session(store_turns())["interactions"]
     assert (first["playbook"]["good"], second["playbook"]["good"]) == (True, False)
     assert first["playbook"]["withheld"] == ["P-2", "elsewhere:P-9"]
 
 
-def test_an_imported_turn_uses_the_ids_that_its_strategies_get() -> None:
+def test_an_imported_turn_cites_the_new_ids_of_its_strategies() -> None:
     whole = export_session(store_turns())
     other = SessionManager(open_database("to.db"))
     mine = other.start("/b", "m/x", project="/p")
@@ -56,7 +56,7 @@ def test_an_imported_turn_uses_the_ids_that_its_strategies_get() -> None:
     import_session(other.database, whole)
     record = other.playbook.turn(whole["id"], 1)
     assert record is not None
-    assert record.cited == ("elsewhere:P-1", "P-3"), "not this one's P-1; the session's own came along"
+    assert record.cited == ("elsewhere:P-1", "P-3"), "not P-1 of this database"
     assert record.withheld == ("elsewhere:P-2", "elsewhere:P-9")
     assert (record.good, record.weight, record.signal, record.topic) == (True, 1.0, "check", "make check")
     assert len(other.playbook.project_turns(mine)) == 2
@@ -65,7 +65,7 @@ def test_an_imported_turn_uses_the_ids_that_its_strategies_get() -> None:
     other.database.close()
 
 
-def test_a_fork_takes_the_records_along_and_they_count_once() -> None:
+def test_a_fork_copies_the_turn_records_and_they_count_once() -> None:
     manager = store_turns()
     first = manager.current_session
     assert first is not None
@@ -80,7 +80,7 @@ def test_a_fork_takes_the_records_along_and_they_count_once() -> None:
     assert [record.session_id for record in manager.playbook.project_turns(fork)] == [fork.id]
 
 
-def test_what_a_fork_took_along_is_not_learned_a_second_time() -> None:
+def test_copied_turns_of_a_fork_are_not_learned_from_again() -> None:
     manager = store_turns()
     first = manager.current_session
     assert first is not None
@@ -90,7 +90,7 @@ def test_what_a_fork_took_along_is_not_learned_a_second_time() -> None:
 
 
 @pytest.mark.parametrize(("name", "value"), [("weight", 2), ("good", "perhaps"), ("withheld", "all")])
-def test_a_record_that_cannot_be_meant_is_named(name: str, value: Any) -> None:
+def test_an_invalid_turn_record_is_named(name: str, value: Any) -> None:
     whole = export_session(store_turns())
     whole["interactions"][1]["playbook"][name] = value
     database = open_database("to.db")

@@ -17,7 +17,7 @@ def store_session(manager: SessionManager, directory: str, *queries: str, title:
     return session.id
 
 
-def test_the_newest_session_of_the_directory_is_continued(manager: SessionManager) -> None:
+def test_resume_without_a_reference_loads_the_newest_session_of_the_directory(manager: SessionManager) -> None:
     store_session(manager, "/p", "one")
     second = store_session(manager, "/p", "two")
     store_session(manager, "/q", "three")
@@ -27,13 +27,13 @@ def test_the_newest_session_of_the_directory_is_continued(manager: SessionManage
         manager.resume(None, "/nowhere")
 
 
-def test_a_session_is_meant_by_id_title_or_unique_beginning(manager: SessionManager) -> None:
+def test_a_session_is_found_by_id_title_or_unique_prefix(manager: SessionManager) -> None:
     session = store_session(manager, "/p", "one", title="Login bug")
     for ref in (session, session.upper(), session[:10], session[:-1], "Login bug", " login BUG "):
         assert manager.resume(ref, "/elsewhere").id == session
 
 
-def test_an_ambiguous_or_unknown_session_is_one_line_with_the_choice(manager: SessionManager) -> None:
+def test_an_ambiguous_or_unknown_session_is_refused_with_the_candidates(manager: SessionManager) -> None:
     first, second = store_session(manager, "/p", "one", title="same"), store_session(manager, "/p", "two", title="same")
     with pytest.raises(BadInput, match="more than one session") as caught:
         manager.resume("same", "/p")
@@ -47,7 +47,7 @@ def test_an_ambiguous_or_unknown_session_is_one_line_with_the_choice(manager: Se
     assert manager.current_session
 
 
-def test_lists_have_the_last_used_first(manager: SessionManager) -> None:
+def test_sessions_are_listed_by_last_use(manager: SessionManager) -> None:
     first = store_session(manager, "/p", "one")
     second = store_session(manager, "/q", "two", "three", title="named")
     assert [info.id for info in manager.list_sessions()] == [second, first]
@@ -61,7 +61,7 @@ def test_lists_have_the_last_used_first(manager: SessionManager) -> None:
     assert (info.title, info.interactions, info.messages, info.cost, info.first_query) == ("named", 2, 4, 0.0, "two")
 
 
-def test_search_finds_all_the_words_newest_first(manager: SessionManager) -> None:
+def test_search_finds_messages_with_all_words_newest_first(manager: SessionManager) -> None:
     store_session(manager, "/p", "the parser fails on tabs", "nothing here")
     store_session(manager, "/q", "make the parser faster", title="speed")
     hits = manager.search("parser")
@@ -102,19 +102,19 @@ def test_search_finds_titles(manager: SessionManager) -> None:
         ("emoji 😀 text", "😀"),
     ],
 )
-def test_search_takes_every_sign_for_what_it_is(manager: SessionManager, query: str, words: str) -> None:
+def test_search_treats_special_characters_literally(manager: SessionManager, query: str, words: str) -> None:
     store_session(manager, "/p", query)
     assert query in [hit.snippet for hit in manager.search(words)]
 
 
-def test_search_needs_words(manager: SessionManager) -> None:
+def test_a_search_without_words_is_refused(manager: SessionManager) -> None:
     with pytest.raises(BadInput, match="at least one word"):
         manager.search("  ")
     assert manager.search("unheard") == []
     assert manager.search("\0 \ud800") == []
 
 
-def test_long_text_is_shown_around_the_word(manager: SessionManager) -> None:
+def test_the_snippet_of_a_long_text_contains_the_word(manager: SessionManager) -> None:
     store_session(manager, "/p", "x " * 500 + "needle" + " y" * 500, "字" * 500 + "针" + "字" * 500)
     for word in ("needle", "针"):
         hit = manager.search(word)[0]

@@ -49,15 +49,15 @@ MESSAGE = st.builds(
     status=TEXT,
     created_at=MOMENT,
 )
-SLOW_IS_FINE = settings(
+SLOW_SETTINGS = settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 )
 
 
-@SLOW_IS_FINE
+@SLOW_SETTINGS
 @given(query=TEXT, sent=st.none() | TEXT, messages=st.lists(MESSAGE, max_size=4), title=TEXT, model=TEXT)
 @pytest.mark.slow
-def test_a_resumed_session_is_the_one_that_was_left(
+def test_a_resumed_session_equals_the_stored_one(
     memory: Database, query: str, sent: str | None, messages: list[ChatMessage], title: str, model: str
 ) -> None:
     manager = SessionManager(memory)
@@ -70,10 +70,10 @@ def test_a_resumed_session_is_the_one_that_was_left(
     assert resumed.to_api_messages() == live.to_api_messages()
 
 
-@SLOW_IS_FINE
+@SLOW_SETTINGS
 @given(message=MESSAGE)
 @pytest.mark.slow
-def test_only_what_no_database_can_hold_is_changed(memory: Database, message: ChatMessage) -> None:
+def test_a_message_is_stored_unchanged_except_for_cleaning(memory: Database, message: ChatMessage) -> None:
     manager = SessionManager(memory)
     session = manager.start("/p", "scripted/test")
     content, parameters = clean_text(message.content), [_clean_json(call.parameters) for call in message.tool_calls]
@@ -83,7 +83,7 @@ def test_only_what_no_database_can_hold_is_changed(memory: Database, message: Ch
     assert [call.parameters for call in read.tool_calls] == parameters
 
 
-def test_numbers_of_any_length_come_back_as_parameters(memory: Database) -> None:
+def test_parameters_with_huge_numbers_are_loaded_unchanged(memory: Database) -> None:
     manager = SessionManager(memory)
     manager.start("/p", "scripted/test")
     numbers = {"n": 10**400, "small": -(2**63), "x": 0.1, "i": math.inf}
@@ -92,7 +92,7 @@ def test_numbers_of_any_length_come_back_as_parameters(memory: Database) -> None
     assert read.tool_calls[0].parameters == numbers | {"i": None}
 
 
-def test_moments_are_kept_in_utc(memory: Database) -> None:
+def test_times_are_stored_in_utc(memory: Database) -> None:
     manager = SessionManager(memory)
     manager.start("/p", "scripted/test")
     noon = datetime(2030, 1, 1, 12, tzinfo=timezone(timedelta(hours=5)))
@@ -103,12 +103,12 @@ def test_moments_are_kept_in_utc(memory: Database) -> None:
 
 
 @given(st.integers(1, 1000), st.integers(0, 1000), st.sampled_from(["fixed", "full", "auto"]))
-def test_windows_come_back(size: int, slack: int, mode: str) -> None:
+def test_a_window_is_parsed_from_its_text(size: int, slack: int, mode: str) -> None:
     spec = WindowSpec(size, slack) if mode == "fixed" else WindowSpec.parse(mode)
     assert WindowSpec.parse(str(spec)) == spec
 
 
-def test_usage_comes_back(memory: Database) -> None:
+def test_recorded_usage_is_in_the_totals(memory: Database) -> None:
     manager = SessionManager(memory)
     manager.start("/p", "scripted/test")
     manager.begin_interaction("q")

@@ -84,7 +84,9 @@ def session(sixty_turns: Path, tmp_path: Path) -> Iterator[SessionManager]:
     ],
 )
 @pytest.mark.slow
-def test_a_query_finds_what_it_refers_to(session: SessionManager, query: str, interaction: int, word: str) -> None:
+def test_a_query_finds_the_earlier_turn_it_refers_to(
+    session: SessionManager, query: str, interaction: int, word: str
+) -> None:
     found = session.search_session(query, before=SENT_FROM)
     assert found[0].interaction == interaction
     assert any(word in place.excerpt for place in found[0].excerpts)
@@ -99,34 +101,34 @@ def test_a_query_finds_what_it_refers_to(session: SessionManager, query: str, in
         "zebra", "open a pull request", "…", "日本語", '"quoted" AND NOT', "the port",
     ],
 )  # fmt: skip
-def test_a_query_that_refers_to_nothing_old_finds_nothing(session: SessionManager, query: str) -> None:
+def test_a_query_that_refers_to_no_earlier_turn_finds_nothing(session: SessionManager, query: str) -> None:
     assert session.search_session(query, before=SENT_FROM) == []
 
 
-def test_what_is_sent_anyway_is_not_found(session: SessionManager) -> None:
+def test_turns_already_in_the_request_are_not_found(session: SessionManager) -> None:
     assert session.search_session("what did I say about the zebra port?", before=20) == []
     assert session.search_session("what did I say about the zebra port?", before=21)
 
 
-def test_a_query_is_found_by_its_words_once_it_is_stored_too(session: SessionManager) -> None:
+def test_a_stored_query_does_not_find_itself(session: SessionManager) -> None:
     session.store_query(query := "what did I say about the zebra port?")
     assert [one.interaction for one in session.search_session(query, before=SENT_FROM)] == [20]
 
 
-def test_without_a_floor_any_word_finds_and_the_best_come_first(session: SessionManager) -> None:
+def test_without_a_minimum_score_any_word_matches_and_the_best_come_first(session: SessionManager) -> None:
     [one] = session.search_session("zebra", floor=0)
     assert (one.interaction, one.excerpts[0].where) == (20, "query")
     assert len(session.search_session("heron uploads zebra", floor=0, limit=2)) == 2
 
 
 @pytest.mark.slow
-def test_only_the_session_in_use_is_searched(session: SessionManager) -> None:
+def test_only_the_current_session_is_searched(session: SessionManager) -> None:
     session.start("/p", "scripted/test")
     session.begin_interaction("hello")
     assert session.search_session("the zebra port", floor=0) == []
 
 
-def test_an_excerpt_is_short_and_without_secrets(session: SessionManager) -> None:
+def test_an_excerpt_is_short_and_has_no_secrets(session: SessionManager) -> None:
     session.begin_interaction(
         "x " * 3000 + "the walrus token is ghp_" + "a1B2" * 9 + " of the walrus server " + "y " * 3000
     )

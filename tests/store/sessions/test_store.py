@@ -71,7 +71,7 @@ def count_statements(manager: SessionManager, statements: Counter) -> dict[str, 
 
 
 @pytest.mark.slow
-def test_no_number_of_statements_depends_on_the_length_of_the_session(
+def test_the_number_of_statements_does_not_depend_on_the_length_of_the_session(
     manager: SessionManager, memory: Database, statements: Counter
 ) -> None:
     other = SessionManager(memory)
@@ -82,7 +82,7 @@ def test_no_number_of_statements_depends_on_the_length_of_the_session(
     assert max(short.values()) <= 16
 
 
-def test_every_append_is_one_transaction(manager: SessionManager, statements: Counter) -> None:
+def test_every_write_is_one_transaction(manager: SessionManager, statements: Counter) -> None:
     store_long_session(manager, 10)
     single = ("begin", "append", "record_call", "record_request", "apply", "finish", "mark", "undo")
     for name, action in actions(manager).items():
@@ -93,7 +93,7 @@ def test_every_append_is_one_transaction(manager: SessionManager, statements: Co
             assert sent[0] == "BEGIN IMMEDIATE"
 
 
-def test_reading_does_not_wait_for_writers(manager: SessionManager, statements: Counter) -> None:
+def test_reads_begin_no_write_transaction(manager: SessionManager, statements: Counter) -> None:
     store_long_session(manager, 10)
     for name in ("list", "search", "totals", "pending", "read_result"):
         with statements(manager.database) as sent:
@@ -102,7 +102,7 @@ def test_reading_does_not_wait_for_writers(manager: SessionManager, statements: 
 
 
 @pytest.mark.parametrize("hint", [6, 9])
-def test_resume_reads_only_the_rows_it_needs(manager: SessionManager, hint: int) -> None:
+def test_resume_reads_only_the_rows_of_the_window(manager: SessionManager, hint: int) -> None:
     store_long_session(manager, 200)
     assert len(manager.resume(None, "/p", window_hint=hint).messages) == 2 * hint
 
@@ -124,7 +124,7 @@ def test_the_newest_rows_are_found_by_index(manager: SessionManager, statements:
 
 
 @pytest.mark.parametrize("damage", ["role = 'nobody'", "created_at = 'yesterday'"])
-def test_a_row_that_cannot_be_read_is_one_line(manager: SessionManager, damage: str) -> None:
+def test_an_invalid_row_is_reported_in_one_line(manager: SessionManager, damage: str) -> None:
     store_long_session(manager, 10)
     with manager.database.transaction() as db:
         db.connection().exec_driver_sql(f"UPDATE message SET {damage} WHERE id = 5")

@@ -14,7 +14,7 @@ from swecli.store.sqlite.database import Database
 from swecli.store.sqlite.migrations import STEPS
 
 
-def test_commits_are_durable_and_references_are_kept(database: Database) -> None:
+def test_a_connection_has_durable_commits_and_foreign_keys(database: Database) -> None:
     with database.reading() as db:
         asked = {name: db.connection().exec_driver_sql(f"PRAGMA {name}").scalar() for name in PRAGMAS}
     assert asked == PRAGMAS
@@ -23,14 +23,14 @@ def test_commits_are_durable_and_references_are_kept(database: Database) -> None
 PRAGMAS = {"synchronous": 2, "foreign_keys": 1, "journal_mode": "wal", "busy_timeout": 10_000}
 
 
-def test_the_file_states_what_it_is(database: Database, path: Path) -> None:
+def test_the_file_has_application_id_and_schema_version(database: Database, path: Path) -> None:
     other = sqlite3.connect(path)
     assert other.execute("PRAGMA application_id").fetchone() == (files.APPLICATION_ID,)
     assert other.execute("PRAGMA user_version").fetchone() == (len(STEPS),)
     other.close()
 
 
-def test_one_writer_at_a_time_holds_the_lock(tmp_path: Path) -> None:
+def test_only_one_writer_holds_the_lock(tmp_path: Path) -> None:
     order: list[str] = []
 
     def write() -> None:

@@ -21,7 +21,7 @@ def count_bullets(database: Database) -> int:
         return int(db.connection().exec_driver_sql("SELECT count(*) FROM bullet").scalar_one())
 
 
-def test_a_new_database_and_its_side_files_are_the_users_alone(database: Database, path: Path) -> None:
+def test_only_the_user_can_access_a_new_database_and_its_side_files(database: Database, path: Path) -> None:
     with database.transaction() as db:
         db.add(BulletRow(content="x"))
     modes = {file.name: file.stat().st_mode & 0o777 for file in path.parent.iterdir()}
@@ -37,7 +37,7 @@ def test_an_existing_database_is_made_private_again(database: Database, path: Pa
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_transaction_that_raises_leaves_nothing(database: Database) -> None:
+def test_a_transaction_that_raises_is_rolled_back(database: Database) -> None:
     def fail() -> None:
         with database.transaction() as db:
             db.add(BulletRow(content="x"))
@@ -52,13 +52,13 @@ def test_a_transaction_that_raises_leaves_nothing(database: Database) -> None:
     assert count_bullets(database) == 1
 
 
-def test_transactions_do_not_nest(database: Database) -> None:
+def test_nested_transactions_are_refused(database: Database) -> None:
     with database.transaction(), pytest.raises(RuntimeError), database.transaction():
         pass
     assert count_bullets(database) == 0
 
 
-def test_another_thread_may_use_what_one_thread_opened(path: Path) -> None:
+def test_a_database_can_be_used_in_another_thread_than_it_was_opened_in(path: Path) -> None:
     opened: list[Database] = []
     thread = threading.Thread(target=lambda: opened.append(open_database(path)))
     thread.start()
@@ -69,7 +69,7 @@ def test_another_thread_may_use_what_one_thread_opened(path: Path) -> None:
     opened[0].close()
 
 
-def test_threads_take_turns(database: Database) -> None:
+def test_concurrent_threads_can_write(database: Database) -> None:
     def add() -> None:
         for _ in range(20):
             with database.transaction() as db:
@@ -83,14 +83,14 @@ def test_threads_take_turns(database: Database) -> None:
     assert count_bullets(database) == 80
 
 
-def test_a_closed_database_states_it(database: Database) -> None:
+def test_using_a_closed_database_is_an_error(database: Database) -> None:
     database.close()
     database.close()
     with pytest.raises(StoreError, match="closed"), database.transaction():
         pass
 
 
-def test_a_clean_end_leaves_one_whole_file(path: Path) -> None:
+def test_closing_removes_the_write_ahead_log(path: Path) -> None:
     database = open_database(path)
     with database.transaction() as db:
         db.add(BulletRow(content="x"))
@@ -109,28 +109,28 @@ def test_a_clean_end_leaves_one_whole_file(path: Path) -> None:
         ("sqlite:///:memory:", None),
     ],
 )
-def test_locations(location: str | Path, file: Path | None) -> None:
+def test_paths_and_urls_are_valid_locations(location: str | Path, file: Path | None) -> None:
     assert locate(location) == file
 
 
-def test_relative_locations_are_below_the_working_directory() -> None:
+def test_relative_locations_are_resolved_against_the_working_directory() -> None:
     assert locate("y.db") == locate("sqlite:///y.db") == Path.cwd() / "y.db"
     assert locate("~/y.db") == Path.home() / "y.db"
 
 
 @pytest.mark.parametrize("location", ["", "  ", "postgresql://user:secret@host/db", "://", "nonsense://x"])
-def test_locations_that_cannot_be_used_are_bad_input(location: str) -> None:
+def test_invalid_locations_are_refused(location: str) -> None:
     with pytest.raises(BadInput) as caught:
         open_database(location)
     assert "secret" not in str(caught.value)
 
 
-def test_a_folder_is_no_database(tmp_path: Path) -> None:
+def test_a_folder_is_refused_as_a_database(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="folder"):
         open_database(tmp_path)
 
 
-def test_a_path_through_a_file_is_one_line(tmp_path: Path) -> None:
+def test_a_path_below_a_file_is_refused_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StoreError) as caught:
         open_database(tmp_path / "file" / "db")
@@ -145,7 +145,7 @@ def test_an_empty_file_becomes_a_database(path: Path) -> None:
     assert path.stat().st_size > 0
 
 
-def test_a_text_file_is_refused_and_not_touched(tmp_path: Path) -> None:
+def test_a_text_file_is_refused_and_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("these are my notes\n" * 100)
     path.chmod(0o644)
@@ -157,7 +157,7 @@ def test_a_text_file_is_refused_and_not_touched(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_any_damage_ends_in_a_usable_database_or_one_clear_line(manager: SessionManager, path: Path, seed: int) -> None:
+def test_a_damaged_file_is_usable_or_reported_in_one_line(manager: SessionManager, path: Path, seed: int) -> None:
     manager.start("/p", "scripted/test")
     for number in range(20):
         manager.begin_interaction(f"message {number} " * 40)
@@ -182,7 +182,7 @@ def test_any_damage_ends_in_a_usable_database_or_one_clear_line(manager: Session
         assert path.read_bytes() == before
 
 
-def test_another_programs_database_is_refused_and_not_touched(tmp_path: Path) -> None:
+def test_a_database_of_another_program_is_refused_and_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "places.db"
     other = sqlite3.connect(path)
     other.execute("CREATE TABLE bookmark (url TEXT)")
@@ -195,7 +195,7 @@ def test_another_programs_database_is_refused_and_not_touched(tmp_path: Path) ->
     assert [file.name for file in tmp_path.iterdir() if file.is_file()] == ["places.db"]
 
 
-def test_a_newer_database_is_refused_and_not_touched(database: Database, path: Path) -> None:
+def test_a_newer_database_is_refused_and_not_changed(database: Database, path: Path) -> None:
     database.close()
     other = sqlite3.connect(path)
     other.execute("PRAGMA user_version = 99")
@@ -208,7 +208,7 @@ def test_a_newer_database_is_refused_and_not_touched(database: Database, path: P
     other.close()
 
 
-def test_a_full_disk_is_one_line_and_loses_nothing(manager: SessionManager) -> None:
+def test_a_full_disk_is_reported_in_one_line_and_loses_nothing(manager: SessionManager) -> None:
     manager.start("/p", "scripted/test")
     manager.begin_interaction("kept")
     with manager.database.reading() as db:
@@ -224,7 +224,7 @@ def test_a_full_disk_is_one_line_and_loses_nothing(manager: SessionManager) -> N
     assert manager.resume(None, "/p").to_api_messages() == [{"role": "user", "content": "kept"}]
 
 
-def test_a_read_only_database_is_one_line(manager: SessionManager) -> None:
+def test_writing_a_read_only_database_is_an_error(manager: SessionManager) -> None:
     manager.start("/p", "scripted/test")
     with manager.database.reading() as db:
         db.connection().exec_driver_sql("PRAGMA query_only = ON")
@@ -232,7 +232,7 @@ def test_a_read_only_database_is_one_line(manager: SessionManager) -> None:
         manager.begin_interaction("hello")
 
 
-def test_a_writer_waits_for_another_and_gives_up_with_one_line(database: Database, path: Path) -> None:
+def test_a_writer_times_out_while_another_process_writes(database: Database, path: Path) -> None:
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with database.reading() as db:
@@ -250,7 +250,7 @@ def bullets_in(db: object) -> int:
     return int(db.connection().exec_driver_sql("SELECT count(*) FROM bullet").scalar_one())  # type: ignore[attr-defined]
 
 
-def test_in_memory_databases_are_apart() -> None:
+def test_databases_in_memory_are_separate() -> None:
     first, second = open_database(":memory:"), open_database("sqlite://")
     with first.transaction() as db:
         db.add(BulletRow(content="x"))

@@ -21,13 +21,13 @@ def failure(code: int) -> OperationalError:
 @pytest.mark.parametrize(
     "code", [sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY, 9999, 0]
 )
-def test_errors_are_one_line(code: int) -> None:
+def test_sqlite_errors_are_reported_in_one_line(code: int) -> None:
     error = files.to_store_error(failure(code), Path("/some{path}/db"))
     assert type(error) is StoreError
     assert "\n" not in error.message
     assert error.message.endswith((".", "as the library says it"))
 
 
-def test_damage_is_an_error_of_its_own() -> None:
+def test_corruption_has_its_own_exception() -> None:
     assert isinstance(files.to_store_error(failure(sqlite3.SQLITE_CORRUPT_INDEX), None), DamagedDatabase)
     assert not isinstance(files.to_store_error(failure(sqlite3.SQLITE_FULL), None), DamagedDatabase)

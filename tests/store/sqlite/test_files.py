@@ -15,7 +15,7 @@ def mode(path: Path) -> int:
     return path.stat().st_mode & 0o777
 
 
-def test_file_and_folders_are_made_for_the_user_alone(tmp_path: Path) -> None:
+def test_new_files_and_folders_are_accessible_only_to_the_user(tmp_path: Path) -> None:
     old = os.umask(0)
     try:
         open_database(tmp_path / "a" / "b" / "db").close()
@@ -25,13 +25,13 @@ def test_file_and_folders_are_made_for_the_user_alone(tmp_path: Path) -> None:
     assert mode(tmp_path / "a" / "b" / "db") == 0o600
 
 
-def test_a_new_file_is_never_an_old_one(tmp_path: Path) -> None:
+def test_creating_a_file_that_exists_is_an_error(tmp_path: Path) -> None:
     new_file(tmp_path / "x")
     with pytest.raises(FileExistsError):
         new_file(tmp_path / "x")
 
 
-def test_spare_names_are_free(tmp_path: Path) -> None:
+def test_spare_names_are_unused(tmp_path: Path) -> None:
     names = set()
     for _ in range(3):
         name = spare_name(tmp_path / "swecli.db", "backup")

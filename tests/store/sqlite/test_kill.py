@@ -47,7 +47,7 @@ def start_writer(path: Path, title: str, turns: int) -> subprocess.Popen[str]:
 
 
 @pytest.mark.slow
-def test_a_killed_process_loses_nothing_that_was_acknowledged(path: Path) -> None:
+def test_a_killed_process_loses_no_acknowledged_write(path: Path) -> None:
     moment = random.Random(3)
     for number in range(6):
         with start_writer(path, f"run {number}", 100_000) as process:
@@ -77,7 +77,7 @@ def test_a_killed_process_loses_nothing_that_was_acknowledged(path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_processes_that_write_at_once_lose_nothing(path: Path) -> None:
+def test_concurrent_processes_lose_no_write(path: Path) -> None:
     processes = [start_writer(path, f"writer {number}", 40) for number in range(4)]
     for process in processes:
         output, _ = process.communicate(timeout=120)

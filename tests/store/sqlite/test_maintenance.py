@@ -38,7 +38,7 @@ def test_each_problem_is_one_line(manager: SessionManager) -> None:
     assert "references: a row of message belongs to no session" in problems
 
 
-def test_a_copy_is_one_whole_private_file(manager: SessionManager, path: Path) -> None:
+def test_a_backup_is_one_complete_private_file(manager: SessionManager, path: Path) -> None:
     say(manager, "hello")
     copy = manager.database.backup()
     assert copy.parent == path.parent
@@ -51,32 +51,32 @@ def test_a_copy_is_one_whole_private_file(manager: SessionManager, path: Path) -
     other.database.close()
 
 
-def test_a_copy_goes_where_it_is_asked_to_go(manager: SessionManager, tmp_path: Path) -> None:
+def test_a_backup_is_written_to_the_given_file_or_folder(manager: SessionManager, tmp_path: Path) -> None:
     say(manager, "hello")
     assert manager.database.backup(tmp_path / "here.db") == tmp_path / "here.db"
     assert manager.database.backup(tmp_path).parent == tmp_path
 
 
-def test_a_copy_never_overwrites(manager: SessionManager, tmp_path: Path) -> None:
+def test_a_backup_does_not_overwrite_a_file(manager: SessionManager, tmp_path: Path) -> None:
     (tmp_path / "here.db").write_text("mine")
     with pytest.raises(BadInput, match="already"):
         manager.database.backup(tmp_path / "here.db")
     assert (tmp_path / "here.db").read_text() == "mine"
 
 
-def test_a_copy_that_cannot_be_written_leaves_nothing(manager: SessionManager, tmp_path: Path) -> None:
+def test_a_backup_that_cannot_be_written_leaves_no_file(manager: SessionManager, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be written"):
         manager.database.backup(tmp_path / "no" / "such" / "folder.db")
     assert not (tmp_path / "no").exists()
 
 
-def test_a_database_in_memory_is_copied_where_it_is_asked_to_go(memory: Database, tmp_path: Path) -> None:
+def test_a_database_in_memory_can_be_backed_up_only_to_a_given_path(memory: Database, tmp_path: Path) -> None:
     with pytest.raises(BadInput):
         memory.backup()
     assert memory.backup(tmp_path / "copy.db").exists()
 
 
-def test_a_broken_index_of_words_is_rebuilt_by_a_check(manager: SessionManager) -> None:
+def test_check_rebuilds_a_damaged_search_index(manager: SessionManager) -> None:
     say(manager, "needle")
     with manager.database.transaction() as db:
         db.connection().exec_driver_sql("DELETE FROM message_fts_data WHERE id > 10")

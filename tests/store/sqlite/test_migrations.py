@@ -50,7 +50,7 @@ def recorded_schema(version: int) -> str:
     return Path(__file__).with_name(f"shape_{version}.sql").read_text(encoding="utf-8")
 
 
-def test_a_new_database_has_the_newest_shape_and_no_copy(path: Path) -> None:
+def test_a_new_database_has_the_newest_schema_and_no_backup(path: Path) -> None:
     # Steps migrate rows, of which a new database has none.
     database = open_database(path, steps=(*STEPS, fail_after_a_change))
     database.close()
@@ -60,7 +60,7 @@ def test_a_new_database_has_the_newest_shape_and_no_copy(path: Path) -> None:
     assert database.notices == []
 
 
-def test_an_upgrade_keeps_the_rows_and_a_copy_of_the_file_as_it_was(path: Path) -> None:
+def test_an_upgrade_keeps_the_rows_and_a_backup_of_the_old_file(path: Path) -> None:
     make_database(path)
     database = open_database(path, steps=(*STEPS, add_colour))
     database.close()
@@ -72,14 +72,14 @@ def test_an_upgrade_keeps_the_rows_and_a_copy_of_the_file_as_it_was(path: Path) 
     assert str(copy) in database.notices[0]
 
 
-def test_an_upgrade_happens_once(path: Path) -> None:
+def test_an_upgrade_is_made_once(path: Path) -> None:
     make_database(path)
     for _ in range(3):
         open_database(path, steps=(*STEPS, add_colour)).close()
     assert len(backups(path)) == 1
 
 
-def test_a_step_that_fails_leaves_the_database_as_it_was(path: Path) -> None:
+def test_a_failed_step_leaves_the_database_unchanged(path: Path) -> None:
     make_database(path)
     with pytest.raises(ValueError, match="the step is wrong"):
         open_database(path, steps=(*STEPS, fail_after_a_change))
@@ -89,13 +89,13 @@ def test_a_step_that_fails_leaves_the_database_as_it_was(path: Path) -> None:
     manager.database.close()
 
 
-def test_steps_that_are_not_known_are_refused(path: Path) -> None:
+def test_a_database_with_unknown_steps_is_refused(path: Path) -> None:
     open_database(path, steps=(*STEPS, add_colour)).close()
     with pytest.raises(StoreError, match=f"shape {len(STEPS) + 1}, this one knows {len(STEPS)}"):
         open_database(path)
 
 
-def test_the_shape_changes_only_with_a_step(path: Path) -> None:
+def test_the_schema_equals_the_recorded_one(path: Path) -> None:
     """The recorded schema is that of released databases: a change of the tables needs a migration step and a new
     record."""
     open_database(path).close()
@@ -120,7 +120,7 @@ GONE = ("sqlite_sequence", "playbook_switch", "playbook_standing", "reflection_d
 VALUES = {"TEXT": "x", "JSON": "null", "DATETIME": "2026-01-01 00:00:00"}  # 1 for any other type
 
 
-def put_a_row_into_each_table(connection: sqlite3.Connection) -> dict[str, int]:
+def insert_a_row_into_each_table(connection: sqlite3.Connection) -> dict[str, int]:
     """Insert a row with the required values into each table; return the number of rows per table."""
     named = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '%fts%'")
     tables = [row[0] for row in named if row[0] not in GONE]
@@ -138,7 +138,7 @@ def count(connection: sqlite3.Connection, tables: Iterable[str]) -> dict[str, in
 
 @pytest.mark.parametrize("version", range(1, len(STEPS) + 1))
 @pytest.mark.slow
-def test_every_older_shape_becomes_the_newest(path: Path, tmp_path: Path, version: int) -> None:
+def test_every_older_schema_is_upgraded_to_the_newest(path: Path, tmp_path: Path, version: int) -> None:
     old, new = tmp_path / "old.db", tmp_path / "new.db"
     open_database(new).close()
     with closing(sqlite3.connect(old)) as connection:
@@ -147,7 +147,7 @@ def test_every_older_shape_becomes_the_newest(path: Path, tmp_path: Path, versio
             connection.execute(line)
         connection.execute(f"PRAGMA user_version = {version}")
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        rows = put_a_row_into_each_table(connection)
+        rows = insert_a_row_into_each_table(connection)
         connection.commit()
     database = open_database(old)
     # The recorded schemas lack the triggers that fill the search index.
@@ -158,7 +158,7 @@ def test_every_older_shape_becomes_the_newest(path: Path, tmp_path: Path, versio
         assert count(one, rows) == rows | {"evidence": 1 + (version < 13)}  # Old counts become verdicts.
 
 
-def test_a_step_that_finds_nothing_missing_adds_nothing(path: Path) -> None:
+def test_a_step_without_changes_only_raises_the_version(path: Path) -> None:
     make_database(path)
     before = query(path, "SELECT sql FROM sqlite_master ORDER BY name")
     open_database(path, steps=(*STEPS, None)).close()

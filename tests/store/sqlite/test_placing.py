@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def stored_texts(path: Path) -> list[str]:
-    """Open the database anew and return the message texts of its newest session."""
+    """Reopen the database and return the message texts of its newest session."""
     manager = SessionManager(open_database(path))
     try:
         assert manager.database.check() == []
@@ -29,7 +29,7 @@ def stored_texts(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("what", ["deleted", "moved", "replaced"])
-def test_a_file_that_is_taken_away_stops_the_turns(manager: SessionManager, what: str) -> None:
+def test_turns_fail_after_the_database_file_was_deleted_moved_or_replaced(manager: SessionManager, what: str) -> None:
     path = manager.database.path
     assert path
     manager.start("/p", "demo")
@@ -49,7 +49,7 @@ def test_a_file_that_is_taken_away_stops_the_turns(manager: SessionManager, what
         assert stored_texts(path) == ["before", "done", "later", "done"]
 
 
-def test_a_journal_without_its_database_is_never_taken_for_a_new_ones(path: Path) -> None:
+def test_the_journal_of_a_lost_database_is_not_used_for_a_new_one(path: Path) -> None:
     manager = SessionManager(open_database(path))
     manager.start("/p", "demo")
     turn(manager, "before")
@@ -68,7 +68,7 @@ def test_a_journal_without_its_database_is_never_taken_for_a_new_ones(path: Path
     assert stored_texts(path) == ["before", "done"]
 
 
-def test_an_empty_file_without_a_journal_is_named_unless_it_was_just_made(path: Path) -> None:
+def test_an_empty_old_file_is_reported_and_a_new_one_is_not(path: Path) -> None:
     path.parent.mkdir()
     path.touch()
     open_database(path).close()
@@ -88,7 +88,7 @@ print(*open_database(sys.argv[1]).notices)
 
 
 @pytest.mark.slow
-def test_processes_that_make_it_at_once_make_one_and_call_nothing_empty(path: Path) -> None:
+def test_concurrent_processes_create_one_database_without_notices(path: Path) -> None:
     command = [sys.executable, "-c", OPENING, str(path)]
     environ = os.environ | {"PYTHONPATH": str(ROOT)}
     started = [subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True) for _ in range(4)]

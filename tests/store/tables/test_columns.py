@@ -19,7 +19,7 @@ ANY_JSON = st.recursive(
 
 
 @given(ANY_TEXT)
-def test_clean_text_is_storable_and_stays_as_it_is(text: str) -> None:
+def test_clean_text_can_be_stored_and_is_not_cleaned_again(text: str) -> None:
     cleaned = clean_text(text)
     assert "\0" not in cleaned
     cleaned.encode("utf-8")
@@ -31,19 +31,19 @@ def test_ordinary_text_is_not_changed(text: str) -> None:
     assert clean_text(text) == text
 
 
-def test_nul_and_lone_surrogates_become_the_replacement_sign() -> None:
+def test_nul_and_lone_surrogates_are_replaced() -> None:
     assert clean_text("a\0b") == "a\ufffdb"
     assert clean_text("a\ud800b") == "a\ufffdb"
     assert clean_text("end\udfff") == "end\ufffd"
 
 
-def test_a_surrogate_pair_becomes_its_letter() -> None:
+def test_a_surrogate_pair_becomes_its_character() -> None:
     assert clean_text("\ud83d\ude00") == "😀"
 
 
 @given(ANY_JSON)
 @pytest.mark.slow
-def test_clean_json_is_strict_json_and_stays_as_it_is(value: object) -> None:
+def test_clean_json_is_strict_json_and_is_not_cleaned_again(value: object) -> None:
     cleaned = _clean_json(value)
     text = json.dumps(cleaned, allow_nan=False, ensure_ascii=False)
     text.encode("utf-8")
@@ -51,20 +51,20 @@ def test_clean_json_is_strict_json_and_stays_as_it_is(value: object) -> None:
     assert _clean_json(cleaned) == cleaned
 
 
-def test_integers_too_long_to_be_written_are_clamped() -> None:
+def test_integers_too_long_for_json_are_clamped() -> None:
     huge = _clean_json({"n": 10**6000, "m": -(10**6000)})
     assert json.loads(json.dumps(huge)) == huge
     assert _clean_json(2**200) == 2**200
 
 
-def test_what_is_nested_too_deep_is_cut_with_a_word() -> None:
+def test_json_nested_too_deep_is_cut_with_a_note() -> None:
     value: object = "bottom"
     for _ in range(5000):
         value = [value]
     assert "nested deeper" in json.dumps(_clean_json(value))
 
 
-def test_what_is_no_json_becomes_text() -> None:
+def test_values_that_json_lacks_become_text() -> None:
     assert _clean_json({1: {2}, "p": (1, 2)}) == {"1": "{2}", "p": [1, 2]}
 
 
@@ -73,5 +73,5 @@ def test_numbers_are_clamped_to_64_bits(number: int, kept: int) -> None:
     assert _clamp(number) == kept
 
 
-def test_a_price_that_is_no_number_is_unknown() -> None:
+def test_a_cost_that_is_not_a_finite_number_is_unknown() -> None:
     assert [Money.clean(x) for x in (0.5, math.nan, math.inf, None)] == [0.5, None, None, None]

@@ -11,7 +11,7 @@ from swecli.store.tables.learned import BulletRow
 from swecli.store.tables.sessions import Row
 
 
-def test_the_tables_are_portable() -> None:
+def test_the_tables_compile_for_postgresql() -> None:
     dialect = postgresql.dialect()
     for table in Row.metadata.sorted_tables:
         assert "CREATE TABLE" in str(CreateTable(table).compile(dialect=dialect))
@@ -19,14 +19,14 @@ def test_the_tables_are_portable() -> None:
             assert "CREATE INDEX" in str(CreateIndex(index).compile(dialect=dialect))
 
 
-def test_lists_and_resumes_are_served_by_indexes() -> None:
+def test_listing_and_resuming_sessions_use_indexes() -> None:
     columns = {name: [i.columns.keys() for i in table.indexes] for name, table in Row.metadata.tables.items()}
     assert ["session_id", "id"] in columns["message"]
     assert ["session_id", "interaction"] in columns["message"]
     assert ["directory", "updated_at"] in columns["session"]
 
 
-def test_what_people_name_by_number_never_gets_a_number_twice(memory: Database) -> None:
+def test_the_number_of_a_deleted_row_is_not_reused(memory: Database) -> None:
     for number in (1, 2):
         with memory.transaction() as db:
             row = BulletRow(content="x")
