@@ -185,10 +185,9 @@ def _epoch_messages(session: Session, epoch: Epoch, edits: Sequence[Edits], quer
 
 def _pinned_messages(session: Session, number: int) -> list[ApiMessage]:
     stored = session.context.pinned.get(number)
-    if stored is not None:
-        return add_keys((api for message in stored for api in message.to_api()), number)
-    loaded = session.to_api_messages(session.completed - number + 1, keys=True)
-    return [message for message in loaded if interaction_of(message) == number]
+    if stored is None:
+        stored = [message for message in session.messages if message.interaction == number]
+    return add_keys((api for message in stored for api in message.to_api()), number)
 
 
 def _drop_last_stub(past: list[ApiMessage]) -> list[ApiMessage]:

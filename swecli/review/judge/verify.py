@@ -149,9 +149,7 @@ class Verifier:
         return not more or await self._judge([finding for finding in batch if finding.id in more], out, more)
 
     async def _ask(self, asked: Sequence[Finding], see: Mapping[str, list[str]], out: Verification) -> ModelReply:
-        evidence = await asyncio.to_thread(
-            lambda: [self._describe(finding, see.get(finding.id, ())) for finding in asked]
-        )
+        evidence = [await asyncio.to_thread(self._describe, finding, see.get(finding.id, ())) for finding in asked]
         messages: list[ApiMessage] = [
             {"role": "system", "content": _PROMPT},
             {"role": "user", "content": "\n\n".join(evidence)},

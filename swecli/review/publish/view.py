@@ -78,9 +78,7 @@ def view(finding: Finding, root: Path, history: Sequence[StateChange] = ()) -> F
     if (judged := finding.judgement) is not None:
         place = f" {judged.path}:{judged.line} `{judged.quote}`" if judged.quote else ""
         facts.append(("checked", f"{judged.verdict.replace('_', ' ')} by {judged.by}: {judged.why}{place}"))
-    facts += [
-        (change.at, f"{change.before} → {change.after} by {change.by} {change.why}".strip()) for change in history
-    ]
+    facts += [(row.at, f"{row.before} → {row.after} by {row.by} {row.why}".strip()) for row in history]
     lines = Sources(root).get(finding.path).lines
     last = finding.end_line or finding.line
     shown = range(max(1, finding.line - _CONTEXT), min(len(lines), last + _CONTEXT) + 1)
@@ -158,12 +156,8 @@ def format_event(event: Event) -> list[str]:
             cost = "price unknown" if event.cost is None else f"${event.cost:.4f}"
             low, high = event.estimate.tokens if event.estimate else (0, 0)
             more = f" (expected {low:,} to {high:,} tokens)" if event.estimate else ""
-            counts = [
-                pluralize(event.unique, "finding"),
-                pluralize(event.total, "report"),
-                pluralize(event.loops, "loop"),
-            ]
-            counts += [_STOPS[event.end]] if event.end in _STOPS else []
+            counts = [pluralize(event.unique, "finding"), pluralize(event.total, "report")]
+            counts += [pluralize(event.loops, "loop"), *([_STOPS[event.end]] if event.end in _STOPS else [])]
             return [" · ".join(counts), format_coverage(event), f"took {event.usage.total:,} tokens, {cost}{more}"]
     return [line] if (line := event.describe()) else []
 

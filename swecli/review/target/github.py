@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -119,7 +120,7 @@ class GitHub:
         api = self.api.removesuffix("/v3") if path == "/graphql" else self.api
         url = f"{api}{path}" if path.startswith("/") else f"{api}/repos/{quote(self.repository)}/{path}"
         try:
-            answer = httpx.request(method, url, json=body, headers=headers, timeout=_TIMEOUT, follow_redirects=True)
+            answer = _make_client().request(method, url, json=body, headers=headers)
             wait = answer.headers.get("retry-after", "")
             if not is_retry and answer.status_code in (403, 429) and wait.isdecimal() and int(wait) <= _MAX_RETRY_AFTER:
                 time.sleep(int(wait))
@@ -151,6 +152,12 @@ class GitHub:
             422: (f"GitHub rejected the request (422, {reason}).", ""),
         }.get(status, (f"GitHub answered with {status} ({reason}).", ""))  # fmt: skip
         return GitHubError(message, f"{hint} {KEPT_HINT}".strip(), status)
+
+
+@cache
+def _make_client() -> Any:
+    """Return the client of all requests: loading its certificates takes longer than a request."""
+    return load_httpx().Client(timeout=_TIMEOUT, follow_redirects=True)
 
 
 def _parse_reason(body: bytes) -> str:
