@@ -112,12 +112,12 @@ HOSTILE = (
 
 
 @pytest.mark.slow
-def test_a_megabyte_of_hostile_text_takes_little_work() -> None:
+def test_half_a_megabyte_of_hostile_text_takes_little_work() -> None:
     """Measures CPU time, which the kernel limits, so other load on the machine does not matter."""
     code = (
-        "import resource, sys; resource.setrlimit(resource.RLIMIT_CPU, (15, 15))\n"
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_CPU, (8, 8))\n"
         "from swecli.redact import redact\n"
-        f"for unit in {HOSTILE!r}: redact(unit * (1_000_000 // len(unit)))"
+        f"for unit in {HOSTILE!r}: redact(unit * (500_000 // len(unit)))"
     )
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 

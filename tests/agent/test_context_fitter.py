@@ -137,7 +137,7 @@ def check_fit(turn: FittedTurn) -> None:
 
 @pytest.mark.slow
 @given(fitted_turns())
-@settings(max_examples=int(os.environ.get("SWECLI_TEST_EXAMPLES", "500")))
+@settings(max_examples=int(os.environ.get("SWECLI_TEST_EXAMPLES", "150")))
 def test_any_history_under_any_limits_becomes_a_request_or_a_named_stop(turn: FittedTurn) -> None:
     check_fit(turn)
 

@@ -170,7 +170,7 @@ def test_the_input_is_not_changed() -> None:
 
 
 @given(legal_histories(longest=16_000, turns=7), st.integers(1, 12_000), st.integers(0, 60), st.integers(50, 100))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @pytest.mark.slow
 def test_any_history_fits_or_stops(history: list[Message], window: int, tools: int, threshold: int) -> None:
     limit = request_limit(window, 100)

@@ -57,7 +57,7 @@ def test_truncation_keeps_first_and_newest_and_removes_an_even_number(count: int
 
 
 @given(legal_histories(turns=6))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @pytest.mark.slow
 def test_a_safe_cut_is_legal_and_keeps_first_last_and_newest(history: list[Message]) -> None:
     after = truncate_safely(history)
@@ -75,7 +75,7 @@ def test_a_safe_cut_is_legal_and_keeps_first_last_and_newest(history: list[Messa
 
 
 @given(legal_histories(turns=6))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @pytest.mark.slow
 def test_cutting_again_and_again_comes_to_an_end(history: list[Message]) -> None:
     rounds = 0

@@ -23,14 +23,14 @@ def call_message(*names: str) -> Message:
 
 
 @given(wild_histories)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @pytest.mark.slow
 def test_any_history_comes_out_legal(history: list[Message]) -> None:
     assert complaint(normalize(history)) == ""
 
 
 @given(wild_histories)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @pytest.mark.slow
 def test_a_second_run_changes_nothing(history: list[Message]) -> None:
     once = normalize(history)
@@ -38,7 +38,7 @@ def test_a_second_run_changes_nothing(history: list[Message]) -> None:
 
 
 @given(wild_histories)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @pytest.mark.slow
 def test_the_strict_provider_agrees(history: list[Message]) -> None:
     body = {"model": "m", "messages": normalize([SYSTEM, *history, ASK]), "stream": True}
@@ -47,7 +47,7 @@ def test_the_strict_provider_agrees(history: list[Message]) -> None:
 
 
 @given(wild_histories)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @pytest.mark.slow
 def test_the_input_is_not_changed(history: list[Message]) -> None:
     before = copy.deepcopy(history)
@@ -56,7 +56,7 @@ def test_the_input_is_not_changed(history: list[Message]) -> None:
 
 
 @given(legal_histories())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @pytest.mark.slow
 def test_a_legal_history_is_unchanged(history: list[Message]) -> None:
     assert complaint(history) == ""

@@ -106,8 +106,9 @@ def test_rows_over_the_limit_are_cut_with_a_note(memory: Database) -> None:
     assert not run_query(memory, "SELECT 1 UNION SELECT 2 UNION SELECT 3", 3).more
 
 
-def test_large_values_are_limited(memory: Database) -> None:
-    found = run_query(memory, ENDLESS.format("hex(zeroblob(4000000))"), 100)
+def test_large_values_are_limited(memory: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(views, "_MAX_RESULT", 500_000)
+    found = run_query(memory, ENDLESS.format("hex(zeroblob(40000))"), 100)
     assert found.more
     assert len(found.rows) < 10
     with pytest.raises(BadInput, match="too big"):

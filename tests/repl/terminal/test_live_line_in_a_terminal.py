@@ -59,7 +59,7 @@ def test_text_typed_during_an_answer_is_shown_below_the_answer_and_above_the_foo
         assert screen.count("half a line") == 1
 
 
-@pytest.mark.parametrize("line", ["why is that so slow", "y"])
+@pytest.mark.parametrize("line", ["why so slow", "y"])
 def test_a_line_typed_during_a_turn_does_not_answer_a_question(line: str) -> None:
     with start_terminal({**RUN, "piece": 1, "delay": 0.05}, "Then not.", "Second.") as terminal:
         terminal.keys("go\r")
@@ -162,11 +162,11 @@ def test_a_question_can_be_answered_in_twenty_columns_and_five_rows() -> None:
         assert not Path("made").exists()
 
 
-def test_a_paste_of_ten_megabytes_during_an_answer_is_one_placeholder() -> None:
+def test_a_paste_of_three_megabytes_during_an_answer_is_one_placeholder() -> None:
     with start_terminal(LONG, "Long.") as terminal:
         terminal.keys("go\r")
         terminal.wait("word word")
-        data = b"\x1b[200~" + b"0123456789abcde\r" * 655_360 + b"\x1b[201~"
+        data = b"\x1b[200~" + b"0123456789abcde\r" * 196_608 + b"\x1b[201~"
         while data:
             sent = os.write(terminal.process.fileno(), data[:4096])
             data = data[sent:]
@@ -243,11 +243,10 @@ def test_ctrl_t_sends_a_line_to_the_running_turn() -> None:
         terminal.wait(r"5\+3: 1")
 
 
-@pytest.mark.parametrize("columns", [60, 100])
-def test_the_to_do_list_is_shown_above_the_spinner_until_the_turn_ends(columns: int) -> None:
+def test_the_to_do_list_is_shown_above_the_spinner_until_the_turn_ends() -> None:
     items = [{"text": "look around", "status": "in_progress"}, {"text": "write it down"}]
     planned = {"calls": [{"name": "todo", "arguments": {"items": items}}]}
-    with start_terminal(planned, {**LONG, "reasoning": ""}, columns=columns, NO_COLOR="1") as terminal:
+    with start_terminal(planned, {**LONG, "reasoning": ""}, columns=60, NO_COLOR="1") as terminal:
         terminal.keys("go\r")
         listed = r"^  to do · 0 of 2 done\n  \[>\] look around\n  \[ \] write it down\n"
         terminal.wait(listed + r". Writing · \d+ s · Esc to interrupt\n+>")

@@ -122,7 +122,9 @@ class StrictProvider:
                 with contextlib.suppress(ConnectionError, asyncio.CancelledError):
                     await writer.wait_closed()
 
-        server = await asyncio.start_server(met, "127.0.0.1", self.port, limit=1 << 26, ssl=self.tls)
+        # a client whose loop waits for this server to stop cannot answer the end of its TLS connection
+        tls: dict[str, Any] = {"ssl": self.tls, "ssl_shutdown_timeout": 0.1} if self.tls else {}
+        server = await asyncio.start_server(met, "127.0.0.1", self.port, limit=1 << 26, **tls)
         self.port = server.sockets[0].getsockname()[1]
         self._ready.set()
         await self._stop.wait()
