@@ -161,7 +161,7 @@ def build_runtime(
     runtime = Runtime(start, settings, sessions, agent, learning, start.choice, notices, history)
     runtime.select_reflector()
     if missing := learning.reflector.missing:
-        notices.append(f"no model can reflect, so only the rules do; turns are queued until one can: {missing}")
+        notices.append(f"no model can reflect: only rules are applied, and turns are queued until one can: {missing}")
         learning.mark_reported(missing)
     if begun is not None:
         runtime.restore_todos(sessions.use(*begun))

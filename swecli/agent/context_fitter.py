@@ -251,7 +251,7 @@ class ContextFitter:
         which the provider has cached. Its usage becomes an effect."""
         model, limits = self.condense_model, self._limits(self.condense_model)
         instruction = self.builder.settings.custom_condensing_prompt or load_prompt("condense")
-        instruction += f"\n\nThe user wishes above all: {wish}" if wish else ""
+        instruction += f"\n\nThe user asks to focus on: {wish}" if wish else ""
         try:  # truncated last if this model takes less than the session's: removed messages are not summarised
             messages = [*validate.strip_keys(cut.asked), {"role": "user", "content": instruction}]
             sent, _ = Ladder(limits, self.counter).fit(messages, (CLEAR, SHRINK, TRUNCATE))

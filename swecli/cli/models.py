@@ -35,7 +35,7 @@ def _models(parser: Parser) -> None:
 def _run(args: argparse.Namespace) -> ActionResult:
     with_name = {"show": _show, "test": _test, "forget": _forget}
     if bool(args.name) != (args.word in with_name):
-        raise BadInput("show, test and forget take a model's name, no other word does.", "See `swecli models`.")
+        raise BadInput("Only show, test and forget take a model's name.", "See `swecli models`.")
     if args.name:
         return with_name[args.word](args)
     return _search_known(args) if args.word else _list_usable(args)
@@ -82,7 +82,7 @@ async def _ask_once(model: ChatModel, notices: list[str]) -> tuple[ModelReply, f
     """Send a small request with one tool. Return the reply and its duration in seconds."""
     ping = ToolSpec("ping", "Answers pong.", {"type": "object", "properties": {}})
     messages = [
-        {"role": "system", "content": "You are being tried out."},
+        {"role": "system", "content": "This is a test request."},
         {"role": "user", "content": "Call ping once."},
     ]
     request = ModelRequest(model.name, messages, [ping], min(_TEST_TOKENS, model.profile.reserve()))
@@ -121,7 +121,7 @@ def _list_usable(args: argparse.Namespace) -> ActionResult:
     plain = [dict(zip(("model", "key", "state", "address"), row, strict=True)) for row in rows]
     lines = (
         "",
-        f"Started here, swecli would use {choice.name}: {choice.why}.",
+        f"In this folder swecli would use {choice.name}: {choice.why}.",
         "Any other litellm model works with -m; `swecli models WORD` lists those that are known.",
     )
     value = {"chosen": choice.name, "why": choice.why, "models": plain}

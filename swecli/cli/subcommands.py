@@ -55,7 +55,7 @@ def existing_database(configured: Start) -> str | Path:
         sys.stderr.write(one_line(f"There is no database {path} yet; the first message creates it.") + "\n")
         return ":memory:"
     if path is not None and not path.stat().st_size:
-        empty = f"The database {path} is empty (0 bytes): whatever was in it is gone from there."
+        empty = f"The database {path} is empty (0 bytes): its contents are gone."
         raise DamagedDatabase(empty, "Start swecli to create a new one in it.")
     return configured.database
 

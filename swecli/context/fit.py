@@ -180,7 +180,7 @@ def _unpinned_versions(messages: list[ApiMessage], rung: str, limits: RequestLim
     if rung == CLEAR:
         cleared, count = _clear_old_results(messages, _count_kept_results(limits.limit))
         cleared, pictures = _clear_old_pictures(cleared)
-        named = [f"{count} old tool results became stubs"] if count else []
+        named = [f"{count} old tool results replaced by stubs"] if count else []
         named += [f"{pictures} old pictures left out"] if pictures else []
         if named:
             yield cleared, ", ".join(named)

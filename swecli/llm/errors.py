@@ -133,7 +133,7 @@ def error_for_transport(error: BaseException, endpoint: Endpoint, *, answering: 
         hint = "For a private authority set SSL_CERT_FILE to its certificate."
         return ProviderError(f"The certificate or TLS version of {at} is not accepted: {why}.", hint)
     if "DecodingError" in names:
-        return Unavailable(f"{at} packed its answer so that it cannot be read.", "Try again.", tries=EMPTY_TRIES)
+        return Unavailable(f"{at} sent a content encoding that cannot be read.", "Try again.", tries=EMPTY_TRIES)
     if answering or names & {"ReadError", "RemoteProtocolError"}:
         return Unavailable(f"{at} broke off its answer.", "Try again.", tries=CUT_TRIES)
     if names & {"UnsupportedProtocol", "InvalidURL", "LocalProtocolError"} or isinstance(error, UnicodeError):

@@ -123,5 +123,5 @@ async def run_key_command(command: Sequence[str]) -> str:
     if running.returncode:
         raise failed(f"failed with exit code {running.returncode}")
     if not key or not (key.isascii() and key.isprintable()):
-        raise failed("printed more than one line, or a letter that no key has" if key else "printed nothing")
+        raise failed("printed more than one line, or a character that no key has" if key else "printed nothing")
     return key

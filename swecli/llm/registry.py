@@ -178,5 +178,5 @@ def choose_model(settings: Settings, environ: Mapping[str, str]) -> ModelChoice:
     if not ready:
         return ModelChoice(DEMO, "no key and no local server was found")
     key, service = ready[0]
-    why = f"{key} is set, and which of its models to use is not: name one with -m {service.name}/NAME"
+    why = f"{key} is set, but no model is chosen: name one with -m {service.name}/NAME"
     return ModelChoice(DEMO, why)

@@ -70,7 +70,7 @@ async def stream_with_retry(
             if attempt == attempts or doubled or not asked or (most is not None and asked >= most):
                 raise
             doubled, request = True, replace(request, max_tokens=2 * asked)
-            again = Retry(attempt, 0.0, f"{used_up.message} Once more with twice the length.", received, notice=True)
+            again = Retry(attempt, 0.0, f"{used_up.message} Retrying with twice the length.", received, notice=True)
         except Unavailable as failure:
             failed[failure.tries] += 1
             wait = _backoff(failure, failed[failure.tries], jitter())
@@ -185,7 +185,7 @@ def _parse_arguments(text: str) -> tuple[dict[str, Any], str]:
     if not isinstance(value, dict):
         return {}, f"the arguments are not a JSON object: {excerpt}"
     if _NUL.search(whole):  # the store would replace it
-        return {}, "they hold a NUL character, which no path, command or text file can hold"
+        return {}, "they contain a NUL character, which no path, command or text file can hold"
     return value, ""
 
 

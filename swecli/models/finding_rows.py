@@ -46,7 +46,7 @@ def find_rows(
     enclosing objects, which may also be keys: `{"high": {"src/a.py": [...]}}`."""
     shared = shared or {}
     if depth > 12:
-        lost.append("a part was nested too deeply to be looked into")
+        lost.append("a part was nested too deeply to be read")
     elif isinstance(value, list):
         for item in value:
             yield from find_rows(item, lost, shared, depth + 1)
@@ -153,7 +153,7 @@ def _parse_severity(row: Mapping[str, Any], lost: list[str]) -> str:
         return known[-1]
     if (match := _LEVEL.fullmatch(given)) is not None:
         return SEVERITIES[max(0, 3 - int(match["step"])) if match["step"] else bisect((4, 7, 9), float(match["score"]))]
-    line = f"the severity {given[:40]!r} is none of {', '.join(SEVERITIES)}: taken as medium"
+    line = f"the severity {given[:40]!r} is unknown (known: {', '.join(SEVERITIES)}), medium is assumed"
     lost += [line] if given and line not in lost else []
     return "medium"
 

@@ -89,7 +89,7 @@ def _parse_call(call: ToolCall, registry: ToolRegistry, problem: str | None) -> 
         return tool, tool.params.model_validate(call.parameters)
     except ValidationError as error:
         lines = "\n".join(map(_describe_error, error.errors(include_url=False)))
-        raise ToolError(f"The arguments of {tool.name} are not right. Nothing was done.\n{lines}") from error
+        raise ToolError(f"The arguments of {tool.name} are invalid. Nothing was done.\n{lines}") from error
 
 
 async def _check_permission(
@@ -119,7 +119,7 @@ async def _check_permission(
     except Exception as error:  # noqa: BLE001  the boundary: without an answer the call is refused
         _log.exception("asking for approval failed")
         return _error_result(
-            f"It could not be asked for approval ({type(error).__name__}: {error}). Nothing was done.", denied=True
+            f"Approval could not be requested ({type(error).__name__}: {error}). Nothing was done.", denied=True
         )
     call.approved, call.decision, call.reason = decision.allow, decision.by, decision.reason
     if not decision.allow:
@@ -137,7 +137,7 @@ async def _check_permission(
 def _refusal_text(decision: Decision) -> str:
     if decision.by == "headless":
         reason = decision.reason or "nobody is there to approve it"
-        return f"Not permitted: {reason}. Nothing was done. Go on without it, or say what is needed."
+        return f"Not permitted: {reason}. Nothing was done. Continue without it, or state what is needed."
     if decision.reason:
         return f"The user refused this call and nothing was done. The user says: {decision.reason}"
     return "The user refused this call and nothing was done. Do not try it again unchanged; ask what is wanted instead."
@@ -178,7 +178,7 @@ def _exception_result(tool: str, error: Exception) -> ToolResult:
     if isinstance(error, SwecliError):
         return _error_result(str(error))
     _log.error("the tool %s failed", tool, exc_info=error)
-    return _error_result(f"{tool} failed by a fault of its own ({type(error).__name__}: {error}). Try another way.")
+    return _error_result(f"{tool} failed with an internal error ({type(error).__name__}: {error}). Try another way.")
 
 
 def _store(call: ToolCall, result: ToolResult) -> ToolResult:

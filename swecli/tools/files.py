@@ -29,7 +29,7 @@ def resolve_path(root: Path, text: str) -> Path:
     if not text.strip():
         raise ToolError("The path is empty. Give one relative to the workspace.")
     if "\0" in text:
-        raise ToolError("The path holds a NUL character.")
+        raise ToolError("The path contains a NUL character.")
     if text == "~" or text.startswith("~/"):
         raise ToolError("~ is not expanded here. Give a path relative to the workspace.")
     top = root.resolve()
@@ -50,9 +50,9 @@ def _follow(top: Path, position: Path, text: str) -> Path:
             raise ToolError(f"{escape_hidden(str(position), keep='')} is not a directory.")
         step, position = position / part, Path(os.path.realpath(position / part))
         if position.is_symlink():
-            raise ToolError(f"{escape_hidden(str(step), keep='')} is a link that leads to itself.")
+            raise ToolError(f"{escape_hidden(str(step), keep='')} is a symbolic link to itself.")
         if step.is_relative_to(top) and not position.is_relative_to(top) and step.is_symlink():
-            raise ToolError(f"{escape_hidden(str(step), keep='')} is a link out of the workspace. It is not followed.")
+            raise ToolError(f"{escape_hidden(str(step), keep='')} is a link out of the workspace: not followed.")
     return position
 
 
@@ -125,8 +125,8 @@ _MAX_BYTES = 10_000_000
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_NOT_REGULAR = " is not a regular file (a pipe, socket or device). It is left alone."
-_PATH_CHANGED = ": a folder or link on the way is not what it was. It is not followed."
+_NOT_REGULAR = " is not a regular file (a pipe, socket or device). It is not opened."
+_PATH_CHANGED = ": a folder or link in its path has changed. It is not followed."
 _ERRORS = {errno.ENXIO: _NOT_REGULAR, errno.ELOOP: _PATH_CHANGED, errno.ENOTDIR: _PATH_CHANGED}
 
 
@@ -168,7 +168,7 @@ def _check(root: Path, path: Path, folder: int, expected: str | None) -> os.stat
             return None
         raise ToolError(f"{name} was removed since it was read. Nothing was written.") from None
     if expected is None:
-        raise ToolError(f"{name} was made by someone else in the meantime. Nothing was written: read it first.")
+        raise ToolError(f"{name} was created by another program in the meantime. Nothing was written: read it first.")
     if digest(data) != expected:
         raise ToolError(f"{name} changed since it was read. Nothing was written: read it again.")
     if not status.st_mode & 0o222:
@@ -270,7 +270,7 @@ class TextFile:
             return self.mark + text.encode(self.encoding, errors)
         except UnicodeEncodeError as error:
             letter = ord(text[error.start])
-            raise ToolError(f"The text holds a letter that cannot be written to a file (U+{letter:04X}).") from error
+            raise ToolError(f"The text contains a character that files cannot hold (U+{letter:04X}).") from error
 
 
 def decode(data: bytes) -> TextFile | None:

@@ -20,7 +20,7 @@ def test_without_keys_everything_states_what_it_needs(run: Run) -> None:
         "needs no key",
         "ready",
     )
-    assert "Started here, swecli would use demo" in run("models").out
+    assert "In this folder swecli would use demo" in run("models").out
 
 
 def test_a_key_makes_its_provider_ready_and_chosen(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -193,11 +193,11 @@ def test_a_pull_request_is_reviewed_and_posted_after_a_dry_run(run: Run, monkeyp
         for name, value in hub.environ().items():
             monkeypatch.setenv(name, value)
         dry = run("review", "--pr", "7", "--post", "-m", model)
-        assert "1 inline, 0 in the summary, 0 fixed, 0 there already" in dry.err
+        assert "1 inline, 0 in the summary, 0 fixed, 0 already posted" in dry.err
         assert "nothing was posted: add --yes" in dry.err
         assert hub.posted == []
         assert "posted: 1 inline" in run("review", "--pr", "7", "--post", "--yes", "-m", model).err
-        assert "nothing new, 1 there already" in run("review", "--pr", "7", "--post", "--yes", "-m", model).err
+        assert "nothing new, 1 already posted" in run("review", "--pr", "7", "--post", "--yes", "-m", model).err
         assert "no pull request 9" in run("review", "--pr", "9", "-m", model).complaint
         hub.refuse["POST reviews"] = [(403, {})]
         hub.comments.clear()

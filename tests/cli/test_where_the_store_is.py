@@ -58,7 +58,7 @@ def test_an_empty_database_is_named_and_left_as_it_is(run: Run, command: tuple[s
     Path("empty.db").touch()
     done = run(*command, "--db", "empty.db")
     assert done.code == 1
-    assert "is empty (0 bytes): whatever was in it is gone" in done.complaint
+    assert "is empty (0 bytes): its contents are gone" in done.complaint
     assert Path("empty.db").stat().st_size == 0
 
 

@@ -207,7 +207,7 @@ async def test_a_long_file_is_read_page_by_page_and_no_page_is_cut() -> None:
     first = [m["content"] for m in runtime.agent.model.requests[1].messages if m["role"] == "tool"][0]  # type: ignore[attr-defined]
     shown = [line.split("\t")[0].strip() for line in first.splitlines() if "\t" in line]
     assert shown == [str(n) for n in range(1, len(shown) + 1)]
-    assert f"read on with start_line={len(shown) + 1}" in first
+    assert f"continue with start_line={len(shown) + 1}" in first
 
 
 async def test_a_request_the_provider_calls_too_long_is_made_smaller_and_sent_again() -> None:

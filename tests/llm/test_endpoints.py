@@ -74,7 +74,7 @@ def test_a_key_is_never_in_what_is_reported() -> None:
 @pytest.mark.parametrize("key", ["sk-1\nsk-2", "sk-1\r", "schlüssel", "a\0b"])
 def test_a_key_that_no_header_can_hold_is_named_and_not_shown(key: str) -> None:
     given = f"x{key}x"
-    with pytest.raises(AuthFailed, match="OPENAI_API_KEY holds") as caught:
+    with pytest.raises(AuthFailed, match="OPENAI_API_KEY has") as caught:
         resolve("openai/gpt-4.1", {"OPENAI_API_KEY": given})
     assert key not in str(caught.value)
 

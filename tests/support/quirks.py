@@ -202,7 +202,7 @@ QUIRKS = (
         Reply(calls=(Call("write_file", '{"path": "half.txt", "con'),), finish="length"), Reply(DONE)], 2, 0,
         "write_file"),
     Quirk("the length is reached in the thoughts", lambda: [
-        Reply("", reasoning="hm", finish="length"), Reply(DONE)], 2, 0, "Once more with twice the length"),
+        Reply("", reasoning="hm", finish="length"), Reply(DONE)], 2, 0, "Retrying with twice the length"),
     Quirk("a refusal in its own field", lambda: [_raw({"refusal": "I will not."})], 1, 1, "refused to answer",
           "I will not.", CHAT),
     Quirk("a refusal as the ending", lambda: [Reply("I will not.", finish="refusal")], 1, 1, "refused to answer",

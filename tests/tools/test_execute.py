@@ -102,7 +102,7 @@ async def test_each_wrong_argument_is_reported_on_its_own_line(ctx: ToolContext)
         "edit_file", ctx, parameters={"path": "a", "edits": [{"old_text": 1}], "force": True}
     )
     assert result.for_model.split("\n") == [
-        "The arguments of edit_file are not right. Nothing was done.",
+        "The arguments of edit_file are invalid. Nothing was done.",
         "- edits.0.old_text: Input should be a valid string (got 1)",
         "- edits.0.new_text: Field required",
         "- force: there is no such parameter",
@@ -282,7 +282,7 @@ async def test_an_exception_in_a_tool_becomes_a_failed_result(ctx: ToolContext) 
     for name in ("bad_run", "bad_plan"):
         call, result, _ = await run_call(name, ctx, registry=registry)
         assert not result.ok
-        assert "failed by a fault of its own (ZeroDivisionError: oops)" in result.for_model
+        assert "failed with an internal error (ZeroDivisionError: oops)" in result.for_model
         assert call.error == result.for_model
     _, result, summary = await run_call("told", ctx, registry=registry)
     assert (result.for_model, summary) == ("no such thing", "Do told")

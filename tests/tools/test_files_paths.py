@@ -67,7 +67,7 @@ def test_links_within_the_workspace_are_followed_and_links_out_of_it_refused(roo
 def test_a_circular_link_is_refused(root: Path) -> None:
     (root / "a").symlink_to("b")
     (root / "b").symlink_to("a")
-    with pytest.raises(ToolError, match="leads to itself"):
+    with pytest.raises(ToolError, match="a symbolic link to itself"):
         resolve_path(root, "a/x")
 
 

@@ -116,7 +116,7 @@ class Curator:
         if trust != "user":
             doubt = _PROVISIONAL if trust else "the quote is not in your own words"
         elif self.author != "user" and _requests_beyond(add.content, self.digest.own_words):
-            doubt = "it asks for more than you said"
+            doubt = "it goes beyond what you wrote"
         fields: dict[str, Any] = {
             "content": add.content,
             "kind": add.kind,
@@ -233,7 +233,7 @@ def _rejection_reason(content: str, trust: Trust, instructions: Callable[[], str
     if problem := length_problem(content):
         return problem
     if has_secret(content):
-        return "it holds a secret"
+        return "it contains a secret"
     words, lines = stems(content), instructions().splitlines() if trust != "user" else []
     known = any(len(words & stems(line)) >= _KNOWN * len(words) for line in lines if line.strip())
     return "the instructions contain it already" if known else ""

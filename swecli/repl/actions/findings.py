@@ -21,8 +21,8 @@ ACTIONS = {
     "list": (_FILTER, "findings, the open ones unless a state is named"),
     "walk": (_FILTER, "one after the other, with keys to apply, fix, dismiss and check"),
     "show": ("F-12", "one finding with its evidence"),
-    "apply": ("F-12", "put its suggestion in place, without a model"),
-    "dismiss": ("F-12 WHY", "dismiss a finding for good, and say why"),
+    "apply": ("F-12", "apply its suggestion, without a model"),
+    "dismiss": ("F-12 WHY", "dismiss a finding, with a reason"),
     "fixed": ("F-12 [WHY]", "mark a finding as fixed"),
     "reopen": ("F-12 [WHY]", "open a finding again"),
     "recheck": ("F-12 ...", "compare findings with the files as they are now"),
@@ -30,7 +30,7 @@ ACTIONS = {
     "export": (_FILTER, "print findings as Markdown, JSON or SARIF"),
 }
 _NEW_STATES: dict[str, tuple[FindingState, str]] = {
-    "dismiss": ("dismissed", "is dismissed for good: {}"),
+    "dismiss": ("dismissed", "is dismissed: {}"),
     "fixed": ("fixed", "is fixed; found again it counts as regressed"),
     "reopen": ("open", "is open"),
 }

@@ -162,7 +162,7 @@ def build_suggestion_edit(finding: Finding, here: Path) -> tuple[ToolCall, Findi
     path, new = _workspace_path(here, finding), finding.suggestion.split("\n")
     after = (*lines[: first - 1], *new, *lines[last:])
     if after == lines:
-        raise BadInput(f"The suggestion of {finding.id} is the code as it is.", f"/findings check {finding.id}")
+        raise BadInput(f"The suggestion of {finding.id} equals the present code.", f"/findings check {finding.id}")
     if source.tree is not None and Source(path, after).tree is None:
         raise BadInput(f"With that {path} would not be valid Python: nothing was changed.", _REVIEW_HINT)
     whole, above, below = "\n".join([*lines, ""]), first - 1, last

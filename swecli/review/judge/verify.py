@@ -134,7 +134,7 @@ class Verifier:
         rows, more = _parse_rows(reply, batch[0].id if len(batch) == 1 else ""), dict[str, list[str]]()
         for finding in batch:
             row = rows.get(finding.id)
-            judgement = Judgement("cannot_tell", why="no verdict on it came back", by="failure")
+            judgement = Judgement("cannot_tell", why="no verdict on it was returned", by="failure")
             if row is not None:
                 judgement = _parse_judgement(row, self.sources, self.model.name, finding.path)
                 named = row["see"] if isinstance(row.get("see"), list) and not see else ()
@@ -193,7 +193,7 @@ def _rule_on(finding: Finding, source: Source) -> Judgement | None:
     """Judge a suggestion that equals the code, and a smell that is measured; None for all others."""
     present = "".join(source.lines[max(0, finding.line - 1) : finding.end_line or finding.line])
     if finding.suggestion.strip() and strip_whitespace(finding.suggestion) == strip_whitespace(present):
-        return Judgement("refuted", finding.path, finding.line, present.strip(), "the suggestion is the code", "rule")
+        return Judgement("refuted", finding.path, finding.line, present.strip(), "it equals the code", "rule")
     smell, function = finding.code_smell_type, source.symbol_at(finding.line)
     if smell not in function.measures:
         return None
@@ -215,7 +215,7 @@ def _parse_judgement(row: Mapping[str, Any], sources: Sources, by: str, claimed:
     path = claimed if claimed and f"/{path}".endswith(f"/{claimed}") else path
     found = sources.get(path).find_quote(quote, _MIN_QUOTE) if path else []
     if not found:
-        return Judgement("cannot_tell", why=f"{why} (its evidence is nowhere in the files)".strip(), by=by)
+        return Judgement("cannot_tell", why=f"{why} (its quote is in no file)".strip(), by=by)
     return Judgement(verdict, path, found[0], quote.strip().strip("`")[:400], why, by)
 
 

@@ -47,7 +47,7 @@ class Push:
         lists = {"inline": self.inline, "in the summary": self.rest, "fixed": [f for f, _ in self.fixed]}
         rows = [f"{name.split()[-1]} {row_view(finding).line}" for name, listed in lists.items() for finding in listed]
         counts = [f"{len(listed)} {name}" for name, listed in lists.items()]
-        return [*rows, ", ".join([*counts, f"{len(self.known)} there already"])]
+        return [*rows, ", ".join([*counts, f"{len(self.known)} already posted"])]
 
     @property
     def has_changes(self) -> bool:
@@ -59,11 +59,11 @@ class Push:
         BadInput without a token, GitHubError if nothing could be posted."""
         require_token({"GITHUB_TOKEN": self.github.token})
         if not self.has_changes:
-            return [f"nothing new, {len(self.known)} there already"]
+            return [f"nothing new, {len(self.known)} already posted"]
         push, problems = self, list[str]()
         if self.inline:
             count = pluralize(len(self.inline), "finding")
-            body = f"swecli: {count}; what is more, and what was read, is in the summary comment."
+            body = f"swecli: {count}; the rest, and the coverage, is in the summary comment."
             comments = [_build_comment(finding, self.target.diffs[finding.path]) for finding in self.inline]
             review = {"commit_id": self.target.head, "event": "COMMENT", "body": body, "comments": comments}
             try:
@@ -142,7 +142,7 @@ def _close_fixed(push: Push) -> list[str]:
         except GitHubError as error:
             if error.status not in (404, 422):
                 raise
-            problems.append(f"the comment on {finding.id} takes no reply: {error.message}")
+            problems.append(f"the comment on {finding.id} could not be replied to: {error.message}")
     owner, _, name = github.repository.partition("/")
     try:
         data = github.graphql(_THREADS, owner=owner, name=name, number=number) if replied else {}

@@ -82,7 +82,7 @@ async def begin_job(agent: Agent, store: ReviewStore, spec: Sequence[str] | None
     if spec is None and old is None:
         raise BadInput("There is no unfinished review.", "Start one: swecli review")
     if old is not None and old.loops >= agent.settings.review_loops:
-        raise BadInput(f"{old.id} has had its {old.loops} loops.", "Allow more (--loops), or begin a new review.")
+        raise BadInput(f"{old.id} has used its {old.loops} loops.", "Allow more (--loops), or begin a new review.")
     plan = await asyncio.to_thread(plan_review, agent, store, old.spec if old else spec or (), options)
     target, title = plan.target, f"Review of {plan.target.label}"
     verifier, sessions = _make_verifier(agent, store, target.sources), SessionManager(agent.sessions.database)

@@ -45,7 +45,7 @@ _LAST = "This is the last loop: report everything you have not reported yet."
 
 
 async def _deny(request: AskRequest) -> Decision:
-    return Decision(False, reason="a review only reads, and nobody is asked", by="headless")
+    return Decision(False, reason="a review is read-only and asks for no approval", by="headless")
 
 
 class Review:

@@ -198,7 +198,7 @@ def _filter_files(
     added = {diff.path for diff in diffs if diff.status != "deleted"}  # git shows a file that became a link twice
     for diff in [diff for diff in diffs if diff.status != "deleted" or diff.path not in added]:
         if diff.status == "conflict":
-            notes.append(f"{diff.path} is a merge in conflict: resolve it first")
+            notes.append(f"{diff.path} has merge conflicts: resolve them first")
         elif rule := skip_rule(diff, sources, attributes.get(diff.path, {}), include):
             skips.append(SkippedFile(diff.path, rule))
         else:

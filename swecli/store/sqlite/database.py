@@ -94,7 +94,7 @@ class Database:
             if self._file_id() != self._file:  # writes to an unlinked file are lost
                 raise StoreError(
                     f"The database {self.path} was deleted, moved or replaced while swecli ran.",
-                    "Nothing more can be stored: put it back, or leave and start again.",
+                    "Nothing more can be stored: put it back, or quit and start again.",
                 )
             session = sqlmodel.Session(self.engine, expire_on_commit=False)
             with write_lock(self.path), session, session.begin():
@@ -233,10 +233,10 @@ def _prepare_file(path: Path) -> list[str]:
     there = path.stat() if path.exists() else None
     if there and there.st_size:
         return []
-    empty = "is empty (0 bytes): whatever was in it is gone from there"
+    empty = "is empty (0 bytes): its contents are gone"
     if left:
         raise DamagedDatabase(
-            f"The database {path} {empty if there else 'is gone'}; its journal is left.",
+            f"The database {path} {empty if there else 'is gone'}; its journal is still there.",
             f"Put the database back, or move {journal} away to start with a new one.",
         )
     for folder in reversed([one for one in path.parents if not one.exists()]):

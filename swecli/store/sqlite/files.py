@@ -34,7 +34,7 @@ _LINES = {
     sqlite3.SQLITE_LOCKED: _BUSY_LINES,
     sqlite3.SQLITE_CORRUPT: (
         "The database {path} is damaged.",
-        "Where `swecli db check` does not mend it, put a backup in its place or move it away to start with a new one; "
+        "Where `swecli db check` does not repair it, restore a backup, or move it away to start with a new one; "
         "`sqlite3 FILE .recover` prints what can be read of it.",
     ),
     sqlite3.SQLITE_NOTADB: (

@@ -145,7 +145,7 @@ def migrate(connection: Connection, steps: Sequence[Step] = STEPS) -> None:
     version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
     if version > len(steps):
         raise StoreError(
-            f"The database was made by a newer swecli (shape {version}, this one knows {len(steps)}).",
+            f"The database was made by a newer swecli (format {version}; this one reads up to {len(steps)}).",
             "Update swecli, or choose another database with --db.",
         )
     if version < len(steps):

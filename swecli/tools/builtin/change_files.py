@@ -75,7 +75,7 @@ def _apply(text: str, edit: _Edit, newline: str, hints: bool) -> str:
         lines = ", ".join(str(plain.count("\n", 0, start) + 1) for start in starts[:_MAX_LINES])
         more = f" and {len(starts) - _MAX_LINES} more" if len(starts) > _MAX_LINES else ""
         raise ToolError(
-            f"old_text is there {len(starts)} times, at lines {lines}{more}. "
+            f"old_text occurs {len(starts)} times, at lines {lines}{more}. "
             "Add the lines around it until it is unique, or set replace_all."
         )
     return _replace(text, starts, len(old), edit.new_text if not newline else new.replace("\n", newline))
@@ -101,16 +101,16 @@ def _explain_mismatch(text: str, old: str, new: str) -> str:
     notes = ["old_text is not in the file."]
     wanted = old.strip("\n").split("\n")
     if all(_NUMBERED.match(line) for line in wanted if line.strip()) and old.strip():
-        notes.append("It seems to hold the line numbers of read_file: leave them out.")
+        notes.append("It seems to contain the line numbers of read_file: leave them out.")
         wanted = [_NUMBERED.sub("", line, count=1) for line in wanted]
     if new.strip() and new in text:
         notes.append(f"new_text is already there, at line {text.count(chr(10), 0, text.index(new)) + 1}.")
     if "\\n" in old and old.replace("\\n", "\n") in text:
-        notes.append("It holds backslash-n where the file has line ends.")
+        notes.append("It contains backslash-n where the file has line breaks.")
     lines = text.split("\n")[:_MAX_COMPARED]
     place = _closest(lines, wanted[:_MAX_WANTED]) if old.strip() else None
     notes.append(
-        _describe_place(lines, wanted, *place) if place else "Nothing in the file looks like it. Read the file again."
+        _describe_place(lines, wanted, *place) if place else "The file has no similar text. Read the file again."
     )
     return "\n".join(notes)
 
@@ -183,7 +183,7 @@ def _plan_change(
     subject, name = relative_path(ctx.root, path), display_path(ctx.root, path)
     new = decode(data)
     if new is None:
-        raise ToolError("The content holds NUL characters: this would be a binary file. Nothing was written.")
+        raise ToolError("The content contains NUL characters: this would be a binary file. Nothing was written.")
     before, after = (old.text if old else None), new.text
     if old is not None and old.newline == new.newline == "\r\n":
         # unchanged line ends would only be noise in every line of the diff

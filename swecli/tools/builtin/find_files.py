@@ -58,7 +58,7 @@ def _expand(pattern: str) -> list[str]:
         else:
             done += [part.strip() for part in one.split(",") if part.strip()]
         if len(done) + len(pending) > _MAX_PATTERNS:
-            raise ValueError("it stands for too many patterns")
+            raise ValueError("it expands to too many patterns")
     if not done:
         raise ValueError("it is empty")
     return done
@@ -150,7 +150,7 @@ async def _search_files(params: _SearchFilesParams, ctx: ToolContext, plan: Tool
     path: Path = plan.state
     if "\n" in params.pattern:
         raise ToolError(
-            "The pattern holds a line end, but lines are compared one at a time. Search for one line of it."
+            "The pattern contains a line break, but lines are matched one at a time. Search for one of them."
         )
     if not path.exists():
         raise not_found_error(ctx.root, path)

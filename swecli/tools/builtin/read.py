@@ -47,7 +47,7 @@ def _page(lines: list[str], params: _Lines, name: str, limit: int) -> tuple[list
     wanted = enumerate(lines[params.start_line - 1 : params.end_line], params.start_line)
     rows = fit_rows((f"{number:>6}\t{_truncate(line)}" for number, line in wanted), limit)
     last = params.start_line + len(rows) - 1
-    read_on = f"; read on with start_line={last + 1}" if last < min(params.end_line or len(lines), len(lines)) else ""
+    read_on = f"; continue with start_line={last + 1}" if last < min(params.end_line or len(lines), len(lines)) else ""
     return rows, f"lines {params.start_line}-{last} of {len(lines)}", read_on
 
 
@@ -93,7 +93,7 @@ async def _read_file(params: _ReadFileParams, ctx: ToolContext, plan: ToolPlan) 
 
 def _plan_result(params: _ReadResultParams, ctx: ToolContext) -> ToolPlan:
     _check_lines(params)
-    return ToolPlan(f"Read on in the result of {params.call_id} from line {params.start_line}")
+    return ToolPlan(f"Continue in the result of {params.call_id} from line {params.start_line}")
 
 
 @tool(READ, _ReadResultParams, _plan_result)

@@ -44,7 +44,7 @@ def _plan(params: _RunCommandParams, ctx: ToolContext) -> ToolPlan:
     if not command:
         raise ToolError("The command is empty.")
     if "\0" in command:
-        raise ToolError("The command holds a NUL character.")
+        raise ToolError("The command contains a NUL character.")
     where = f"in {escape_hidden(str(ctx.root), keep='')}" + (", in the background" if params.background else "")
     return ToolPlan(
         summary=f"Run {command}",
@@ -163,7 +163,7 @@ def _result(command: str, output: str, end: ProcessExit, timeout: float) -> Tool
     if end.reason == "timeout":
         code = _TIMEOUT_CODE
         head = f"stopped: it took longer than {timeout:g} s, and everything it had started was ended (exit code 124)"
-    notes = ["[what it had left running in the background was ended]"] if end.left_running else []
+    notes = ["[processes it left running in the background were ended]"] if end.left_running else []
     body = output.rstrip("\n") or "(no output)"
     text = "\n".join([head, *notes, body])
     return ToolResult(code == 0, text, Display(title=f"{one_line(command)}: {head}", body=body), exit_code=code)

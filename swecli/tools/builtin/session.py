@@ -105,5 +105,5 @@ def _plan_task(params: _TaskParams, ctx: ToolContext) -> ToolPlan:
 @tool(READ, _TaskParams, _plan_task)
 async def _task(params: _TaskParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     if ctx.do_task is None:
-        raise ToolError("There is nobody to do a task in this run.")
+        raise ToolError("Tasks are not available in this run.")
     return await ctx.do_task(params.title, params.prompt, params.tools, ctx)

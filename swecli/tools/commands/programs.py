@@ -112,7 +112,7 @@ class CommandScope:
         """Refuse a program that the PATH finds in the workspace."""
         for folder in self.environ.get("PATH", os.defpath).split(os.pathsep):
             if not folder.startswith("/"):
-                raise ToolError("the PATH holds a relative folder")
+                raise ToolError("the PATH contains a relative folder")
             path = Path(folder, name)
             if os.access(path, os.X_OK) and path.is_file():
                 if path.is_relative_to(self.root) or path.resolve().is_relative_to(self.root):

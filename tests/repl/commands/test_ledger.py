@@ -124,7 +124,7 @@ async def test_next_and_previous_move_between_cards(monkeypatch: pytest.MonkeyPa
         ("", "", "has no suggestion"),
         ("def (", "", "would not be valid Python"),
         ("TAX = 1", "TAX = 7\n", "has changed since the review"),
-        ("TAX = 0.19", "", "is the code as it is"),
+        ("TAX = 0.19", "", "equals the present code"),
     ],
 )
 async def test_a_suggestion_that_cannot_be_applied_changes_nothing(

@@ -50,8 +50,8 @@ def test_the_line_about_learning_names_the_change_and_its_cost() -> None:
     assert render(render_remark(one)) == "✎ learned: + run tests with pytest -q  (P-3) · no cost"
     many = PlaybookUpdated(7, "d", tuple(f"P-{n} helpful" for n in range(9)), tagged=("P-1",), cost=0.02)
     assert render(render_remark(many)) == "✎ playbook: P-0 helpful · 8 more: /playbook list --log · $0.02"
-    refused = PlaybookUpdated(7, "d", (), refused=("not learned: it holds a secret",))
-    assert "it holds a secret" in render(render_remark(refused))
+    refused = PlaybookUpdated(7, "d", (), refused=("not learned: it contains a secret",))
+    assert "it contains a secret" in render(render_remark(refused))
     assert render_remark(replace(refused, tokens=90)) is None, "rejected proposals of a model are only logged"
     assert render_remark(PlaybookUpdated(7, "d", ())) is None
 

@@ -57,14 +57,14 @@ def posted_kinds(hub: FakeGitHub) -> list[str]:
 
 def test_only_lines_in_the_diff_are_inline_and_a_second_run_posts_nothing(hub: FakeGitHub) -> None:
     everything = (INSIDE, RANGE, OUTSIDE, OTHER, LONG, make_finding("a.py", 2, "f", state="dismissed"))
-    assert make_push(hub, *everything).post() == ["posted: 3 inline, 2 in the summary, 0 fixed, 0 there already"]
+    assert make_push(hub, *everything).post() == ["posted: 3 inline, 2 in the summary, 0 fixed, 0 already posted"]
     assert posted_kinds(hub) == ["reviews", "summary"]
     comments, text = hub.posted[0][1]["comments"], hub.posted[1][1]["body"]
     assert [(c["line"], c.get("start_line")) for c in comments] == [(2, None), (3, 2), (4, 3)]
     assert ["```suggestion" in c["body"] for c in comments] == [True, True, False]
     assert "a.py:40" in text
     assert "z.py:1" in text
-    assert make_push(hub, *everything).post() == ["nothing new, 3 there already"]
+    assert make_push(hub, *everything).post() == ["nothing new, 3 already posted"]
     assert len(hub.posted) == 2
 
 
@@ -77,7 +77,7 @@ def test_a_dry_run_posts_nothing(hub: FakeGitHub) -> None:
 def test_where_a_comment_is_refused_all_stand_in_the_summary(hub: FakeGitHub) -> None:
     hub.refuse_paths = {"b.py"}
     lines = make_push(hub, INSIDE, make_finding("b.py", 2, "f"), OUTSIDE).post()
-    assert lines[1] == "posted: 0 inline, 3 in the summary, 0 fixed, 0 there already"
+    assert lines[1] == "posted: 0 inline, 3 in the summary, 0 fixed, 0 already posted"
     assert posted_kinds(hub) == ["summary"]
     assert make_push(hub, INSIDE, OUTSIDE).post()[0].startswith("posted: 0 inline, 2 in the summary")
 
@@ -116,7 +116,7 @@ def test_a_fixed_one_gets_one_reply_and_its_thread_is_resolved(hub: FakeGitHub) 
 def test_a_thread_that_a_person_resolved_is_left_alone(hub: FakeGitHub) -> None:
     make_push(hub, INSIDE).post()
     hub.resolved.add(hub.comments[0]["id"])
-    assert make_push(hub, INSIDE).post() == ["nothing new, 1 there already"]
+    assert make_push(hub, INSIDE).post() == ["nothing new, 1 already posted"]
 
 
 def test_where_resolving_is_refused_the_reply_stands_and_the_run_goes_on(hub: FakeGitHub) -> None:
@@ -244,6 +244,6 @@ def test_a_comment_that_somebody_deleted_keeps_nothing_from_being_posted(hub: Fa
     push = make_push(hub, replace(INSIDE, state="fixed"), replace(RANGE, state="fixed"), OTHER)
     del hub.comments[0]
     lines = push.post()
-    assert "takes no reply" in lines[0]
+    assert "could not be replied to" in lines[0]
     assert lines[-1].startswith("posted: 0 inline, 1 in the summary, 2 fixed")
     assert posted_kinds(hub)[2:] == ["replies", "resolved", "summary edited"]

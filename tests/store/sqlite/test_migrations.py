@@ -91,7 +91,7 @@ def test_a_failed_step_leaves_the_database_unchanged(path: Path) -> None:
 
 def test_a_database_with_unknown_steps_is_refused(path: Path) -> None:
     open_database(path, steps=(*STEPS, add_colour)).close()
-    with pytest.raises(StoreError, match=f"shape {len(STEPS) + 1}, this one knows {len(STEPS)}"):
+    with pytest.raises(StoreError, match=f"format {len(STEPS) + 1}; this one reads up to {len(STEPS)}"):
         open_database(path)
 
 

@@ -151,10 +151,10 @@ async def test_a_response_is_cut_at_the_size_limit(run: RunTool, ctx_with_local_
         ("picture", "is not text but image/png"),
         ("empty", "holds no text"),
         ("gone", "answered 404"),
-        ("away", "leads to another host: http://elsewhere.example/x"),
-        ("to-file", "is not an address of the web"),
+        ("away", "redirects to another host: http://elsewhere.example/x"),
+        ("to-file", "is not a web address"),
         ("round", "redirects more than 5 times"),
-        ("brotli", "not asked for: br"),
+        ("brotli", "not requested: br"),
     ],
 )
 async def test_a_response_that_cannot_be_used_is_reported(
@@ -169,7 +169,7 @@ async def test_a_host_that_does_not_answer_times_out(
     run: RunTool, ctx_with_local_access: ToolContext, site: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fetch_module, "_SECONDS", 0.2)
-    assert "did not come within 0.2 seconds" in (await run("fetch", url=f"{site}/silent")).for_model
+    assert "did not load within 0.2 seconds" in (await run("fetch", url=f"{site}/silent")).for_model
 
 
 @pytest.mark.parametrize(

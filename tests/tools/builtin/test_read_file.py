@@ -47,7 +47,7 @@ async def test_a_long_file_is_read_in_pages_without_gaps(run: RunTool, root: Pat
         rows = [row for row in text.split("\n") if "\t" in row]
         assert rows[0].split("\t")[0].strip() == str(start)
         seen += len(rows)
-        start = int(text.rsplit("start_line=", 1)[1].rstrip("]")) if "read on" in text else 0
+        start = int(text.rsplit("start_line=", 1)[1].rstrip("]")) if "continue with" in text else 0
     assert seen == 2000
 
 

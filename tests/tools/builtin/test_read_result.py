@@ -35,7 +35,7 @@ async def test_the_pages_of_a_result_contain_every_character(run: RunTool, ctx: 
         assert len(page) <= 30_000
         *rows, note = page.split("\n")
         seen += [row.split("\t", 1)[1] for row in rows]
-        start = int(note.rsplit("start_line=", 1)[1].rstrip("]")) if "read on" in note else 0
+        start = int(note.rsplit("start_line=", 1)[1].rstrip("]")) if "continue with" in note else 0
     assert "".join(seen) == text.replace("\n", "")
 
 

@@ -45,7 +45,7 @@ async def test_a_command_is_stopped_at_the_time_limit_and_its_output_kept(run: R
 async def test_processes_left_in_the_background_are_ended_and_reported(run: RunTool) -> None:
     result = await run("run_command", command="sleep 300 & echo started")
     assert result.ok
-    assert "left running in the background was ended" in result.for_model
+    assert "left running in the background were ended" in result.for_model
 
 
 async def test_of_a_huge_output_head_and_tail_are_kept(run: RunTool, reported: list[str]) -> None:

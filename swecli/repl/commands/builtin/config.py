@@ -53,7 +53,7 @@ async def _doctor(ctx: CommandContext, args: str) -> None:
 
 
 _THEMES = {
-    "auto": "dark or light, as the terminal's background is",
+    "auto": "dark or light, like the terminal's background",
     "dark": "for a dark background",
     "light": "for a light background",
     "none": "no colours, only bold and dim",
@@ -72,7 +72,7 @@ async def _theme(ctx: CommandContext, args: str) -> None:
     if not ctx.screen.color:
         ctx.screen.note("no colours are shown: NO_COLOR is set, color is off, or the terminal shows none")
     elif wanted:
-        ctx.screen.note(f"to keep it: /config theme {wanted}")
+        ctx.screen.note(f"to save it: /config theme {wanted}")
 
 
 def _complete_models(runtime: Runtime) -> Values:

@@ -8,7 +8,7 @@ from swecli.repl.commands.base import CommandContext, command
 _TARGETS = (
     ("--staged", "what is staged"),
     ("--base", "BRANCH: what changed since it"),
-    ("--pr", "N: a pull request on GitHub; with --post its findings go there, after your yes"),
+    ("--pr", "N: a pull request on GitHub; --post posts its findings, after your approval"),
     (".", "the whole tree"),
     ("--continue", "continue the unfinished review"),
     ("--fix", "F-1: let the agent repair it"),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _ALL_PARTS = "files, conversation, window and playbook"
 _PARTS_USAGE = f"[{' | '.join(UNDO_PARTS)}]"
 _CONFLICT_OPTIONS = [
-    ("leave", "Leave these as they are, do the rest"),
+    ("leave", "Keep these, undo the rest"),
     ("overwrite", "Overwrite these too"),
     ("", "Cancel: change nothing"),
 ]

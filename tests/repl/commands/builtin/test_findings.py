@@ -28,7 +28,7 @@ async def ctx(monkeypatch: pytest.MonkeyPatch) -> ScriptedContext:
 async def test_findings_are_listed_shown_dismissed_and_reopened(ctx: ScriptedContext) -> None:
     assert "README.md:1" in await ctx.type("/findings")
     assert ">    3 TAX = 0.19" in await ctx.type("/findings show F-1")
-    assert "dismissed for good: the law" in await ctx.type("/findings dismiss F-1 the law")
+    assert "is dismissed: the law" in await ctx.type("/findings dismiss F-1 the law")
     assert "F-1 " not in (await ctx.type("/findings list")).split("/findings")[0]
     assert "F-1" in await ctx.type("/findings list dismissed")
     assert "F-1" in await ctx.type("/findings dismissed path:shop/**")

@@ -46,11 +46,11 @@ async def test_findings_are_posted_only_after_a_dry_run_and_a_confirmation(monke
         assert "inline F-1 shop/prices.py:3 MAGIC_NUMBERS" in output
         assert "nothing was posted" in output
         assert hub.posted == []
-        assert "posted: 1 inline, 0 in the summary, 0 fixed, 0 there already" in await ctx.type(
+        assert "posted: 1 inline, 0 in the summary, 0 fixed, 0 already posted" in await ctx.type(
             "/review --pr 7 --post --no-verify"
         )
         assert [kind for kind, _ in hub.posted] == ["reviews", "summary"]
-        assert "0 inline, 0 in the summary, 0 fixed, 1 there already" in await ctx.type(
+        assert "0 inline, 0 in the summary, 0 fixed, 1 already posted" in await ctx.type(
             "/review --pr 7 --post --no-verify"
         )
         assert len(ctx.offered) == 2
