@@ -33,7 +33,7 @@ def complete(*typed: str) -> list[str]:
     return [word for word, _ in _candidates(list(typed))]
 
 
-def test_subcommands_actions_flags_and_choices_are_known() -> None:
+def test_subcommands_actions_flags_and_choices_are_completed() -> None:
     assert complete("se") == ["sessions"]
     assert {"review", "config", "completion"} <= set(complete(""))
     assert complete("sessions", "s") == ["show", "search"]
@@ -46,19 +46,19 @@ def test_subcommands_actions_flags_and_choices_are_known() -> None:
     assert complete("no such", "") == []
 
 
-def test_a_word_stands_with_what_it_is(run: Run) -> None:
+def test_a_completed_word_is_printed_with_its_description(run: Run) -> None:
     assert "list\tNewest first.\n" in run("completion", "words", "--", "sessions", "").out
     assert "--json\tprint JSON\n" in run("completion", "words", "--", "doctor", "--j").out
 
 
-def test_an_unknown_shell_is_one_line(run: Run) -> None:
+def test_an_unknown_shell_is_refused_with_the_supported_ones(run: Run) -> None:
     done = run("completion", "tcsh")
     assert done.code == 2
     assert "choose from 'bash', 'zsh', 'fish'" in done.complaint
 
 
 @pytest.mark.slow
-def test_bash_completes_words_and_leaves_files_to_itself(tmp_path: Path) -> None:
+def test_bash_completes_words_and_falls_back_to_its_file_completion(tmp_path: Path) -> None:
     lines = """source <(swecli completion bash)
     try() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _swecli swecli "${@: -1}"; echo "${COMPREPLY[*]}"; }
     try swecli rev; try swecli sessions s; try swecli review --st; try swecli --db ''; complete -p swecli"""
@@ -68,7 +68,7 @@ def test_bash_completes_words_and_leaves_files_to_itself(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_fish_completes_words_with_what_they_are_and_files(tmp_path: Path) -> None:
+def test_fish_completes_words_with_descriptions_and_files(tmp_path: Path) -> None:
     Path(tmp_path / "base.db").touch()
     lines = """swecli completion fish | source
     complete -C 'swecli sessions sh'; complete -C 'swecli rev'; complete -C 'swecli --db bas'"""
@@ -79,7 +79,7 @@ def test_fish_completes_words_with_what_they_are_and_files(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_zsh_completes_at_the_tab_key(tmp_path: Path) -> None:
+def test_zsh_completes_on_tab(tmp_path: Path) -> None:
     with Terminal(command=[shell_path("zsh"), "-f"], environ={"PATH": PATH}) as terminal:
         terminal.keys("PS1='> '; autoload -Uz compinit && compinit -u -D\n")
         terminal.keys("source <(swecli completion zsh); echo re''ady\n")

@@ -18,16 +18,14 @@ def config_file() -> Path:
     return paths.config_file
 
 
-def test_the_path_is_reported_also_of_a_file_that_is_broken_or_not_there(run: Run, config_file: Path) -> None:
+def test_path_is_printed_for_a_missing_or_broken_file(run: Run, config_file: Path) -> None:
     assert run("config", "path").out == f"{config_file}\n"
     config_file.write_text("[[[")
     assert run("config", "path", "--json").json == {"path": str(config_file), "exists": True}
     assert run("config", "path", "--config", "x.toml").out == f"{Path.cwd() / 'x.toml'}\n"
 
 
-def test_all_settings_are_shown_and_with_origin_which_layer_won(
-    run: Run, config_file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_get_shows_all_settings_and_their_origins(run: Run, config_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config_file.write_text('mode = "plan"')
     monkeypatch.setenv("SWECLI_MAX_TURNS", "7")
     lines = [line.split() for line in run("config", "get").out.splitlines()]
@@ -42,7 +40,7 @@ def test_all_settings_are_shown_and_with_origin_which_layer_won(
     assert run("config", "get", "--json").json["mode"] == {"value": "plan", "origin": str(config_file)}
 
 
-def test_one_setting_is_shown_bare(run: Run, config_file: Path) -> None:
+def test_get_with_a_name_prints_only_the_value(run: Run, config_file: Path) -> None:
     config_file.write_text('mode = "plan"\nallow = ["run(ls)"]')
     assert run("config", "get", "mode").out == "plan\n"
     assert run("config", "get", "allow").out == '["run(ls)"]\n'
@@ -59,7 +57,7 @@ def test_one_setting_is_shown_bare(run: Run, config_file: Path) -> None:
     assert run("config", "get", "window", "--json").json == {"window": {"value": "5+3", "origin": "default"}}
 
 
-def test_a_setting_is_changed_and_the_rest_of_the_file_stays(run: Run, config_file: Path) -> None:
+def test_set_changes_one_setting_and_keeps_the_rest_of_the_file(run: Run, config_file: Path) -> None:
     config_file.write_text('# mine\nmode = "plan" # for now\n')
     assert run("config", "set", "mode", "edits").out == f'mode = "edits" in {config_file}\n'
     assert run("config", "set", "window", "5+3", "--json").json == {"path": str(config_file), "name": "window"}
@@ -72,7 +70,7 @@ def test_a_setting_is_changed_and_the_rest_of_the_file_stays(run: Run, config_fi
     assert run("config", "get", "mode").out == "ask\n"
 
 
-def test_a_file_that_is_not_there_is_made_private(run: Run) -> None:
+def test_set_creates_a_private_file_and_folder(run: Run) -> None:
     run("config", "set", "mode", "plan")
     config_file = Paths.find(os.environ).config_file
     assert config_file.stat().st_mode & 0o777 == 0o600
@@ -92,7 +90,7 @@ def test_a_file_that_is_not_there_is_made_private(run: Run) -> None:
         (["mode", "ask", "--unset"], 2, "Give a value, or --unset"),
     ],
 )
-def test_what_cannot_be_set_changes_nothing(
+def test_an_invalid_setting_is_an_error_and_changes_nothing(
     run: Run, config_file: Path, argv: list[str], code: int, message: str
 ) -> None:
     config_file.write_text("max_turns = 3")
@@ -115,13 +113,13 @@ def test_a_broken_file_is_not_changed_by_set_but_can_be_edited(
     assert config_file.read_text() == 'mode = "plan"\n'
 
 
-def test_edit_begins_with_a_file_that_names_everything(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_edit_creates_a_file_with_commented_defaults(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VISUAL", "true")
     assert run("config", "edit").code == 0
     assert "# max_turns = 50" in Paths.find(os.environ).config_file.read_text()
 
 
-def test_edit_states_what_is_wrong_with_what_was_written(
+def test_edit_reports_an_invalid_setting_afterwards(
     run: Run, monkeypatch: pytest.MonkeyPatch, config_file: Path
 ) -> None:
     config_file.write_text('mode = "yolo"')
@@ -138,7 +136,7 @@ def test_an_editor_that_fails_is_reported(run: Run, monkeypatch: pytest.MonkeyPa
     assert "editor" in done.complaint.lower()
 
 
-def test_a_place_that_cannot_be_written_is_reported(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_settings_file_that_cannot_be_written_is_an_error(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("file").write_text("")
     monkeypatch.setenv("SWECLI_HOME", "file/home")
     done = run("config", "set", "mode", "ask")

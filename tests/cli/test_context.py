@@ -56,7 +56,7 @@ def replay(run: Run, *more: str, session: str = SESSION) -> Any:
     return run("context", "replay", session, "--db", "long.db", *more)
 
 
-def test_a_table_with_a_row_for_each_policy_and_the_conditions(run: Run) -> None:
+def test_replay_prints_a_row_for_each_policy_and_the_assumptions(run: Run) -> None:
     store_session(12)
     done = replay(run)
     assert done.code == 0
@@ -69,7 +69,7 @@ def test_a_table_with_a_row_for_each_policy_and_the_conditions(run: Run) -> None
     assert "ours costs" in done.out
 
 
-def test_the_figures_as_json(run: Run) -> None:
+def test_replay_prints_its_figures_as_json(run: Run) -> None:
     store_session(12)
     value = replay(run, "--json").json
     assert value["simulation"] is True
@@ -83,7 +83,7 @@ def test_the_figures_as_json(run: Run) -> None:
     assert policies["exact"]["mean_visible"] == pytest.approx((0 + 1 + 2 + 3 + 4 + 5 * 7) / 12)
 
 
-def test_the_policies_that_are_asked_for_in_that_order(run: Run) -> None:
+def test_replay_lists_the_requested_policies_once_and_in_order(run: Run) -> None:
     store_session(3)
     value = replay(run, "--json", "--policy", "ours", "--policy", "full", "--policy", "ours").json
     assert [row["policy"] for row in value["policies"]] == ["ours", "full"]
@@ -95,7 +95,7 @@ def test_a_session_is_found_by_its_title(run: Run) -> None:
     assert replay(run, session="").code == 42
 
 
-def test_without_a_name_it_is_the_last_session_of_this_directory(run: Run) -> None:
+def test_replay_without_a_session_uses_the_last_one_of_the_directory(run: Run) -> None:
     done = run("context", "replay")
     assert done.code == 42
     assert "no session in this directory yet" in done.complaint
@@ -103,7 +103,7 @@ def test_without_a_name_it_is_the_last_session_of_this_directory(run: Run) -> No
     assert run("context", "replay", "--json").json["turns"] == 1
 
 
-def test_without_a_price_the_units_are_reported(run: Run) -> None:
+def test_an_unknown_price_gives_costs_in_relative_units(run: Run) -> None:
     store_session(2, model="scripted/test")
     done = replay(run)
     assert "No price is known for 'scripted/test': cost in relative units" in done.out
@@ -113,7 +113,7 @@ def test_without_a_price_the_units_are_reported(run: Run) -> None:
     assert replay(run, "--json", "--model", "openai/gpt-4.1").json["cost_unit"] == "USD"
 
 
-def test_a_drawing_in_the_width_of_the_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_plot_fits_the_terminal_width(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     store_session(30)
     monkeypatch.setenv("COLUMNS", "50")
     lines = replay(run, "--plot", "--policy", "full", "--policy", "ours").out.splitlines()
@@ -123,7 +123,7 @@ def test_a_drawing_in_the_width_of_the_terminal(run: Run, monkeypatch: pytest.Mo
     assert any("oo ours" in line for line in drawn)
 
 
-def test_a_drawing_in_a_file(run: Run) -> None:
+def test_the_plot_is_written_as_svg(run: Run) -> None:
     store_session(5)
     assert "Wrote plot.svg." in replay(run, "--svg", "plot.svg").out
     root = ET.parse("plot.svg").getroot()
@@ -132,7 +132,7 @@ def test_a_drawing_in_a_file(run: Run) -> None:
     assert json.loads(replay(run, "--svg", "again.svg", "--json").out)["turns"] == 5
 
 
-def test_pauses_and_windows_are_what_was_given(run: Run) -> None:
+def test_ttl_window_and_context_window_flags_are_applied(run: Run) -> None:
     store_session(12)
     cold = replay(run, "--json", "--ttl", "30", "--policy", "full").json["policies"][0]
     assert all(turn["cold"] for turn in cold["by_turn"])
@@ -160,13 +160,13 @@ def test_pauses_and_windows_are_what_was_given(run: Run) -> None:
         (("--context-window", "0"), "'0' is not a whole number above 0"),
     ],
 )
-def test_a_wrong_argument_is_one_line(run: Run, arguments: tuple[str, ...], message: str) -> None:
+def test_an_invalid_argument_is_a_usage_error(run: Run, arguments: tuple[str, ...], message: str) -> None:
     done = replay(run, *arguments)
     assert done.code == 2
     assert message in done.complaint
 
 
-def test_a_session_that_is_not_there(run: Run) -> None:
+def test_an_unknown_session_or_database_is_an_error(run: Run) -> None:
     store_session(1)
     done = replay(run, session="nobody")
     assert (done.code, done.complaint) == (42, "swecli: There is no session 'nobody'.  See: swecli sessions list")
@@ -174,21 +174,21 @@ def test_a_session_that_is_not_there(run: Run) -> None:
     assert run("context").code == run("context", "forecast").code == 2
 
 
-def test_a_session_without_a_turn(run: Run) -> None:
+def test_a_session_without_turns_is_refused(run: Run) -> None:
     store_session(0)
     done = replay(run)
     assert done.code == 42
     assert "This session has no turns to replay." in done.complaint
 
 
-def test_a_file_that_cannot_be_written(run: Run) -> None:
+def test_an_svg_file_that_cannot_be_written_is_an_error(run: Run) -> None:
     store_session(1)
     done = replay(run, "--svg", "missing/plot.svg")
     assert done.code == 42
     assert "missing/plot.svg cannot be written" in done.complaint
 
 
-def test_odd_text_and_odd_times_are_replayed(run: Run) -> None:
+def test_control_characters_and_inconsistent_times_are_replayed(run: Run) -> None:
     store_session(0, title="odd \x1b]0;title\x07")
     database = open_database(Path("long.db"))
     try:

@@ -18,7 +18,7 @@ def talk(run: Run, *prompts: str) -> None:
         run("-p", prompt, "-m", model, "--window", "2", *(["-c"] if number else []))
 
 
-def test_a_stored_session_is_measured_planned_and_changed(run: Run) -> None:
+def test_the_context_of_a_stored_session_can_be_shown_planned_and_changed(run: Run) -> None:
     talk(run, "the marker is KIWI", "two", "three", "four")
     whole = run("context", "show", "--json").json
     assert whole["total"] == sum(part["tokens"] for part in whole["parts"]) + whole["residual"]
@@ -45,7 +45,7 @@ def test_every_action_counts_the_same_tokens(run: Run) -> None:
     assert (found["tokens_now"], found["leaves"]) == (total, ["T3"])
 
 
-def test_a_session_is_measured_for_its_own_model_also_when_that_cannot_be_reached(run: Run) -> None:
+def test_a_session_is_measured_for_its_model_even_if_that_is_unavailable(run: Run) -> None:
     talk(run, "one")
     with_it = run("context", "show", "--json").json
     for file in Path().rglob("talk.json"):
@@ -73,7 +73,7 @@ def test_window_prompt_and_compact_work_from_the_shell(run: Run) -> None:
     assert (again.code, "nothing to summarise" in again.err) == (42, True)
 
 
-def test_an_imported_session_is_compacted_before_its_first_turn_here(run: Run) -> None:
+def test_an_imported_session_can_be_compacted_before_its_first_turn(run: Run) -> None:
     chat = "".join(f"#### say {n}\n\n" + f"answer {n}\n" * 50 + "\n" for n in range(3))
     Path("chat.md").write_text(f"# aider chat started at 2025-12-03 14:43:45\n\n{chat}")
     assert "Imported 3 turns" in run("sessions", "import", "chat.md").out
@@ -96,17 +96,17 @@ def test_an_imported_session_is_compacted_before_its_first_turn_here(run: Run) -
         ("window", "0"),
     ],
 )
-def test_what_cannot_be_done_is_one_line_and_an_exit_code(run: Run, words: tuple[str, ...]) -> None:
+def test_an_invalid_action_is_refused_in_one_line(run: Run, words: tuple[str, ...]) -> None:
     talk(run, "one")
     done = run("context", *words)
     assert (done.code, done.err.count("\n")) == (42, 1)
 
 
-def test_without_a_session_there_is_one_line(run: Run) -> None:
+def test_show_reports_that_there_is_no_session(run: Run) -> None:
     assert "no session" in run("context", "show").err
 
 
-def test_an_export_and_a_fork_keep_what_is_sent(run: Run) -> None:
+def test_a_fork_keeps_the_context_log_and_the_export_has_messages(run: Run) -> None:
     talk(run, "one", "two", "three", "four")
     session = run("sessions", "list", "--json").json[0]["id"]
     before = [row["how"] for row in run("context", "log", "--json").json]

@@ -11,7 +11,7 @@ from swecli.store.sqlite.database import open_database
 from tests.support.shell import Run
 
 
-def test_the_path_is_reported_without_making_anything(run: Run) -> None:
+def test_path_is_printed_and_no_database_is_created(run: Run) -> None:
     database = Paths.find(os.environ).database
     assert run("db", "path").out == f"{database}\n"
     assert run("db", "path", "--json").json == {"path": str(database), "exists": False}
@@ -21,13 +21,13 @@ def test_the_path_is_reported_without_making_anything(run: Run) -> None:
     assert not database.exists()
 
 
-def test_a_sound_database_is_ok(run: Run) -> None:
+def test_check_reports_a_sound_database_as_ok(run: Run) -> None:
     open_database("x.db").close()
     assert run("db", "check", "--db", "x.db").out == f"{Path.cwd() / 'x.db'}: ok\n"
     assert run("db", "check", "--db", "x.db", "--json").json == {"problems": []}
 
 
-def test_damage_is_reported_and_ends_with_1(run: Run) -> None:
+def test_check_reports_damage_and_exits_with_1(run: Run) -> None:
     open_database("x.db").close()
     other = sqlite3.connect("x.db")
     other.execute("PRAGMA foreign_keys = OFF")
@@ -42,7 +42,7 @@ def test_damage_is_reported_and_ends_with_1(run: Run) -> None:
     assert "references: a row of message belongs to no session" in done.out
 
 
-def test_a_copy_is_made_beside_it_or_where_it_is_wanted(run: Run) -> None:
+def test_backup_writes_next_to_the_database_or_to_a_new_named_file(run: Run) -> None:
     open_database("x.db").close()
     beside = Path(run("db", "backup", "--db", "x.db").out.strip())
     assert beside.parent == Path.cwd()
@@ -55,7 +55,7 @@ def test_a_copy_is_made_beside_it_or_where_it_is_wanted(run: Run) -> None:
     assert "already exists" in again.complaint
 
 
-def test_a_copy_that_cannot_be_written_is_reported(run: Run) -> None:
+def test_a_backup_that_cannot_be_written_is_an_error(run: Run) -> None:
     open_database("x.db").close()
     done = run("db", "backup", "/dev/null/y.db", "--db", "x.db")
     assert done.code == 1

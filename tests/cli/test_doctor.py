@@ -12,7 +12,7 @@ from swecli.store.sqlite.database import open_database
 from tests.support.shell import Run
 
 
-def test_a_good_machine_is_all_ok_and_nothing_is_made_but_folders(run: Run) -> None:
+def test_all_checks_pass_on_a_new_installation_and_no_database_is_created(run: Run) -> None:
     done = run("doctor")
     assert done.code == 0, done.out
     assert [line[:3] for line in done.out.splitlines()] == ["ok "] * 8
@@ -25,13 +25,13 @@ def doctor_rows(run: Run, *argv: str) -> tuple[int, dict[str, tuple[bool, str]]]
     return done.code, {row["what"]: (row["ok"], row["detail"]) for row in done.json}
 
 
-def test_a_sound_database_is_named(run: Run) -> None:
+def test_a_sound_database_passes_with_its_path(run: Run) -> None:
     open_database("x.db").close()
     code, checks = doctor_rows(run, "--db", "x.db")
     assert (code, checks["database"]) == (0, (True, f"{Path.cwd() / 'x.db'}: ok"))
 
 
-def test_a_bad_database_needs_attention(run: Run) -> None:
+def test_a_bad_database_fails_only_its_check(run: Run) -> None:
     Path("x.db").write_text("no database" * 100)
     code, checks = doctor_rows(run, "--db", "x.db")
     assert code == 1
@@ -40,7 +40,7 @@ def test_a_bad_database_needs_attention(run: Run) -> None:
     assert checks["model"][0] is True
 
 
-def test_bad_settings_need_attention_before_the_rest_is_looked_at(run: Run) -> None:
+def test_invalid_settings_fail_and_the_model_is_not_checked(run: Run) -> None:
     Path("c.toml").write_text('mode = "yolo"')
     code, checks = doctor_rows(run, "--config", "c.toml")
     assert code == 1
@@ -48,14 +48,14 @@ def test_bad_settings_need_attention_before_the_rest_is_looked_at(run: Run) -> N
     assert checks["model"] == (False, "not checked: the settings cannot be read")
 
 
-def test_a_model_without_its_key_needs_attention(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_without_its_key_fails_the_model_check(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SWECLI_MODEL", "openai/gpt-4o")
     code, checks = doctor_rows(run)
     assert code == 1
     assert "OPENAI_API_KEY" in checks["model"][1]
 
 
-def test_a_home_that_cannot_be_written_needs_attention(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_home_that_cannot_be_written_fails_the_folder_check(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("file").write_text("")
     monkeypatch.setenv("SWECLI_HOME", "file/home")
     code, checks = doctor_rows(run)

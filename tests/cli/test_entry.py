@@ -26,13 +26,13 @@ def test_a_prompt_is_answered_on_stdout_alone(run: Run) -> None:
     assert (done.code, done.out, done.err) == (0, "Hello there.\n", "")
 
 
-def test_a_model_that_nobody_chose_introduces_itself(run: Run) -> None:
+def test_the_demo_model_is_reported_if_it_is_used_by_default(run: Run) -> None:
     done = run("-p", "hello")
     assert done.complaint == "swecli: The demo model answers: no key and no local server was found."
 
 
 @pytest.mark.slow
-def test_the_session_is_there_to_go_on_with(run: Run) -> None:
+def test_a_session_is_continued_with_c_or_resumed_by_id_prefix(run: Run) -> None:
     model = script("s.json", "One.", "Two.")
     first = run("-p", "a", "-m", model, "--output-format", "json").json
     second = run("-p", "-c", "b", "-m", model, "--output-format", "json").json
@@ -40,7 +40,7 @@ def test_the_session_is_there_to_go_on_with(run: Run) -> None:
     assert first["session_id"] == second["session_id"] == third["session_id"]
 
 
-def test_a_window_reported_now_wins_over_the_one_the_session_was_left_with(run: Run) -> None:
+def test_a_window_flag_overrides_the_stored_window_of_the_session(run: Run) -> None:
     def stored_window() -> tuple[str, int]:
         session = run("sessions", "list", "--json").json[0]["id"]
         whole = run("sessions", "export", session).json
@@ -116,7 +116,7 @@ BAD_FLAGS = [
 
 
 @pytest.mark.parametrize(("argv", "code"), BAD_FLAGS, ids=[" ".join(argv) for argv, _ in BAD_FLAGS])
-def test_a_bad_argument_is_one_line_and_a_code(run: Run, argv: list[str], code: int) -> None:
+def test_an_invalid_argument_is_an_error_in_one_line_with_an_exit_code(run: Run, argv: list[str], code: int) -> None:
     done = run(*argv)
     assert done.code == code, done.err
     assert done.complaint
@@ -127,7 +127,7 @@ def test_a_bad_argument_is_one_line_and_a_code(run: Run, argv: list[str], code: 
 @pytest.mark.parametrize(
     ("argv", "code"), [row for row in BAD_FLAGS if row[0][:2] == ["-p", "x"] and "--output-format" not in row[0]]
 )
-def test_a_program_gets_the_failure_as_a_result(run: Run, argv: list[str], code: int, style: str) -> None:
+def test_an_error_is_emitted_as_a_json_result_too(run: Run, argv: list[str], code: int, style: str) -> None:
     done = run(*argv, "--output-format", style)
     assert done.code == code
     assert done.complaint
@@ -139,7 +139,9 @@ def test_a_program_gets_the_failure_as_a_result(run: Run, argv: list[str], code:
     ("name", "value"),
     [("WINDOW", "x"), ("MODE", "x"), ("MAX_TURNS", "0"), ("MAX_BUDGET_USD", "free"), ("LEARN", "perhaps")],
 )
-def test_a_bad_variable_is_named(run: Run, monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+def test_an_invalid_environment_variable_is_named(
+    run: Run, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
     monkeypatch.setenv(f"SWECLI_{name}", value)
     done = run("-p", "x")
     assert done.code == 42
@@ -158,7 +160,7 @@ def test_a_bad_variable_is_named(run: Run, monkeypatch: pytest.MonkeyPatch, name
         "[table]\nx = 1",
     ],
 )
-def test_a_bad_settings_file_is_named(run: Run, text: str) -> None:
+def test_an_invalid_settings_file_is_named(run: Run, text: str) -> None:
     Paths.find(os.environ).ensure()
     Paths.find(os.environ).config_file.write_text(text)
     done = run("-p", "x", "-m", HELLO)
@@ -166,7 +168,7 @@ def test_a_bad_settings_file_is_named(run: Run, text: str) -> None:
     assert "config.toml" in done.complaint
 
 
-def test_a_rule_that_cannot_be_read_is_named_and_the_run_goes_on(run: Run) -> None:
+def test_an_invalid_permission_rule_is_reported_and_ignored(run: Run) -> None:
     Paths.find(os.environ).ensure()
     Paths.find(os.environ).config_file.write_text('deny = ["rm *"]')
     done = run("-p", "x", "-m", "demo")
@@ -174,7 +176,7 @@ def test_a_rule_that_cannot_be_read_is_named_and_the_run_goes_on(run: Run) -> No
     assert "config.toml: invalid deny rule 'rm *' is IGNORED" in done.complaint
 
 
-def test_a_home_that_is_no_folder_is_reported(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unusable_swecli_home_is_an_error(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("file").write_text("")
     for home, code in (("file/home", 1), ("~nobody-of-that-name", 42), ("file", 1)):
         monkeypatch.setenv("SWECLI_HOME", home)
@@ -204,7 +206,7 @@ def make_broken_database(kind: str) -> None:
 @pytest.mark.parametrize(
     "argv", [["-p", "x", "-m", HELLO], ["sessions", "list"], ["playbook", "list"], ["db", "check"], ["db", "backup"]]
 )
-def test_an_unusable_database_is_reported_and_left_alone(run: Run, kind: str, message: str, argv: list[str]) -> None:
+def test_an_unusable_database_is_reported_and_not_changed(run: Run, kind: str, message: str, argv: list[str]) -> None:
     make_broken_database(kind)
     before = Path("x.db").read_bytes()
     done = run(*argv, "--db", "x.db")
@@ -214,7 +216,7 @@ def test_an_unusable_database_is_reported_and_left_alone(run: Run, kind: str, me
 
 
 @pytest.mark.slow
-def test_an_ambiguous_session_names_those_it_could_be(run: Run) -> None:
+def test_an_ambiguous_session_is_refused_with_the_candidates(run: Run) -> None:
     model = script("s.json", "One.")
     ids = [run("-p", "a", "-m", model, "--output-format", "json").json["session_id"] for _ in range(2)]
     done = run("-p", "x", "-r", ids[0][:4], "-m", model)
@@ -222,7 +224,7 @@ def test_an_ambiguous_session_names_those_it_could_be(run: Run) -> None:
     assert all(name in done.complaint for name in ids)
 
 
-def test_a_failure_is_reported_to_people_and_to_programs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_is_printed_to_stderr_and_as_json_if_requested(capsys: pytest.CaptureFixture[str]) -> None:
     assert _fail(BadInput("It\x1b[2J is\nodd.", "Mend it."), ["-p", "--output-format", "json"]) == 42
     out, err = capsys.readouterr()
     assert err == "swecli: It is odd.  Mend it.\n"
@@ -232,7 +234,7 @@ def test_a_failure_is_reported_to_people_and_to_programs(capsys: pytest.CaptureF
     assert _fail(Unavailable("Busy."), []) == 75
 
 
-def test_no_arguments_at_all_in_a_pipe_say_how_to_run_without_a_screen(capsys: pytest.CaptureFixture[str]) -> None:
+def test_running_without_a_terminal_and_prompt_suggests_p(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_safely([]) == 2
     assert "swecli -p" in capsys.readouterr().err
 
@@ -242,7 +244,7 @@ def test_a_headless_run_needs_a_prompt(run: Run) -> None:
 
 
 @pytest.mark.slow
-def test_lines_are_waited_for_only_where_they_were_promised(run: Run) -> None:
+def test_an_empty_input_stream_is_an_error_with_an_example(run: Run) -> None:
     done = run("-p", "--input-format", "stream-json", "-m", script("s.json", "One."))
     assert done.code == 42
     assert '{"type": "user", "text": "list files"}' in done.complaint
@@ -253,7 +255,7 @@ def test_a_prompt_on_the_command_line_is_the_first_of_a_stream(run: Run) -> None
     assert (done.code, done.out) == (0, "One.\n")
 
 
-def test_notices_are_for_people(run: Run) -> None:
+def test_notices_are_printed_to_stderr_only(run: Run) -> None:
     Path("AGENTS.md").write_text("be brief")
     done = run("-p", "hello", "-m", script("s.json", "One."))
     assert done.out == "One.\n"
@@ -274,5 +276,5 @@ def test_a_slash_command_is_never_sent_to_a_model(run: Run, prompt: str, instead
     assert run("sessions", "list", "--json").json == [], "nothing was begun"
 
 
-def test_a_path_is_no_command(run: Run) -> None:
+def test_a_prompt_that_begins_with_a_path_is_not_a_slash_command(run: Run) -> None:
     assert run("-p", "/usr/bin is what?", "-m", script("s.json", "One.")).out == "One.\n"

@@ -33,7 +33,7 @@ def test_findings_are_listed_and_shown(run: Run) -> None:
     assert "there is no such file" in run("findings", "show", "f3").out
 
 
-def test_states_change_by_hand_and_dismissal_keeps_its_reason(run: Run) -> None:
+def test_states_are_changed_by_command_and_a_dismissal_keeps_its_reason(run: Run) -> None:
     run("findings", "dismiss", "F-1", "it is", "the law")
     run("findings", "fixed", "F-2")
     assert finding_states(run) == ["dismissed", "fixed", "refuted"]
@@ -42,7 +42,7 @@ def test_states_change_by_hand_and_dismissal_keeps_its_reason(run: Run) -> None:
     assert finding_states(run) == ["dismissed", "open", "refuted"]
 
 
-def test_a_recheck_follows_the_files(run: Run) -> None:
+def test_recheck_updates_lines_and_marks_findings_of_deleted_files_fixed(run: Run) -> None:
     path = Path("shop/prices.py")
     path.write_text("# one more line\n" + path.read_text())
     Path("README.md").unlink()
@@ -53,7 +53,7 @@ def test_a_recheck_follows_the_files(run: Run) -> None:
     assert run("findings", "recheck").out == "Nothing has changed.\n"
 
 
-def test_a_check_names_its_price_and_asks_only_after_a_yes(run: Run) -> None:
+def test_check_estimates_its_cost_and_sends_requests_only_with_yes(run: Run) -> None:
     model = script("../check.json", script_verdict(("F-1", "confirmed", "TAX = 0.19")))
     priced = run("findings", "check", "F-1", "-m", model)
     assert (priced.code, priced.out) == (0, "Nothing was checked: add --yes.\n")
@@ -69,5 +69,5 @@ def test_findings_are_exported(run: Run, style: str) -> None:
 
 
 @pytest.mark.parametrize("words", [("show", "F-9"), ("dismiss", "x", "y"), ("dismiss", "F-1"), ("recheck", "F-9"), ()])
-def test_what_is_wrong_is_one_line(run: Run, words: tuple[str, ...]) -> None:
+def test_an_invalid_argument_is_an_error_in_one_line(run: Run, words: tuple[str, ...]) -> None:
     assert run("findings", *words).complaint

@@ -10,7 +10,7 @@ from swecli.cli.flags import SUBCOMMANDS, Parser, parse_run
 from swecli.models.errors import UsageError
 
 
-def test_nothing_means_a_new_session_on_the_screen() -> None:
+def test_no_arguments_start_a_new_interactive_session() -> None:
     args = parse_run([])
     assert (args.prompt, args.continue_last, args.resume, args.headless, args.model) == ("", False, None, False, None)
 
@@ -33,7 +33,7 @@ def test_nothing_means_a_new_session_on_the_screen() -> None:
         (["--no-color"], "color", False),
     ],
 )
-def test_each_flag_arrives(argv: list[str], name: str, value: object) -> None:
+def test_each_flag_sets_its_value(argv: list[str], name: str, value: object) -> None:
     assert getattr(parse_run(argv), name) == value
 
 
@@ -66,7 +66,7 @@ def test_each_flag_arrives(argv: list[str], name: str, value: object) -> None:
         (["-C", ""], r"--cwd has no value"),
     ],
 )
-def test_a_wrong_flag_is_one_line_with_what_to_do(argv: list[str], message: str) -> None:
+def test_an_invalid_flag_is_a_usage_error_with_a_hint(argv: list[str], message: str) -> None:
     with pytest.raises(UsageError, match=message) as caught:
         parse_run(argv)
     assert caught.value.exit_code == 2
@@ -93,7 +93,7 @@ def test_help_names_every_subcommand_and_exit_code() -> None:
         ([], "text"),
     ],
 )
-def test_which_format_was_asked_for_is_known_also_from_flags_that_cannot_be_parsed(argv: list[str], asked: str) -> None:
+def test_the_output_format_is_found_even_in_invalid_flags(argv: list[str], asked: str) -> None:
     assert Parser.requested_format(argv) == asked
 
 
@@ -109,7 +109,7 @@ def test_which_format_was_asked_for_is_known_also_from_flags_that_cannot_be_pars
         ("src/main.py", "Choose: sessions"),
     ],
 )
-def test_a_lone_word_is_a_mistyped_subcommand_and_no_request(word: str, meant: str) -> None:
+def test_a_single_word_is_refused_as_an_unknown_subcommand(word: str, meant: str) -> None:
     for argv in ([word], ["-c", word], [word, "-m", "demo"]):
         with pytest.raises(UsageError, match=r"Unknown subcommand") as caught:
             parse_run(argv)
@@ -131,13 +131,13 @@ def test_a_lone_word_is_a_mistyped_subcommand_and_no_request(word: str, meant: s
         ([""], ""),
     ],
 )
-def test_what_is_meant_as_a_prompt_is_one(argv: list[str], prompt: str) -> None:
+def test_a_prompt_is_parsed_unchanged(argv: list[str], prompt: str) -> None:
     assert parse_run(argv).prompt == prompt
 
 
 @given(st.text(max_size=30).filter(lambda word: not word.startswith("-")))
 @pytest.mark.slow
-def test_no_word_makes_it_fail_in_any_other_way(word: str) -> None:
+def test_any_word_is_a_prompt_or_refused_in_one_line(word: str) -> None:
     assert parse_run(["--", word]).prompt == word
     try:
         parse_run([word])

@@ -30,7 +30,7 @@ def exported_playbook(run: Run) -> Any:
 
 
 @pytest.mark.slow
-def test_what_was_reported_then_is_learned_now_and_only_once(run: Run) -> None:
+def test_stored_sessions_are_learned_from_once(run: Run) -> None:
     run_session(run, "remember that answers are short", "hello", "from now on, write in English")
     assert run("playbook", "list", "--json").json == []
     done = run("learn", "--from", "here", "--rules-only")
@@ -43,7 +43,7 @@ def test_what_was_reported_then_is_learned_now_and_only_once(run: Run) -> None:
 
 
 @pytest.mark.slow
-def test_a_model_reflects_within_its_limits_and_each_epoch_is_done_once(run: Run) -> None:
+def test_a_model_reflects_on_each_turn_once_per_epoch(run: Run) -> None:
     run_session(run, "how is it built, see build.sh for it", "and again, see build.sh for it")
     model = script("reflector.json", *[json.dumps(ADD)] * 9)
     first = run("learn", "--from", "here", *ALWAYS, "-m", model, "--json").json
@@ -56,7 +56,7 @@ def test_a_model_reflects_within_its_limits_and_each_epoch_is_done_once(run: Run
     assert run("learn", "--from", "here", *ALWAYS, "-m", model, "--epochs", "2", "--json").json["turns"] == 0
 
 
-def test_where_every_reflection_failed_the_exit_code_and_the_reasons_say_so(run: Run) -> None:
+def test_failed_reflections_are_reported_with_reasons_and_exit_code_1(run: Run) -> None:
     run_session(run, "how is it built, see build.sh for it")
     done = run("learn", "--from", "here", *ALWAYS, "-m", script("reflector.json", "no JSON", "none again"), "--json")
     assert done.code == 1
@@ -65,7 +65,7 @@ def test_where_every_reflection_failed_the_exit_code_and_the_reasons_say_so(run:
     assert "JSON" in failure["reason"]
 
 
-def test_a_session_whose_place_is_gone_is_left_out_and_reported(run: Run, tmp_path: Path) -> None:
+def test_a_session_whose_directory_is_missing_is_skipped_and_reported(run: Run, tmp_path: Path) -> None:
     place = tmp_path / "gone"
     place.mkdir()
     os.chdir(place)
@@ -90,7 +90,7 @@ def test_a_session_whose_place_is_gone_is_left_out_and_reported(run: Run, tmp_pa
         (["--from", "here", "-m", "nobody/nothing"], 42),
     ],
 )
-def test_what_cannot_be_learned_from_is_one_line(run: Run, argv: list[str], code: int) -> None:
+def test_an_invalid_source_or_option_is_an_error_in_one_line(run: Run, argv: list[str], code: int) -> None:
     done = run("learn", *argv)
     assert done.code == code
     assert done.complaint

@@ -23,7 +23,7 @@ def restore_handlers() -> Iterator[None]:
         handler.close()
 
 
-def test_warnings_and_traces_are_written_and_nothing_else(capfd: pytest.CaptureFixture[str]) -> None:
+def test_only_warnings_and_tracebacks_are_logged_and_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
     _log_to(Path("x.log").absolute())
     logging.getLogger("a").info("no")
     try:
@@ -38,19 +38,19 @@ def test_warnings_and_traces_are_written_and_nothing_else(capfd: pytest.CaptureF
 
 
 @pytest.mark.slow
-def test_the_file_is_the_user_s_alone_also_after_it_was_cut() -> None:
+def test_the_log_file_is_private_also_after_rotation() -> None:
     _log_to(Path("x.log").absolute())
     for _ in range(3):
         logging.getLogger("a").warning("x" * (MAX_LOG_BYTES // 2))
     assert {p.name: p.stat().st_mode & 0o777 for p in Path.cwd().glob("x.log*")} == {"x.log": 0o600, "x.log.1": 0o600}
 
 
-def test_nothing_logged_makes_no_file() -> None:
+def test_the_log_file_is_not_created_before_the_first_record() -> None:
     _log_to(Path("x.log").absolute())
     assert not Path("x.log").exists()
 
 
-def test_secrets_are_taken_out_of_messages_and_traces() -> None:
+def test_secrets_are_redacted_in_messages_and_tracebacks() -> None:
     _log_to(Path("x.log").absolute())
     for text, _ in secrets().values():
         try:
@@ -62,20 +62,20 @@ def test_secrets_are_taken_out_of_messages_and_traces() -> None:
     assert "ValueError: [redacted: GitHub token]" in logged
 
 
-def test_the_same_file_is_written_once() -> None:
+def test_setting_up_the_same_log_twice_writes_each_record_once() -> None:
     _log_to(Path("x.log").absolute())
     _log_to(Path("x.log").absolute())
     logging.getLogger("a").warning("once")
     assert Path("x.log").read_text().count("once") == 1
 
 
-def test_a_file_that_cannot_be_written_disturbs_nobody(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_log_that_cannot_be_written_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     _log_to(Path("/dev/null/x.log"))
     logging.getLogger("a").warning("lost")
     assert capfd.readouterr() == ("", "")
 
 
-def test_odd_letters_are_written_as_well_as_they_can_be() -> None:
+def test_lone_surrogates_are_replaced_in_the_log() -> None:
     _log_to(Path("x.log").absolute())
     # Call the handler directly: pytest would put records that are logged normally into its report, which must be UTF-8.
     logging.getLogger().handlers[-1].handle(logging.LogRecord("a", logging.WARNING, "", 0, "half \udcff", (), None))

@@ -50,7 +50,7 @@ def imported_modules(*arguments: str) -> set[str]:
     ids=" ".join,
 )
 @pytest.mark.slow
-def test_what_needs_nothing_heavy_loads_nothing_heavy(arguments: list[str]) -> None:
+def test_help_errors_and_config_path_import_no_heavy_module(arguments: list[str]) -> None:
     loaded = imported_modules(*arguments)
     assert "argparse" in loaded
     assert not HEAVY & loaded
@@ -68,7 +68,7 @@ def test_help_loads_neither_settings_nor_models() -> None:
 
 
 @pytest.mark.slow
-def test_help_and_version_come_on_stdout() -> None:
+def test_help_and_version_are_printed_to_stdout() -> None:
     assert swecli("--help").out.startswith("usage: swecli")
     assert swecli("-V").out == swecli("--version").out == f"swecli {__version__}\n"
 
@@ -83,7 +83,7 @@ def run_shell_line(command: str, **environ: str) -> tuple[int, str, str]:
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("arguments", ["--help", "--version", "config get", "models", "-p --frob --output-format json"])
-def test_a_reader_that_has_gone_is_no_event(arguments: str, unbuffered: str) -> None:
+def test_a_broken_pipe_is_not_reported(arguments: str, unbuffered: str) -> None:
     _, out, err = run_shell_line(f"$S {arguments} | true", PYTHONUNBUFFERED=unbuffered)
     assert out == ""
     assert "Exception" not in err
@@ -102,13 +102,13 @@ def test_a_full_disk_is_reported(arguments: str, unbuffered: str) -> None:
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 @pytest.mark.slow
-def test_closed_streams_are_no_fault(closed: str) -> None:
+def test_closed_streams_do_not_change_the_exit_code(closed: str) -> None:
     assert run_shell_line(f"$S config path {closed}")[0] == 0
     assert run_shell_line(f"$S {closed}")[0] == 2
 
 
 @pytest.mark.slow
-def test_letters_a_stream_cannot_hold_do_not_stop_it() -> None:
+def test_characters_outside_the_stream_encoding_are_replaced() -> None:
     done = swecli("config", "get", "nämë-漢", environ={"PYTHONIOENCODING": "ascii"})
     assert done.code == 42
     out = swecli("config", "path", "--config", "漢.toml", environ={"PYTHONIOENCODING": "ascii"})

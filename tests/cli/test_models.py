@@ -11,7 +11,7 @@ from tests.support.shell import Run
 from tests.support.strict_provider import Call, Refusal, Reply, StrictProvider, Tokens
 
 
-def test_without_keys_everything_states_what_it_needs(run: Run) -> None:
+def test_without_keys_each_model_is_listed_with_its_state_and_demo_is_chosen(run: Run) -> None:
     listed = run("models", "--json").json
     states = {row["model"]: row["state"] for row in listed["models"]}
     assert (listed["chosen"], states["openai/…"], states["ollama/…"], states["demo"]) == (
@@ -31,7 +31,7 @@ def test_a_key_makes_its_provider_ready_and_chosen(run: Run, monkeypatch: pytest
     assert {row["model"]: row["state"] for row in listed["models"]}["anthropic/…"] == "ready"
 
 
-def test_the_second_variable_of_a_key_counts_too(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_alternative_key_variable_makes_its_provider_ready(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GOOGLE_API_KEY", "x")
     row = next(row for row in run("models", "--json").json["models"] if row["model"] == "gemini/…")
     assert (row["key"], row["state"]) == ("GOOGLE_API_KEY", "ready")
@@ -45,13 +45,13 @@ def test_known_models_are_found_by_a_word_with_their_prices(run: Run) -> None:
     assert run("models", "gpt-4o-mini").out.splitlines()[0].split()[:2] == ["model", "window"]
 
 
-def test_a_word_that_is_in_no_name_is_reported(run: Run) -> None:
+def test_a_word_that_matches_no_model_is_an_error(run: Run) -> None:
     done = run("models", "walrus")
     assert done.code == 42
     assert "may still work" in done.complaint
 
 
-def test_the_record_of_a_model_is_shown_with_its_layers_and_what_it_taught_is_forgotten(
+def test_a_profile_is_shown_with_origins_and_its_learned_facts_can_be_forgotten(
     run: Run, own_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     facts = LearnedFacts(own_home / "swecli" / "models.json")
@@ -71,7 +71,7 @@ def write_config(own_home: Path, text: str) -> None:
     (own_home / "swecli" / "config.toml").write_text(text)
 
 
-def test_the_users_own_models_are_listed_shown_and_forgotten_by_their_name(
+def test_configured_models_are_listed_shown_and_forgotten_by_name(
     run: Run, own_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = '[models.work]\napi = "openai"\nmodel = "m"\nbase_url = "http://gw.example/v1"\nkey_env = "WORK_KEY"\n'
@@ -90,7 +90,9 @@ def test_the_users_own_models_are_listed_shown_and_forgotten_by_their_name(
 
 
 @pytest.mark.slow
-def test_one_small_request_shows_what_a_model_can_do(run: Run, own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_testing_a_model_reports_its_answer_cost_and_tool_support(
+    run: Run, own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     no_tools = Refusal(400, "gpt-4.1 does not support tools")
     monkeypatch.setenv("WORK_KEY", "test-key")
     with StrictProvider([no_tools, Reply("pong", usage=Tokens(40)), Reply(calls=(Call("ping"),))]) as server:
@@ -110,9 +112,7 @@ def test_one_small_request_shows_what_a_model_can_do(run: Run, own_home: Path, m
 
 
 @pytest.mark.slow
-def test_models_of_a_server_on_this_machine_are_listed_with_window_and_tools(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_models_of_a_local_server_are_listed_with_state_and_port(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     with StrictProvider(models=("qwen3:8b",)) as server:
         monkeypatch.setenv("VLLM_BASE_URL", f"127.0.0.1:{server.port}")
         row = run("models", "--json").json["models"][-1]

@@ -9,14 +9,14 @@ import pytest
 from tests.support.shell import Run, script
 
 
-def test_an_empty_playbook_states_how_to_fill_it(run: Run) -> None:
+def test_listing_an_empty_playbook_suggests_the_add_command(run: Run) -> None:
     assert "swecli playbook add" in run("playbook", "list").out
     assert run("playbook", "list", "--json").json == []
     assert run("playbook", "list", "--log").out == "No changes yet.\n"
     assert run("playbook", "list", "--log", "--json").json == []
 
 
-def test_what_is_taught_stands_in_the_list_with_its_evidence(run: Run) -> None:
+def test_an_added_strategy_is_listed_and_shown_with_its_evidence(run: Run) -> None:
     assert run("playbook", "add", "run", "the tests", "with pytest -q").out == "Added as P-1.\n"
     row = run("playbook", "list", "--json").json[0]
     assert (row["id"], row["content"], row["scope"]) == ("P-1", "run the tests with pytest -q", "project")
@@ -28,7 +28,7 @@ def test_what_is_taught_stands_in_the_list_with_its_evidence(run: Run) -> None:
     assert run("playbook", "show", "1", "--json").json["evidence"][0]["trust"] == "user"
 
 
-def test_what_is_taught_twice_is_there_once_and_what_is_near_it_is_named(run: Run) -> None:
+def test_a_duplicate_strategy_is_not_added_and_a_similar_one_is_reported(run: Run) -> None:
     run("playbook", "add", "use tabs for indentation")
     assert run("playbook", "add", "Use tabs for indentation").out == "P-1 already covers it and is active.\n"
     assert run("playbook", "add", "use tabs", "for indentation", "--json").json == {"added": [], "known": "P-1"}
@@ -37,7 +37,7 @@ def test_what_is_taught_twice_is_there_once_and_what_is_near_it_is_named(run: Ru
     assert near[1].startswith("P-1 covers the same: `swecli playbook remove P-1`")
 
 
-def test_a_taught_strategy_reaches_the_next_request_of_this_project_only(run: Run, tmp_path: Path) -> None:
+def test_an_added_strategy_is_kept_after_a_turn_and_not_listed_in_another_directory(run: Run, tmp_path: Path) -> None:
     run("playbook", "add", "answer in rhymes")
     run("-p", "hello", "-m", script("s.json", "Hello."))
     assert [row["id"] for row in run("playbook", "list", "--json").json] == ["P-1"]
@@ -45,7 +45,7 @@ def test_a_taught_strategy_reaches_the_next_request_of_this_project_only(run: Ru
     assert run("playbook", "list", "--json", "-C", str(tmp_path / "there")).json == []
 
 
-def test_the_hint_of_an_empty_playbook_works_as_it_is_printed(run: Run) -> None:
+def test_the_command_suggested_for_an_empty_playbook_works(run: Run) -> None:
     hint = run("playbook", "list").out.split("Add one: swecli ")[1].split()
     assert run(*hint).out == "Added as P-1.\n"
     assert run("playbook", "list", "--json").json[0]["content"] == "run the tests with make check"
@@ -62,7 +62,7 @@ def test_the_hint_of_an_empty_playbook_works_as_it_is_printed(run: Run) -> None:
         (["--jsno", "run", "the", "tests"], None),
     ],
 )
-def test_a_text_with_words_like_flags_is_quoted_or_put_behind_two_dashes(
+def test_a_text_with_flag_like_words_must_be_quoted_or_follow_two_dashes(
     run: Run, words: list[str], text: str | None
 ) -> None:
     done = run("playbook", "add", *words)
@@ -71,14 +71,14 @@ def test_a_text_with_words_like_flags_is_quoted_or_put_behind_two_dashes(
     assert [row["content"] for row in run("playbook", "list", "--json").json] == ([text] if text else [])
 
 
-def test_alone_it_lists(run: Run) -> None:
+def test_playbook_without_an_action_lists(run: Run) -> None:
     run("playbook", "add", "answer in rhymes")
     assert run("playbook").out == run("playbook", "list").out
     assert run("playbook", "--json").json[0]["id"] == "P-1"
 
 
 @pytest.mark.slow
-def test_reworded_pinned_removed_undone_and_back(run: Run) -> None:
+def test_a_strategy_can_be_edited_pinned_removed_undone_and_redone(run: Run) -> None:
     run("playbook", "add", "answer in prose")
     assert (
         run("playbook", "edit", "P-1", "answer in verse", "--pin").out
@@ -94,7 +94,7 @@ def test_reworded_pinned_removed_undone_and_back(run: Run) -> None:
     assert run("playbook", "undo").code == 42
 
 
-def test_another_directory_neither_shows_nor_undoes_it(run: Run, tmp_path: Path) -> None:
+def test_a_strategy_can_be_neither_shown_nor_undone_in_another_directory(run: Run, tmp_path: Path) -> None:
     run("playbook", "add", "here only")
     (tmp_path / "there").mkdir()
     assert run("playbook", "list", "--json", "-C", str(tmp_path / "there")).json == []
@@ -103,7 +103,7 @@ def test_another_directory_neither_shows_nor_undoes_it(run: Run, tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_the_last_turn_is_marked_and_reflected_on_from_a_shell(run: Run) -> None:
+def test_the_last_turn_can_be_marked_and_reflected_on_from_the_shell(run: Run) -> None:
     run("playbook", "add", "answer in rhymes")
     run("-p", "hello", "-m", script("s.json", "Hello, as [P-1] says."))
     assert "marked good" in run("playbook", "good", "well", "done").out
@@ -120,7 +120,7 @@ def test_marking_and_reflecting_require_a_turn(run: Run, name: str) -> None:
     assert run("playbook", name).code == 42
 
 
-def test_an_imported_playbook_is_pending_unless_the_user_confirms_it(run: Run, tmp_path: Path) -> None:
+def test_an_imported_playbook_is_quarantined_unless_it_is_trusted(run: Run, tmp_path: Path) -> None:
     run("playbook", "add", "answer in rhymes")
     file = tmp_path / "playbook.md"
     assert run("playbook", "list", "--export", str(file)).out == f"Written to {file}.\n"
@@ -134,7 +134,7 @@ def test_an_imported_playbook_is_pending_unless_the_user_confirms_it(run: Run, t
 
 
 @pytest.mark.slow
-def test_ten_thousand_strategies_come_in_at_once(run: Run, tmp_path: Path) -> None:
+def test_ten_thousand_strategies_are_imported_at_once(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "many.md"
     lines = "\n".join(f"- [P-{n}] matter {n} is handled in part{n}.py" for n in range(1, 10_001))
     file.write_text(f"<!-- swecli playbook 1 -->\n## general\n{lines}\n")
@@ -142,7 +142,7 @@ def test_ten_thousand_strategies_come_in_at_once(run: Run, tmp_path: Path) -> No
     assert len(done.json["added"]) == 10_000
 
 
-def test_a_broken_file_is_one_line_and_changes_nothing(run: Run, tmp_path: Path) -> None:
+def test_an_invalid_or_missing_playbook_file_is_refused_in_one_line(run: Run, tmp_path: Path) -> None:
     (tmp_path / "x.md").write_text("<!-- swecli playbook 1 -->\n- P-1 x\n")
     for name in ("x.md", "nothing.md"):
         done = run("playbook", "add", "--from", str(tmp_path / name))
@@ -153,7 +153,7 @@ def test_a_broken_file_is_one_line_and_changes_nothing(run: Run, tmp_path: Path)
     "argv",
     [["show", "P-9"], ["show", "x"], ["edit", "P-1"], ["remove"], ["undo", "x"], ["review", "P-1", "use"], ["add"]],
 )
-def test_what_cannot_be_done_is_refused_in_a_line(run: Run, argv: list[str]) -> None:
+def test_an_invalid_action_is_refused_without_a_traceback(run: Run, argv: list[str]) -> None:
     run("playbook", "add", "answer in rhymes")
     done = run("playbook", *argv)
     assert done.code in (2, 42)
@@ -161,7 +161,7 @@ def test_what_cannot_be_done_is_refused_in_a_line(run: Run, argv: list[str]) -> 
     assert len(done.err.splitlines()) <= 2
 
 
-def test_secrets_are_not_kept(run: Run) -> None:
+def test_secrets_in_an_added_strategy_are_redacted(run: Run) -> None:
     done = run("playbook", "add", "the key is sk-abcdefghij0123456789xyz")
     assert "A secret in it was redacted" in done.out
     assert "abcdefghij" not in run("playbook", "show", "P-1").out

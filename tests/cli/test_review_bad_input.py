@@ -35,14 +35,16 @@ def script_findings(*rows: dict[str, object]) -> str:
     [{"line": 0}, {"line": -4}, {"line": 10**9}, {"path": "../../etc/passwd"}, {"path": "/etc/passwd"}, {"path": "no"}],
 )  # fmt: skip
 @pytest.mark.slow
-def test_a_finding_at_no_place_is_refuted_with_the_reason_and_fails_nothing(run: Run, row: dict[str, object]) -> None:
+def test_a_finding_at_an_invalid_place_is_refuted_and_does_not_fail_the_review(
+    run: Run, row: dict[str, object]
+) -> None:
     done = run("review", "shop", "--no-verify", "--fail-on", "low", "-m", script_findings(row))
     assert (done.code, done.out) == (0, "No findings.\n")
     [finding] = run("findings", "list", "refuted", "--json").json
     assert finding["why"]
 
 
-def test_long_words_markup_and_escapes_stay_words(run: Run) -> None:
+def test_escapes_markup_and_mentions_in_a_finding_are_neutralised(run: Run) -> None:
     words = "\x1b[31mred\x1b[0m <script>alert(1)</script> [bold] @everyone " + "x" * 10_000
     done = run("review", "shop", "--no-verify", "-m", script_findings({"message": words}))
     assert "\x1b" not in done.out + done.err
@@ -52,7 +54,7 @@ def test_long_words_markup_and_escapes_stay_words(run: Run) -> None:
     assert "@everyone" not in text
 
 
-def test_an_answer_that_is_no_report_ends_red_and_is_shown(run: Run) -> None:
+def test_an_answer_without_a_report_is_shown_and_exits_with_3(run: Run) -> None:
     done = run("review", "shop", "-m", script("../s.json", "I cannot review this.", "I still cannot."))
     assert done.code == 3
     assert "I still cannot." in done.err
@@ -67,13 +69,15 @@ def test_an_answer_that_is_no_report_ends_red_and_is_shown(run: Run) -> None:
         (("missing.py",), 42, "missing.py"),
     ],
 )
-def test_what_names_nothing_is_one_line(run: Run, words: tuple[str, ...], code: int, message: str) -> None:
+def test_an_empty_or_unknown_review_target_is_an_error_in_one_line(
+    run: Run, words: tuple[str, ...], code: int, message: str
+) -> None:
     done = run("review", *words, "-m", "demo")
     assert done.code == code
     assert message in done.complaint
 
 
-def test_no_repository_a_conflict_and_a_detached_head_are_named_or_read(run: Run, shop: Path) -> None:
+def test_a_file_with_conflicts_is_not_read_and_a_detached_head_is_reviewed(run: Run, shop: Path) -> None:
     run_git("checkout", "-q", "-b", "other")
     (shop / "README.md").write_text("other\n")
     run_git("commit", "-qam", "other")
@@ -88,7 +92,7 @@ def test_no_repository_a_conflict_and_a_detached_head_are_named_or_read(run: Run
     assert run("review", "HEAD", "--dry-run", "-m", "demo").code == 0
 
 
-def test_odd_files_are_read_or_named(run: Run, shop: Path) -> None:
+def test_unusual_files_are_planned_or_reported_as_skipped(run: Run, shop: Path) -> None:
     (shop / "crlf.py").write_bytes(b"a = 1\r\nb = 2\r\n")
     (shop / "latin.py").write_bytes(b"# caf\xe9\nx = 1\n")
     (shop / "huge.txt").write_bytes(b"x = 1\n" * 7_000_000)
@@ -102,7 +106,7 @@ def test_odd_files_are_read_or_named(run: Run, shop: Path) -> None:
     assert "1 generated" in done.out
 
 
-def test_a_change_cannot_call_itself_generated(run: Run, shop: Path) -> None:
+def test_a_linguist_generated_attribute_in_the_change_skips_no_file(run: Run, shop: Path) -> None:
     (shop / ".gitattributes").write_text("*.py linguist-generated\n")
     path = shop / "shop/prices.py"
     path.write_text(path.read_text().replace("0.19", "0.2"))
@@ -110,7 +114,7 @@ def test_a_change_cannot_call_itself_generated(run: Run, shop: Path) -> None:
 
 
 @pytest.mark.slow
-def test_programs_that_the_repository_names_are_not_run(run: Run, shop: Path) -> None:
+def test_programs_configured_by_the_repository_are_not_run(run: Run, shop: Path) -> None:
     mark = shop.parent / "started"
     program = f"touch {mark}; cat"
     for name in (

@@ -15,13 +15,13 @@ from swecli.review.publish.view import row_view
 ONE = Finding("a.py", 3, "DEAD_CODE", "m", id="F-1", state="regressed", verified=False, why="no such file")
 
 
-def test_a_finding_is_a_line() -> None:
+def test_a_finding_is_formatted_as_one_line() -> None:
     assert (
         row_view(ONE).line == "F-1 a.py:3 DEAD_CODE (medium): m [regressed, unverified] [not in its file: no such file]"
     )
 
 
-def test_the_three_events_of_the_stream_have_their_names_and_fields(capsys: pytest.CaptureFixture[str]) -> None:
+def test_review_events_are_streamed_with_their_names_and_fields(capsys: pytest.CaptureFixture[str]) -> None:
     for event in (
         FindingsAccumulated(1, 2, 3, (ONE,), "R-1"),
         LoopWindowApplied(6, 5, 11, "R-1"),

@@ -22,7 +22,7 @@ def run_session(run: Run, *prompts: str, **replies: object) -> str:
     return str(lines[-1]["session_id"])
 
 
-def test_a_list_is_newest_first_and_states_when_there_is_none(run: Run) -> None:
+def test_sessions_are_listed_newest_first_and_an_empty_list_is_reported(run: Run) -> None:
     assert run("sessions", "list").out == "No sessions yet.\n"
     assert run("sessions", "list", "--json").json == []
     first, second = run_session(run, "alpha"), run_session(run, "beta")
@@ -35,14 +35,14 @@ def test_a_list_is_newest_first_and_states_when_there_is_none(run: Run) -> None:
     assert [row["id"] for row in run("sessions", "list", "--limit", "1", "--json").json] == [second]
 
 
-def test_only_those_of_a_directory(run: Run, tmp_path: Path) -> None:
+def test_list_with_here_shows_only_sessions_of_the_directory(run: Run, tmp_path: Path) -> None:
     here = run_session(run, "alpha")
     (tmp_path / "there").mkdir()
     assert run("sessions", "list", "--here", "--json", "-C", str(tmp_path / "there")).json == []
     assert [row["id"] for row in run("sessions", "list", "--json").json] == [here]
 
 
-def test_a_session_is_shown_with_its_calls(run: Run) -> None:
+def test_a_session_is_shown_with_its_tool_calls(run: Run) -> None:
     Path("a.txt").write_text("one\ntwo\n")
     call = {"calls": [{"name": "read_file", "arguments": {"path": "a.txt"}}]}
     model = script("s.json", call, "It says \x1b[31mone\x1b[0m.")
@@ -54,7 +54,7 @@ def test_a_session_is_shown_with_its_calls(run: Run) -> None:
     assert run("sessions", "show", session, "--json").json["messages"][0]["content"] == "read it"
 
 
-def test_words_are_found(run: Run) -> None:
+def test_search_finds_words_in_messages(run: Run) -> None:
     session = run_session(run, "where is the walrus?")
     assert session in run("sessions", "search", "walrus").out
     hits = run("sessions", "search", "walrus", "--json").json
@@ -63,7 +63,7 @@ def test_words_are_found(run: Run) -> None:
     assert run("sessions", "search", "zebra").out == "Nothing found.\n"
 
 
-def test_a_session_is_renamed_and_then_known_by_its_title(run: Run) -> None:
+def test_a_renamed_session_is_found_by_its_title(run: Run) -> None:
     session = run_session(run, "alpha")
     assert run("sessions", "rename", session, "the", "parser").out == f"{session} is now 'the parser'.\n"
     assert run("sessions", "rename", "the parser", "two", "--json").json == {"session_id": session, "title": "two"}
@@ -71,7 +71,7 @@ def test_a_session_is_renamed_and_then_known_by_its_title(run: Run) -> None:
 
 
 @pytest.mark.slow
-def test_a_copy_goes_its_own_way_from_a_turn_on(run: Run) -> None:
+def test_a_fork_copies_all_turns_or_those_up_to_a_given_one(run: Run) -> None:
     session = run_session(run, "alpha", "beta", "gamma")
     whole = run("sessions", "fork", session, "--json").json["session_id"]
     part = run("sessions", "fork", session, "--upto", "T2", "--json").json["session_id"]
@@ -82,14 +82,14 @@ def test_a_copy_goes_its_own_way_from_a_turn_on(run: Run) -> None:
         assert run("sessions", "fork", session, f"--upto={odd}").code == 42
 
 
-def test_a_session_is_deleted_for_good(run: Run) -> None:
+def test_a_deleted_session_is_not_listed(run: Run) -> None:
     session = run_session(run, "alpha")
     assert run("sessions", "delete", session, "--json").json == {"deleted": session}
     assert run("sessions", "delete", session).code == 42
     assert run("sessions", "list").out == "No sessions yet.\n"
 
 
-def test_an_export_is_the_whole_session_without_secrets(run: Run) -> None:
+def test_an_export_contains_the_session_with_secrets_redacted(run: Run) -> None:
     session = run_session(run, "the key is sk-proj-abcdefghijklmnop1234")
     done = run("sessions", "export", session)
     assert done.json["id"] == session
@@ -98,7 +98,7 @@ def test_an_export_is_the_whole_session_without_secrets(run: Run) -> None:
     assert "abcdefghijklmnop" not in run("sessions", "show", session, "--json").out
 
 
-def test_an_export_holds_the_secrets_where_that_is_asked_for(run: Run) -> None:
+def test_an_export_contains_secrets_if_requested_and_is_imported_unchanged(run: Run) -> None:
     session = run_session(run, "the key is sk-proj-abcdefghijklmnop1234")
     whole = run("sessions", "export", session, "--with-secrets")
     Path("e.json").write_text(whole.out)
@@ -109,7 +109,7 @@ def test_an_export_holds_the_secrets_where_that_is_asked_for(run: Run) -> None:
 
 
 @pytest.mark.slow
-def test_a_secret_that_was_typed_is_in_no_list_search_or_log(run: Run, tmp_path: Path) -> None:
+def test_a_typed_secret_is_redacted_in_lists_searches_exports_and_logs(run: Run, tmp_path: Path) -> None:
     names = ("GitHub personal", "AWS secret in the environment", "Postgres URL", "RSA key", "quoted password", "cookie")
     for text, secret in (secrets()[name] for name in names):
         session = run_session(run, text)
@@ -132,7 +132,7 @@ def export_session(run: Run, *prompts: str) -> tuple[str, CompletedRun]:
 
 
 @pytest.mark.slow
-def test_an_export_is_imported_elsewhere_and_continued(run: Run) -> None:
+def test_an_export_is_imported_into_another_database_and_continued(run: Run) -> None:
     session, done = export_session(run, "alpha", "beta")
     brought = run("sessions", "import", "e.json", "--db", "other.db", "--json").json
     counts = {"interactions": 2, "messages": 4, "strategies": 0, "left_out": 0}
@@ -146,7 +146,7 @@ def test_an_export_is_imported_elsewhere_and_continued(run: Run) -> None:
     assert (went_on["session_id"], went_on["result"]) == (session, "Gamma.")
 
 
-def test_an_existing_session_is_not_imported_twice(run: Run) -> None:
+def test_importing_an_existing_session_is_refused(run: Run) -> None:
     session, _ = export_session(run, "alpha")
     done = run("sessions", "import", "e.json")
     assert done.code == 42
@@ -154,7 +154,7 @@ def test_an_existing_session_is_not_imported_twice(run: Run) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "nonsense", '{"id": 5}', "[" * 100_000, "\x00"])
-def test_what_is_no_export_is_refused_with_how_to_make_one(run: Run, text: str) -> None:
+def test_an_invalid_export_is_refused_with_the_export_command(run: Run, text: str) -> None:
     Path("e.json").write_text(text)
     done = run("sessions", "import", "e.json")
     assert done.code == 42
@@ -162,7 +162,7 @@ def test_what_is_no_export_is_refused_with_how_to_make_one(run: Run, text: str) 
     assert run("sessions", "list").out == "No sessions yet.\n"
 
 
-def test_a_replay_shows_each_turn_as_it_happens_today(run: Run) -> None:
+def test_a_replay_shows_each_turn_with_its_stored_results(run: Run) -> None:
     Path("notes.txt").write_text("seven")
     call = {"text": "I look.", "calls": [{"name": "read_file", "arguments": {"path": "notes.txt"}}]}
     name = run_session(run, "alpha", replies=[call, "Seven."])
@@ -176,7 +176,7 @@ def test_a_replay_shows_each_turn_as_it_happens_today(run: Run) -> None:
     assert run("sessions", "replay", name, "--json").json["turns"][0]["query"] == "alpha"
 
 
-def test_a_replay_ends_like_diff(run: Run) -> None:
+def test_a_replay_with_equal_requests_exits_with_0(run: Run) -> None:
     name = run_session(run, "alpha", "beta", replies=["A.", "B."])
     run("playbook", "add", "Prices are net")
     run_session(run, "gamma", replies=["C."])
@@ -184,7 +184,7 @@ def test_a_replay_ends_like_diff(run: Run) -> None:
     assert (same.code, same.out.split(":")[0]) == (0, "the requests are the same")
 
 
-def test_a_replay_names_what_is_sent_differently_today(run: Run) -> None:
+def test_a_replay_shows_a_diff_of_changed_requests_and_exits_with_1(run: Run) -> None:
     run("playbook", "add", "Prices are net")
     name = run_session(run, "alpha", "beta")
     assert run("sessions", "replay", name, "--diff").code == 0
@@ -198,7 +198,7 @@ def test_a_replay_names_what_is_sent_differently_today(run: Run) -> None:
     assert run("sessions", "replay", name, "--diff", "--json").json["turns"][0]["tokens"][0] > 0
 
 
-def test_a_session_of_another_tool_has_nothing_to_compare(run: Run) -> None:
+def test_a_replay_diff_of_an_imported_transcript_is_refused(run: Run) -> None:
     transcript = Path(__file__).parents[1] / "store/session_files/transcripts/claude_code.jsonl"
     name = run("sessions", "import", str(transcript), "--json").json["session_id"]
     assert run("sessions", "replay", name).code == 0

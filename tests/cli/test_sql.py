@@ -13,34 +13,34 @@ from tests.support.shell import Run, start_process, wait_for_exit
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"
 
 
-def test_rows_are_a_table_or_json(run: Run) -> None:
+def test_rows_are_printed_as_a_table_or_json(run: Run) -> None:
     open_database("x.db").close()
     assert run("sql", "SELECT 1 AS one, 'a\x1b[31mb' AS two", "--db", "x.db").out == "one  two\n1    ab\n"
     assert run("sql", "SELECT 1 AS one, NULL AS two", "--json", "--db", "x.db").json == [{"one": 1, "two": None}]
     assert run("sql", "SELECT * FROM sessions", "--db", "x.db").out == "No rows.\n"
 
 
-def test_rows_that_are_missing_are_named_also_with_json(run: Run) -> None:
+def test_truncated_rows_are_reported_with_json_too(run: Run) -> None:
     open_database("x.db").close()
     done = run("sql", "SELECT 1 AS n UNION SELECT 2", "--limit", "1", "--json", "--db", "x.db")
     assert done.json == [{"n": 1}]
     assert "Only the first 1 rows" in done.complaint
 
 
-def test_without_a_database_there_are_no_rows_and_none_is_made(run: Run) -> None:
+def test_a_missing_database_has_no_rows_and_is_not_created(run: Run) -> None:
     done = run("sql", "SELECT * FROM sessions")
     assert (done.code, done.out) == (0, "No rows.\n")
     assert "There is no database" in done.err
 
 
-def test_a_query_that_writes_is_one_line(run: Run) -> None:
+def test_a_query_that_writes_is_refused(run: Run) -> None:
     open_database("x.db").close()
     done = run("sql", "DELETE FROM sessions", "--db", "x.db")
     assert done.code == 42
     assert "Only read-only queries" in done.complaint
 
 
-def test_a_copy_is_named_and_not_written_over(run: Run) -> None:
+def test_copy_prints_its_path_and_does_not_overwrite_a_file(run: Run) -> None:
     open_database("x.db").close()
     assert run("sql", "--copy", "y.db", "--db", "x.db").out.endswith("y.db\n")
     assert run("sql", "--copy", "y.db", "--db", "x.db").code == 42
@@ -48,7 +48,7 @@ def test_a_copy_is_named_and_not_written_over(run: Run) -> None:
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_a_query() -> None:
+def test_ctrl_c_interrupts_a_query() -> None:
     open_database("x.db").close()
     process = start_process("sql", ENDLESS, "--db", "x.db")
     time.sleep(2)

@@ -33,7 +33,7 @@ def write_settings(text: str) -> Path:
     return paths.config_file
 
 
-def test_a_start_holds_flags_files_and_surroundings() -> None:
+def test_the_start_combines_flags_settings_files_and_defaults() -> None:
     write_settings('mode = "plan"\nmax_turns = 3')
     start = start_of("-m", "scripted/test", "--max-turns", "9", "--no-color", "do it")
     assert (start.settings.mode, start.settings.max_turns, start.settings.color) == ("plan", 9, False)
@@ -44,12 +44,12 @@ def test_a_start_holds_flags_files_and_surroundings() -> None:
 @pytest.mark.parametrize(
     ("argv", "resume", "pick"), [(["-c"], "", False), (["-r", "x"], "x", False), (["-r"], None, True)]
 )
-def test_what_to_go_on_with_is_passed_on(argv: list[str], resume: str | None, pick: bool) -> None:
+def test_continue_and_resume_flags_select_the_session(argv: list[str], resume: str | None, pick: bool) -> None:
     start = start_of(*argv)
     assert (start.resume, start.pick) == (resume, pick)
 
 
-def test_another_directory_is_as_if_started_there(tmp_path: Path) -> None:
+def test_the_cwd_flag_changes_the_directory_after_resolving_config(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     Path("c.toml").write_text("max_turns = 3")
     here = Path.cwd()
@@ -58,7 +58,7 @@ def test_another_directory_is_as_if_started_there(tmp_path: Path) -> None:
     assert start.settings.origins["max_turns"] == str(here / "c.toml")
 
 
-def test_project_settings_count_from_the_root_of_a_trusted_repository_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_project_settings_are_used_only_in_a_trusted_repository(monkeypatch: pytest.MonkeyPatch) -> None:
     (Path.cwd() / ".git").mkdir()
     (Path.cwd() / ".swecli").mkdir()
     (Path.cwd() / ".swecli" / "config.toml").write_text('mode = "plan"\nallow = ["run"]')
@@ -73,25 +73,25 @@ def test_project_settings_count_from_the_root_of_a_trusted_repository_only(monke
     assert "allow is ignored" in after.notices[0]
 
 
-def test_a_broken_project_file_of_a_folder_nobody_trusts_does_no_harm() -> None:
+def test_a_broken_project_file_in_an_untrusted_folder_is_ignored() -> None:
     (Path.cwd() / ".swecli").mkdir()
     (Path.cwd() / ".swecli" / "config.toml").write_text("[[[")
     assert read_configuration(None, {}).settings.mode == "ask"
 
 
-def test_a_settings_file_that_was_named_must_be_there() -> None:
+def test_a_missing_named_settings_file_is_an_error() -> None:
     with pytest.raises(ConfigError, match=r"There is no settings file gone\.toml"):
         read_configuration("gone.toml", {})
 
 
 @pytest.mark.parametrize("place", ["gone", "file"])
-def test_a_directory_that_is_none_is_reported(place: str) -> None:
+def test_changing_to_an_invalid_directory_is_an_error(place: str) -> None:
     Path("file").write_text("")
     with pytest.raises(BadInput, match=f"Cannot change to '{place}': "):
         enter_directory(argparse.Namespace(cwd=place, db=None, config=None))
 
 
-def test_a_working_directory_that_is_gone_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deleted_working_directory_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
@@ -99,20 +99,20 @@ def test_a_working_directory_that_is_gone_is_reported(tmp_path: Path, monkeypatc
         _working_directory()
 
 
-def test_a_home_that_cannot_be_made_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_home_folder_that_cannot_be_created_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("file").write_text("")
     monkeypatch.setenv("SWECLI_HOME", "file/home")
     with pytest.raises(StoreError, match=r"cannot be created: Not a directory\.  Set SWECLI_HOME"):
         make_folders(Paths.find(os.environ))
 
 
-def test_a_prompt_that_is_no_text_is_refused_before_anything() -> None:
+def test_a_prompt_that_is_not_utf8_is_refused_before_any_folder_is_created() -> None:
     with pytest.raises(BadInput, match="not UTF-8"):
         start_of("-p", "\udcff")
     assert not Paths.find(os.environ).config.exists()
 
 
-def test_a_fault_is_logged_without_secrets_and_reported_in_a_line() -> None:
+def test_an_internal_error_is_logged_without_secrets_and_reported() -> None:
     Paths.find(os.environ).ensure()
     try:
         raise ValueError("password = hunter22x")
@@ -125,6 +125,6 @@ def test_a_fault_is_logged_without_secrets_and_reported_in_a_line() -> None:
     assert "hunter22x" not in log.read_text()
 
 
-def test_a_fault_without_a_place_for_the_log_is_reported_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_is_reported_even_if_it_cannot_be_logged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SWECLI_HOME", "~nobody-of-that-name")
     assert internal_error(ValueError("x")).message == "Internal error: ValueError: x."

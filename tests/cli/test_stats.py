@@ -41,7 +41,7 @@ async def test_the_cost_of_a_session_is_shown_by_model_cause_and_tool() -> None:
 
 
 @pytest.mark.parametrize("width", [40, 60, 120])
-async def test_stats_fit_the_terminal_and_draw_the_days(width: int) -> None:
+async def test_stats_fit_the_terminal_and_draw_a_daily_chart(width: int) -> None:
     runtime = await runtime_after_a_turn()
     printed = await ScriptedContext(runtime, width=width).type("/stats 7")
     assert max(map(len, printed.splitlines())) <= width
@@ -75,7 +75,7 @@ async def test_stats_and_report_of_the_shell_have_the_same_figures() -> None:
 
 
 @pytest.mark.slow
-def test_without_requests_that_is_all_there_is_to_show() -> None:
+def test_stats_and_report_work_without_requests() -> None:
     runtime = make_runtime()
     runtime.sessions.database.close()
     assert swecli("stats").out == "No requests in the last 30 days.\n"
@@ -87,24 +87,24 @@ def test_without_requests_that_is_all_there_is_to_show() -> None:
 @pytest.mark.parametrize(
     "arguments", [("stats", "0"), ("stats", "many"), ("stats", "1000"), ("report", "nowhere/x.html")]
 )
-def test_what_cannot_be_shown_is_one_line(arguments: tuple[str, ...]) -> None:
+def test_an_invalid_period_or_file_is_an_error_in_one_line(arguments: tuple[str, ...]) -> None:
     make_runtime().sessions.database.close()
     done = swecli(*arguments)
     assert done.code in (2, 42)
     assert done.complaint
 
 
-async def test_words_that_are_no_number_of_days_are_refused() -> None:
+async def test_an_invalid_number_of_days_is_refused() -> None:
     with pytest.raises(UsageError, match="'week' is not a number of days"):
         await ScriptedContext(make_runtime()).type("/stats week")
 
 
-def test_an_unknown_price_is_never_shown_as_nothing() -> None:
+def test_an_unknown_cost_is_shown_as_unknown() -> None:
     found = {"models": [{"name": "a/b"} | FIGURES], "causes": [], "tools": []}
     assert format_tables(found, 80)[2].split() == ["a/b", "3", "1.2k", "50%", "40", "unknown"]
 
 
-async def test_names_on_the_page_are_text() -> None:
+async def test_names_are_escaped_on_the_report_page() -> None:
     runtime = await runtime_after_a_turn()
     found = daily_spending(runtime.sessions.database, 7, date.today())
     found["models"][0]["name"] = "<script>alert(1)</script>"

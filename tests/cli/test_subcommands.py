@@ -29,12 +29,12 @@ def test_each_subcommand_has_help(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["sessions", "config", "db"])
-def test_without_an_action_all_of_them_are_named(name: str) -> None:
+def test_a_missing_action_is_refused_with_the_known_actions(name: str) -> None:
     with pytest.raises(UsageError, match=r"required: \w+\|\w+\|"):
         run_subcommand(name, [])
 
 
-def test_columns_stand_under_one_another_whatever_is_in_them() -> None:
+def test_table_columns_are_aligned_for_any_text() -> None:
     rows = [("a", "漢字", "x\n y"), ("long", "b", ""), ("\x1b[31mred", 5, "z")]
     assert _format_table(("id", "name", "text"), rows) == [
         "id    name  text",
@@ -44,12 +44,12 @@ def test_columns_stand_under_one_another_whatever_is_in_them() -> None:
     ]
 
 
-def test_stored_text_does_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_control_characters_are_removed_from_printed_text(capsys: pytest.CaptureFixture[str]) -> None:
     print_line("a\x1b]0;title\x07b\u202ec")
     assert capsys.readouterr().out == "abc\n"
 
 
-def test_a_database_that_was_named_is_not_made_by_looking(capsys: pytest.CaptureFixture[str]) -> None:
+def test_opening_a_missing_database_for_reading_does_not_create_it(capsys: pytest.CaptureFixture[str]) -> None:
     with (
         pytest.raises(BadInput, match=r"There is no database .*none\.db"),
         open_sessions(parse_arguments("--db", "none.db")),
@@ -63,10 +63,10 @@ def test_a_database_that_was_named_is_not_made_by_looking(capsys: pytest.Capture
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "x", "1.5", "", "9" * 10, "²"])
-def test_a_count_begins_at_one(text: str) -> None:
+def test_an_invalid_count_is_refused(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError):
         positive_int(text)
 
 
-def test_a_count_is_a_number() -> None:
+def test_a_count_is_parsed_as_an_integer() -> None:
     assert positive_int("12") == 12

@@ -39,7 +39,9 @@ def make_database(path: Path) -> str:
 
 
 @pytest.mark.parametrize("command", READING)
-def test_a_named_database_that_is_not_there_is_not_made(run: Run, command: tuple[str, ...]) -> None:
+def test_reading_a_missing_named_database_is_an_error_and_does_not_create_it(
+    run: Run, command: tuple[str, ...]
+) -> None:
     done = run(*command, "--db", "none.db")
     assert done.code == 42
     assert f"There is no database {Path.cwd() / 'none.db'}." in done.complaint
@@ -47,14 +49,14 @@ def test_a_named_database_that_is_not_there_is_not_made(run: Run, command: tuple
 
 
 @pytest.mark.parametrize("command", READING)
-def test_the_usual_database_is_not_made_by_a_question(run: Run, command: tuple[str, ...]) -> None:
+def test_reading_reports_a_missing_default_database_and_does_not_create_it(run: Run, command: tuple[str, ...]) -> None:
     done = run(*command)
     assert f"There is no database {Path(os.environ['SWECLI_HOME'], 'swecli.db')} yet" in done.err
     assert not Path(os.environ["SWECLI_HOME"], "swecli.db").exists()
 
 
 @pytest.mark.parametrize("command", READING)
-def test_an_empty_database_is_named_and_left_as_it_is(run: Run, command: tuple[str, ...]) -> None:
+def test_an_empty_database_file_is_refused_and_not_changed(run: Run, command: tuple[str, ...]) -> None:
     Path("empty.db").touch()
     done = run(*command, "--db", "empty.db")
     assert done.code == 1
@@ -72,7 +74,9 @@ def test_an_empty_database_is_named_and_left_as_it_is(run: Run, command: tuple[s
         ("newer", 1, "was made by a newer swecli"),
     ],
 )
-def test_what_cannot_be_used_is_named(run: Run, command: tuple[str, ...], kind: str, code: int, line: str) -> None:
+def test_an_unusable_database_is_refused_with_the_reason(
+    run: Run, command: tuple[str, ...], kind: str, code: int, line: str
+) -> None:
     path = Path("odd.db")
     if kind == "folder":
         path.mkdir()
@@ -91,7 +95,7 @@ def test_what_cannot_be_used_is_named(run: Run, command: tuple[str, ...], kind: 
 
 
 @pytest.mark.parametrize("name", ["mine.db", "sqlite:///mine.db", "sqlite:///{here}/mine.db", "{here}/mine.db"])
-def test_a_relative_database_or_settings_file_is_where_the_user_stands_not_where_the_work_is(
+def test_relative_db_and_config_paths_are_resolved_before_the_directory_changes(
     run: Run, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = Path.cwd()
@@ -139,7 +143,7 @@ exec "$@"
 
 
 @pytest.mark.slow
-def test_a_full_disk_is_named(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_with_the_database_path(tmp_path: Path) -> None:
     if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode:
         pytest.skip("a disk of one's own cannot be mounted here")
     disk = tmp_path / "disk"
@@ -158,7 +162,7 @@ def file_contents(path: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-def test_a_database_that_can_only_be_read_is_named_and_left_as_it_is(locked_folder: Path) -> None:
+def test_a_read_only_database_is_refused_and_not_changed(locked_folder: Path) -> None:
     path = locked_folder / "swecli.db"
     make_database(path)
     was = file_contents(path)

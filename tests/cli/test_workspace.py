@@ -24,7 +24,7 @@ def refusal(folder: Path | str) -> str:
     return ""
 
 
-def test_a_home_what_lies_above_it_and_the_whole_disk_are_refused(own_home: Path) -> None:
+def test_the_home_folder_its_parent_and_the_root_are_refused(own_home: Path) -> None:
     assert f"{own_home} is your home folder: everything in it" in refusal(own_home)
     assert f"{own_home.parent} holds your home folder" in refusal(own_home.parent)
     assert "/ is the whole disk" in refusal("/")
@@ -34,7 +34,7 @@ def test_a_home_what_lies_above_it_and_the_whole_disk_are_refused(own_home: Path
     assert "is your home folder" in refusal(link)
 
 
-def test_a_project_is_a_workspace_wherever_it_is(own_home: Path) -> None:
+def test_a_folder_inside_or_outside_the_home_folder_is_accepted(own_home: Path) -> None:
     project = own_home / "project"
     project.mkdir()
     assert not refusal(project)
@@ -43,7 +43,9 @@ def test_a_project_is_a_workspace_wherever_it_is(own_home: Path) -> None:
 
 
 @pytest.mark.parametrize("home", [None, "", ".", "relative", "/nowhere/at/all", "/", "\udcff", "~"])
-def test_a_home_that_is_unset_or_made_up_is_no_fault(home: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_workspace_check_works_with_an_unset_or_invalid_home_variable(
+    home: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if home is None:
         monkeypatch.delenv("HOME")
     else:
@@ -56,7 +58,7 @@ def test_a_home_that_is_unset_or_made_up_is_no_fault(home: str | None, monkeypat
 
 
 @pytest.mark.parametrize("argv", [["-p", "hello"], ["review"], ["review", "--allow-home"]], ids=" ".join)
-def test_the_whole_disk_is_worked_in_only_when_asked_for(
+def test_the_home_folder_is_refused_unless_allow_home_is_given(
     run: Run, argv: list[str], own_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = script("s.json", "Done.")
@@ -69,7 +71,9 @@ def test_the_whole_disk_is_worked_in_only_when_asked_for(
         assert done.complaint.endswith("pass --allow-home.")
 
 
-def test_a_prompt_runs_there_when_asked_for(run: Run, own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_prompt_runs_in_the_home_folder_with_allow_home(
+    run: Run, own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     script("s.json", "Done.")
     monkeypatch.chdir(own_home)
     assert run("-p", "hello", "--allow-home", "-m", "scripted/../work/s.json").out == "Done.\n"
@@ -77,7 +81,7 @@ def test_a_prompt_runs_there_when_asked_for(run: Run, own_home: Path, monkeypatc
     assert run("-p", "hello", "-C", "/", "-m", "demo").code == 2
 
 
-def test_a_review_below_a_home_that_is_a_repository_would_be_one_of_the_home(
+def test_a_review_is_refused_if_its_repository_is_the_home_folder(
     run: Run, own_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_project(own_home)
@@ -91,7 +95,7 @@ def test_a_review_below_a_home_that_is_a_repository_would_be_one_of_the_home(
      ["playbook", "list"], ["findings", "list"]],
     ids=" ".join,
 )  # fmt: skip
-def test_what_needs_no_workspace_works_anywhere(
+def test_commands_without_a_workspace_run_in_any_folder(
     run: Run, argv: list[str], own_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for folder in (own_home, Path("/")):
@@ -100,7 +104,7 @@ def test_what_needs_no_workspace_works_anywhere(
 
 
 @pytest.mark.slow
-def test_a_user_without_a_name_is_no_fault() -> None:
+def test_the_workspace_check_works_for_a_user_without_an_account() -> None:
     if os.geteuid() != 0 or not shutil.which("setpriv"):
         pytest.skip("only root can be somebody else")
     nobody = ("setpriv", "--reuid=54321", "--clear-groups")
