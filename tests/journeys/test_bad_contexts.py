@@ -32,7 +32,7 @@ def shell(*args: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}, **pipes)
 
 
-async def test_a_turn_that_no_request_has_room_for_is_not_pinned_and_the_next_turn_goes_on() -> None:
+async def test_a_turn_too_large_for_the_window_cannot_be_pinned_and_can_be_unpinned() -> None:
     runtime = make_runtime(small_runtime(), window=WindowSpec(2), learn=False)
     large = ScriptedModel(lambda request: "fine", context_window=100_000)
     runtime.agent.use_model(large)
@@ -54,7 +54,7 @@ async def test_a_turn_that_no_request_has_room_for_is_not_pinned_and_the_next_tu
     runtime.close()
 
 
-async def test_a_reduction_is_undone_in_a_fork_and_in_its_source_apart_from_each_other(tmp_path: Path) -> None:
+async def test_a_reduction_is_undone_independently_in_a_fork_and_its_source(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a line of text that is long enough to fill a window of this size\n" * 1_200)
     steps = [
         calls(("read_file", {"path": "a.txt", "start_line": 40 * n, "end_line": 40 * n + 40})) for n in range(1, 25)
@@ -83,7 +83,7 @@ async def test_a_reduction_is_undone_in_a_fork_and_in_its_source_apart_from_each
     second.close()
 
 
-async def test_two_processes_change_the_window_of_one_session() -> None:
+async def test_two_processes_can_change_the_window_of_a_session_at_once() -> None:
     runtime = make_runtime(["fine"], learn=False)
     await run_turn(runtime, "hello", learn=False)
     session = runtime.sessions.current_session
@@ -113,7 +113,7 @@ def test_an_import_of_two_gigabytes_is_refused_before_it_is_read(tmp_path: Path)
     assert len(out.strip().splitlines()) == 1
 
 
-async def test_an_imported_call_without_its_result_is_continued_and_no_file_is_imported_twice(tmp_path: Path) -> None:
+async def test_a_transcript_with_an_unanswered_tool_call_is_imported_once_and_continued(tmp_path: Path) -> None:
     place = {"sessionId": "s1", "timestamp": "2026-01-01T00:00:00Z", "cwd": str(tmp_path)}
     called = [{"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}}]
     rows = [
@@ -136,7 +136,7 @@ async def test_an_imported_call_without_its_result_is_continued_and_no_file_is_i
     runtime.close()
 
 
-async def test_half_an_export_is_refused_in_one_line_and_takes_nothing_in(tmp_path: Path) -> None:
+async def test_a_truncated_export_is_refused_in_one_line(tmp_path: Path) -> None:
     runtime = make_runtime(["fine"], learn=False)
     await run_turn(runtime, "hello", learn=False)
     session = runtime.sessions.current_session

@@ -23,7 +23,7 @@ def count_characters(body: dict[str, Any]) -> int:
 
 
 @pytest.mark.slow
-async def test_half_a_million_characters_are_summed_up_and_what_the_summary_lacks_is_added_by_code() -> None:
+async def test_half_a_million_characters_are_condensed_and_retained_facts_added_to_the_summary() -> None:
     work = iter(
         [
             Reply(calls=(Call("write_file", {"path": "leak.txt", "content": "in f1\n"}),)),

@@ -109,7 +109,7 @@ async def test_reductions_are_applied_in_order_and_each_makes_the_request_smalle
     assert all(row.after < row.before for row in found)
 
 
-async def test_undo_brings_the_older_bytes_back_also_after_a_restart() -> None:
+async def test_undo_restores_the_earlier_bytes_also_after_a_restart() -> None:
     runtime = working_runtime(200_000, window=WindowSpec(2))
     await run_turn(runtime, "one")
     await run_turn(runtime, "two")
@@ -125,7 +125,7 @@ async def test_undo_brings_the_older_bytes_back_also_after_a_restart() -> None:
     assert sent_turns(runtime)[-1].startswith(older), "it is not taken out again at once"
 
 
-async def test_a_summary_takes_the_place_of_what_came_before_and_is_asked_on_the_live_prefix() -> None:
+async def test_a_summary_replaces_earlier_messages_and_is_requested_on_the_same_prefix() -> None:
     runtime = working_runtime(
         24_000, WorkingModel(steps=1, summary="SUMMARY of all", talk=600), window=WindowSpec(mode="full")
     )
@@ -145,7 +145,7 @@ async def test_a_summary_takes_the_place_of_what_came_before_and_is_asked_on_the
     assert spent["condense"].requests >= 1
 
 
-async def test_what_a_model_is_asked_when_it_sums_up_is_the_users_to_set() -> None:
+async def test_a_custom_condensing_prompt_is_sent() -> None:
     asked = "Sum it up as a poem."
     model = WorkingModel(steps=1, talk=600)
     runtime = working_runtime(24_000, model, window=WindowSpec(mode="full"), custom_condensing_prompt=asked)
@@ -164,7 +164,7 @@ async def test_what_a_model_is_asked_when_it_sums_up_is_the_users_to_set() -> No
         "word " * 9_000,
     ],
 )
-async def test_a_bad_summary_is_reported_and_truncation_takes_its_place(summary: Any) -> None:
+async def test_a_bad_summary_is_reported_and_messages_are_truncated_instead(summary: Any) -> None:
     runtime = working_runtime(6_000, WorkingModel(steps=9, summary=summary), window=WindowSpec(mode="full"))
     events = []
     for number in range(9):
@@ -203,7 +203,7 @@ async def test_a_cancelled_summary_changes_nothing() -> None:
     assert again.agent.prepare("go on").messages == runtime.agent.prepare("go on").messages
 
 
-async def test_what_was_counted_when_it_was_sent_is_stored_and_not_counted_again(
+async def test_token_counts_are_stored_and_not_computed_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     environ: dict[str, str] = {}
@@ -224,7 +224,7 @@ async def test_what_was_counted_when_it_was_sent_is_stored_and_not_counted_again
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("condense", "steps", "talk"), [(True, 0, 700), (False, 0, 700)])
-async def test_the_plan_foretells_the_next_reduction(condense: bool, steps: int, talk: int) -> None:
+async def test_the_context_plan_predicts_the_next_reduction(condense: bool, steps: int, talk: int) -> None:
     runtime = working_runtime(
         24_000,
         WorkingModel(steps, talk=talk),

@@ -67,7 +67,7 @@ def notice_texts(events: Iterable[Event]) -> list[str]:
     return [event.text for event in events if isinstance(event, Notice)]
 
 
-async def test_turn_60_finds_turn_20_and_states_it() -> None:
+async def test_a_query_in_turn_60_is_sent_with_quotes_of_turn_20() -> None:
     runtime, sent = runtime_after(59)
     runtime.sessions.store_query(PORT)  # The REPL and headless runs do this first.
     events = await run_turn(runtime, PORT, learn=False)
@@ -83,7 +83,7 @@ async def test_turn_60_finds_turn_20_and_states_it() -> None:
     runtime.close()
 
 
-async def test_twenty_queries_that_refer_to_nothing_old_find_nothing() -> None:
+async def test_queries_that_refer_to_no_earlier_turn_find_nothing() -> None:
     runtime, sent = runtime_after(59)
     for query in OTHER:
         assert notice_texts(await run_turn(runtime, query, learn=False)) == []
@@ -91,7 +91,7 @@ async def test_twenty_queries_that_refer_to_nothing_old_find_nothing() -> None:
     runtime.close()
 
 
-async def test_over_http_turn_60_finds_turn_20_in_other_forms_of_its_words_and_twenty_others_find_nothing() -> None:
+async def test_over_http_inflected_words_find_turn_20_and_unrelated_queries_find_nothing() -> None:
     with StrictProvider(lambda request: HttpReply("So it is.")) as server:
         model = make_model(f"openai/{OPENAI_MODEL}", make_start().settings, {**os.environ, **server.environ()})
         for queries, found in ((OTHER, []), (["which port did the zebras get?"], ["found in T20"])):
@@ -106,7 +106,7 @@ async def test_over_http_turn_60_finds_turn_20_in_other_forms_of_its_words_and_t
         assert server.refusals == []
 
 
-async def test_among_few_turns_two_everyday_words_are_no_reference() -> None:
+async def test_two_common_words_find_no_turn_in_a_short_session() -> None:
     facts = {3: ("read all of the parts", "Read."), 4: ("write a test for the empty list", "Written.")}
     runtime, _ = runtime_after(13, facts)
     assert runtime.agent.prepare("read the other parts").found == ()
@@ -116,7 +116,7 @@ async def test_among_few_turns_two_everyday_words_are_no_reference() -> None:
 
 
 @pytest.mark.parametrize(("context_window", "all_of_it"), [(3_000, False), (128_000, True), (None, True)])
-async def test_the_excerpts_take_a_tenth_of_the_window_at_most(context_window: int | None, all_of_it: bool) -> None:
+async def test_excerpts_take_at_most_a_tenth_of_the_context_window(context_window: int | None, all_of_it: bool) -> None:
     dense = " ".join(f"{n * 7919:x}§{n}" for n in range(400))
     facts = {n: (f"the zebra {n} port quagga {dense}", f"zebra port quagga: {dense}") for n in (20, 21, 22)}
     runtime, _ = runtime_after(59, facts, context_window=context_window)
@@ -145,7 +145,7 @@ async def test_earlier_turns_are_not_searched_when_disabled_or_when_all_are_sent
     runtime.close()
 
 
-async def test_a_pinned_turn_is_sent_and_so_not_quoted() -> None:
+async def test_a_pinned_turn_is_sent_and_not_quoted() -> None:
     runtime, sent = runtime_after(59)
     runtime.context_control.pin(20)
     assert notice_texts(await run_turn(runtime, PORT, learn=False)) == []
@@ -154,7 +154,7 @@ async def test_a_pinned_turn_is_sent_and_so_not_quoted() -> None:
     runtime.close()
 
 
-async def test_the_model_searches_itself_by_any_word_and_its_own_turn_is_not_found() -> None:
+async def test_search_session_matches_any_word_and_excludes_the_current_turn() -> None:
     sent_query = [calls(("search_session", {"query": query})) for query in ("zebra", "okapi")]
     runtime, sent = runtime_after(59, replies=[*sent_query, "7411."])
     await run_turn(runtime, "look for the zebra and the okapi", learn=False)
@@ -164,7 +164,7 @@ async def test_the_model_searches_itself_by_any_word_and_its_own_turn_is_not_fou
     runtime.close()
 
 
-async def test_a_short_session_is_searched_too() -> None:
+async def test_search_session_finds_a_turn_of_a_short_session() -> None:
     runtime, sent = runtime_after(2, {1: ("the zebra port is 7411", "Noted.")}, replies=[
         calls(("search_session", {"query": "zebra"})), "7411."
     ], window=WindowSpec(1))  # fmt: skip

@@ -54,20 +54,20 @@ def has_stored_message() -> bool:
 # --- output formats
 
 
-def test_text_is_the_answer_and_nothing_else() -> None:
+def test_text_output_is_only_the_answer() -> None:
     done = swecli("-p", "hello", "-m", script("s.json", LISTING, "Hällo.\nTwo lines."))
     assert (done.code, done.out) == (0, "Hällo.\nTwo lines.\n")
     assert done.err.startswith("ok: ")
 
 
-def test_json_is_one_object() -> None:
+def test_json_output_is_one_object() -> None:
     done = swecli("-p", "hello", "-m", script("s.json", LISTING, "Done."), "--output-format", "json")
     assert done.code == 0
     assert (done.json["subtype"], done.json["result"], done.json["num_turns"]) == ("success", "Done.", 2)
     assert [m["role"] for m in load_session(done.json["session_id"])["messages"]] == ["user", "assistant", "assistant"]
 
 
-def test_a_stream_is_events_as_they_happen() -> None:
+def test_stream_json_output_is_events_in_their_order() -> None:
     done = swecli("-p", "hello", "-m", script("s.json", LISTING, "Done."), "--output-format", "stream-json")
     kinds = [line["type"] for line in done.lines]
     assert kinds[0] == "turn_started"
@@ -78,7 +78,7 @@ def test_a_stream_is_events_as_they_happen() -> None:
 # --- input
 
 
-def test_what_is_piped_goes_with_the_prompt_or_is_it() -> None:
+def test_piped_input_is_the_prompt_or_is_appended_to_it() -> None:
     model = script("s.json", "Fine.")
     alone = swecli("-p", "-m", model, "--output-format", "json", stdin="what is 2 + 2?\n").json
     assert load_session(alone["session_id"])["messages"][0]["content"] == "what is 2 + 2?"
@@ -88,7 +88,7 @@ def test_what_is_piped_goes_with_the_prompt_or_is_it() -> None:
     assert "<piped>\nlog \ufffd line\n</piped>" in message["sent"]
 
 
-def test_a_pipe_of_prompts_is_one_turn_each_in_one_session() -> None:
+def test_each_prompt_of_an_input_stream_is_a_turn_of_one_session() -> None:
     model = script("s.json", "One.", {"text": "Two.", "stop": "length"}, "Three.")
     lines = "".join(json.dumps({"type": "user", "text": text}) + "\n" for text in ("a", "b", "c"))
     done = swecli("-p", "-m", model, "--input-format", "stream-json", "--output-format", "stream-json", stdin=lines)
@@ -103,7 +103,7 @@ def test_a_pipe_of_prompts_is_one_turn_each_in_one_session() -> None:
     assert [line["query"] for line in done.lines if line["type"] == "turn_started"] == ["a", "b", "c"]
 
 
-def test_each_prompt_is_answered_before_the_next_is_written() -> None:
+def test_each_streamed_prompt_is_answered_before_the_next_one_arrives() -> None:
     process = start_process(
         *("-p", "-m", script("s.json", "One.", "Two."), "--input-format", "stream-json", "--output-format", "json"),
         stdin=subprocess.PIPE,
@@ -118,7 +118,7 @@ def test_each_prompt_is_answered_before_the_next_is_written() -> None:
     assert (done.code, done.out) == (0, "")
 
 
-def test_a_bad_line_ends_the_run_with_42_after_what_came_before() -> None:
+def test_an_invalid_input_line_ends_the_run_with_42_after_the_earlier_prompts() -> None:
     lines = '{"type": "user", "text": "a"}\nnonsense\n{"type": "user", "text": "b"}\n'
     arguments = ("--input-format", "stream-json", "--output-format", "json")
     done = swecli("-p", "-m", script("s.json", "One.", "Two."), *arguments, stdin=lines)
@@ -138,7 +138,7 @@ def test_waiting_for_the_end_of_a_pipe_is_reported() -> None:
 # --- approvals
 
 
-def test_nothing_is_approved_and_everybody_is_notified() -> None:
+def test_a_tool_call_that_requires_approval_is_denied_and_reported() -> None:
     done = swecli("-p", "write it", "-m", script("s.json", WRITING, "I could not."), "--output-format", "json")
     assert done.code == 0
     assert not Path("a.txt").exists()
@@ -148,7 +148,7 @@ def test_nothing_is_approved_and_everybody_is_notified() -> None:
     assert "nobody can be asked" in denials[0]["reason"]
 
 
-def test_rules_and_modes_given_beforehand_allow() -> None:
+def test_modes_and_allow_rules_permit_tool_calls() -> None:
     assert swecli("-p", "x", "-m", script("s.json", WRITING, "Done."), "--mode", "edits").code == 0
     assert Path("a.txt").read_text() == "x"
     swecli("config", "set", "allow", "run(echo *)")
@@ -175,7 +175,7 @@ def test_rules_and_modes_given_beforehand_allow() -> None:
     ],
     ids=["turns", "budget", "loop", "length", "script over", "no key", "no model", "usage"],
 )
-def test_the_exit_code_states_how_it_went(arguments: list[str], replies: list[Any], code: int) -> None:
+def test_each_failure_has_its_exit_code(arguments: list[str], replies: list[Any], code: int) -> None:
     model = script("s.json", *replies)
     done = swecli("-p", "go", "-m", model, *arguments, "--output-format", "json")
     assert done.code == code
@@ -183,7 +183,7 @@ def test_the_exit_code_states_how_it_went(arguments: list[str], replies: list[An
     assert done.complaint
 
 
-def test_a_service_that_asks_for_a_long_wait_ends_with_75() -> None:
+def test_a_long_retry_after_ends_the_run_with_75() -> None:
     with StrictProvider([Refusal(429, "slow down", headers={"retry-after": "900"})]) as server:
         done = swecli("-p", "hello", "-m", "openai/gpt-4.1", "--output-format", "json", environ=server.environ())
     assert done.code == 75
@@ -192,13 +192,13 @@ def test_a_service_that_asks_for_a_long_wait_ends_with_75() -> None:
     assert load_session(done.json["session_id"])["messages"][0]["content"] == "hello"
 
 
-def test_a_real_protocol_is_answered_quietly() -> None:
+def test_an_answer_over_http_prints_nothing_to_stderr() -> None:
     with StrictProvider([Reply("Over the wire.")]) as server:
         done = swecli("-p", "hello", "-m", "anthropic/claude-haiku-4-5", environ=server.environ())
     assert (done.code, done.out, done.err) == (0, "Over the wire.\n", "")
 
 
-def test_a_passing_failure_is_reported_and_its_half_answer_is_not_printed() -> None:
+def test_a_broken_stream_is_retried_and_its_partial_answer_is_not_printed() -> None:
     cut = {"text": "a half ans", "piece": 2, "cut_after": 3}
     done = swecli("-p", "hello", "-m", script("s.json", cut, "Whole."))
     assert (done.code, done.out) == (0, "Whole.\n")
@@ -209,7 +209,7 @@ SLOW = {"text": "a very slow answer " * 400, "piece": 4, "delay": 0.05}
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_it_soon_and_loses_nothing(number: int, code: int) -> None:
+def test_a_signal_interrupts_the_run_and_the_partial_answer_is_stored(number: int, code: int) -> None:
     process = start_process("-p", "talk", "-m", script("s.json", SLOW), "--output-format", "stream-json")
     assert process.stdout
     wait_until(lambda: json.loads(process.stdout.readline())["type"] == "text_delta")
@@ -225,7 +225,7 @@ def test_a_signal_ends_it_soon_and_loses_nothing(number: int, code: int) -> None
 
 
 @pytest.mark.parametrize("style", ["text", "json"])
-def test_an_interrupted_answer_is_not_taken_for_an_answer(style: str) -> None:
+def test_an_interrupted_answer_is_not_printed_as_a_result(style: str) -> None:
     process = start_process("-p", "talk", "-m", script("s.json", SLOW), "--output-format", style)
     wait_until(has_stored_message)
     process.send_signal(signal.SIGTERM)
@@ -235,7 +235,7 @@ def test_an_interrupted_answer_is_not_taken_for_an_answer(style: str) -> None:
     assert (done.out == "") if style == "text" else (done.json["subtype"] == "interrupted")
 
 
-def test_a_signal_kills_the_command_that_runs() -> None:
+def test_a_signal_kills_the_running_command() -> None:
     command = "echo $$ > pid; exec sleep 300"
     running = {"calls": [{"name": "run_command", "arguments": {"command": command}}]}
     process = start_process("-p", "run", "-m", script("s.json", running, "Done."), "--mode", "auto")
@@ -245,7 +245,7 @@ def test_a_signal_kills_the_command_that_runs() -> None:
     wait_until(lambda: not is_alive(pid))
 
 
-def test_a_signal_while_prompts_are_waited_for_ends_it() -> None:
+def test_a_signal_ends_a_run_that_waits_for_a_prompt() -> None:
     process = start_process(
         *("-p", "-m", script("s.json", "One."), "--input-format", "stream-json", "--output-format", "json"),
         stdin=subprocess.PIPE,
@@ -263,7 +263,7 @@ def test_a_signal_while_prompts_are_waited_for_ends_it() -> None:
 
 
 @pytest.mark.parametrize("style", ["text", "stream-json"])
-def test_a_reader_that_leaves_early_is_no_event(style: str) -> None:
+def test_a_reader_that_closes_the_pipe_early_causes_no_error(style: str) -> None:
     long = {"text": "line\n" * 60_000, "piece": 2000}
     words = {"S": " ".join(COMMAND), "M": script("s.json", long)}
     line = f'{{ $S -p talk -m "$M" --output-format {style}; echo "code $?" >&2; }} | head -1'
@@ -277,7 +277,7 @@ def test_a_reader_that_leaves_early_is_no_event(style: str) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
 @pytest.mark.parametrize("style", ["text", "stream-json"])
-def test_an_answer_that_cannot_be_written_is_reported_and_kept(style: str) -> None:
+def test_an_answer_that_cannot_be_written_is_reported_as_an_error(style: str) -> None:
     words = {"S": " ".join(COMMAND), "M": script("s.json", "Fine.")}
     line = f'$S -p talk -m "$M" --output-format {style} >/dev/full'
     done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, env=environment(words), check=False)
@@ -307,7 +307,7 @@ def test_a_home_that_cannot_be_written_is_reported(drop_privileges: tuple[str, .
         assert "shut" in done.complaint
 
 
-def test_files_that_may_not_be_read_are_named(drop_privileges: tuple[str, ...]) -> None:
+def test_unreadable_files_are_named(drop_privileges: tuple[str, ...]) -> None:
     for name in ("c.toml", "x.db", "s.json", "e.json"):
         Path(name).write_text("")
         Path(name).chmod(0)
@@ -324,7 +324,7 @@ def test_files_that_may_not_be_read_are_named(drop_privileges: tuple[str, ...]) 
         assert Path(arguments[-1]).name in done.complaint
 
 
-def test_a_database_on_a_place_that_cannot_be_written_is_reported(drop_privileges: tuple[str, ...]) -> None:
+def test_a_database_in_a_read_only_folder_is_an_error(drop_privileges: tuple[str, ...]) -> None:
     Path("shut").mkdir()
     open_database("shut/x.db").close()
     Path("shut/x.db").chmod(0o400)
@@ -335,7 +335,7 @@ def test_a_database_on_a_place_that_cannot_be_written_is_reported(drop_privilege
         assert "shut/x.db" in done.complaint
 
 
-def test_a_working_directory_that_may_not_be_entered_is_reported(drop_privileges: tuple[str, ...]) -> None:
+def test_a_directory_without_access_is_an_error(drop_privileges: tuple[str, ...]) -> None:
     Path("shut").mkdir(mode=0)
     done = swecli("-p", "x", "-C", "shut", before=drop_privileges)
     assert (done.code, done.complaint) == (
@@ -344,14 +344,14 @@ def test_a_working_directory_that_may_not_be_entered_is_reported(drop_privileges
     )
 
 
-def test_arguments_that_are_no_text_are_reported() -> None:
+def test_arguments_that_are_not_utf8_are_refused() -> None:
     for arguments in ([b"-p", b"\xff"], [b"-p", b"x", b"-m", b"\xff"], [b"-p", b"x", b"--db", b"\xff.db"]):
         done = swecli(*arguments)
         assert done.code == 42
         assert "UTF-8" in done.complaint
 
 
-def test_a_folder_with_a_name_that_is_no_text_is_worked_in() -> None:
+def test_a_folder_whose_name_is_not_utf8_can_be_worked_in() -> None:
     odd = os.fsdecode(b"odd \xff")
     Path(odd).mkdir()
     done = swecli("-p", "x", "-C", os.fsencode(odd), "-m", script("s.json", "Fine."), "--output-format", "json")

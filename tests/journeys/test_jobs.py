@@ -26,7 +26,7 @@ def background_call(command: str) -> tuple[str, dict[str, Any]]:
 STUBBORN = "trap '' TERM; echo $$ > pid; while :; do sleep 0.1; done"
 
 
-async def test_the_model_learns_at_its_next_step_that_one_ended_and_only_once() -> None:
+async def test_the_end_of_a_job_is_reported_to_the_model_once_at_the_next_step() -> None:
     waits = "until [ -e go ]; do sleep 0.02; done; echo built"
     ends = ("run_command", {"command": "touch go; sleep 1"})
     model = ScriptedModel([calls(background_call(waits)), calls(ends), calls(("list_files", {})), "Built.", "Yes."])
@@ -55,7 +55,7 @@ async def test_a_job_that_ends_between_turns_is_reported_with_the_next_query() -
     runtime.close()
 
 
-async def test_jobs_lists_shows_and_stops() -> None:
+async def test_jobs_are_listed_shown_and_stopped_by_command() -> None:
     runtime = make_runtime(
         [calls(background_call("seq 1 300; sleep 300"), background_call("sleep 301")), "Done."], mode="auto"
     )
@@ -81,7 +81,7 @@ async def test_jobs_lists_shows_and_stops() -> None:
 
 
 @pytest.mark.slow
-async def test_without_a_screen_they_end_with_the_turn() -> None:
+async def test_jobs_of_a_headless_run_are_stopped_after_the_turn() -> None:
     name, arguments = background_call(STUBBORN)
     done = swecli(
         "-p", "go", "--mode", "auto", "-m", script("s.json", {"calls": [{"name": name, "arguments": arguments}]}, "ok")
@@ -92,7 +92,7 @@ async def test_without_a_screen_they_end_with_the_turn() -> None:
 
 
 @pytest.mark.slow
-async def test_leaving_the_prompt_ends_them_and_names_them() -> None:
+async def test_jobs_stop_ends_the_process_and_reports_it() -> None:
     name, arguments = background_call(STUBBORN)
     replies = script("s.json", {"calls": [{"name": name, "arguments": arguments}]}, "It runs.")
     with Terminal("-m", replies, "--mode", "auto", columns=100, rows=30) as terminal:
@@ -106,7 +106,7 @@ async def test_leaving_the_prompt_ends_them_and_names_them() -> None:
 
 
 @pytest.mark.slow
-async def test_an_exit_ends_what_runs() -> None:
+async def test_leaving_the_prompt_stops_the_jobs_and_names_them() -> None:
     name, arguments = background_call(STUBBORN)
     replies = script("s.json", {"calls": [{"name": name, "arguments": arguments}]}, "It runs.")
     with Terminal("-m", replies, "--mode", "auto", columns=100, rows=30) as terminal:
@@ -122,7 +122,7 @@ async def test_an_exit_ends_what_runs() -> None:
 
 
 @pytest.mark.slow
-async def test_a_terminal_that_goes_away_takes_them_along() -> None:
+async def test_closing_the_terminal_ends_the_jobs_and_swecli() -> None:
     name, arguments = background_call(STUBBORN)
     replies = script("s.json", {"calls": [{"name": name, "arguments": arguments}]}, "It runs.")
     with Terminal("-m", replies, "--mode", "auto", columns=100, rows=30) as terminal:

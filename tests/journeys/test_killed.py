@@ -64,7 +64,7 @@ def has_row(question: str) -> bool:
             return False
 
 
-def test_in_the_middle_of_a_stream(model: str, tmp_path: Path) -> None:
+def test_a_partial_answer_is_kept_after_a_kill_during_a_stream(model: str, tmp_path: Path) -> None:
     project = make_project(tmp_path / "shop")
     script = [Reply("a long answer " * 50, wire=Wire(stall_at=900)), Reply("The second answer.")]
     with StrictProvider(script) as server:
@@ -81,7 +81,7 @@ def test_in_the_middle_of_a_stream(model: str, tmp_path: Path) -> None:
         assert not has_row("SELECT 1 FROM interaction WHERE partial <> ''")
 
 
-def test_in_the_middle_of_a_tool(model: str, tmp_path: Path) -> None:
+def test_partial_output_is_kept_after_a_kill_during_a_command(model: str, tmp_path: Path) -> None:
     project = make_project(tmp_path / "shop")
     script = [
         Reply(calls=(Call("run_command", {"command": "echo 7 of 9 done; sleep 30"}),)),
@@ -101,7 +101,7 @@ def test_in_the_middle_of_a_tool(model: str, tmp_path: Path) -> None:
         assert "7 of 9 done" in last_body
 
 
-def test_interrupted_a_command_leaves_its_output(model: str, tmp_path: Path) -> None:
+def test_an_interrupted_command_keeps_its_partial_output(model: str, tmp_path: Path) -> None:
     project = make_project(tmp_path / "shop")
     script = [
         Reply(calls=(Call("run_command", {"command": "echo 7 of 9 done; touch begun; sleep 30"}),)),

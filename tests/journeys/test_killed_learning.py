@@ -37,7 +37,7 @@ def final_state(folder: Path, stage: str) -> Any:
     return json.loads(gone_on.stdout)
 
 
-def test_the_end_is_the_same_wherever_it_was_killed(tmp_path: Path) -> None:
+def test_learning_reaches_the_same_state_after_a_kill_at_any_stage(tmp_path: Path) -> None:
     ends = {stage: final_state(tmp_path / stage, stage) for stage in STAGES}
     whole = ends["never"]
     assert len(whole["bullets"]) == 2
@@ -48,7 +48,7 @@ def test_the_end_is_the_same_wherever_it_was_killed(tmp_path: Path) -> None:
         assert end == whole, stage
 
 
-def test_what_is_taught_in_one_turn_is_in_the_bytes_of_the_next_request(tmp_path: Path) -> None:
+def test_a_taught_strategy_is_in_the_next_request(tmp_path: Path) -> None:
     project = make_project(tmp_path / "shop")
     with StrictProvider([Reply("Noted.", usage=None), Reply("Hello.", usage=None)]) as server:
         env = {**os.environ, **server.environ(), "PYTHONPATH": str(ROOT)}

@@ -13,7 +13,7 @@ from tests.support.runtime import NO, User, calls, make_runtime, run_turn
 from tests.support.scripted import ScriptedModel
 
 
-async def test_what_is_taught_stands_in_the_next_request_with_its_evidence() -> None:
+async def test_a_taught_strategy_is_in_the_next_request_and_has_evidence() -> None:
     runtime = make_runtime(["Noted.", "Yes."])
     events = await run_turn(runtime, "remember that the tests run with `pytest -q`")
     learned = next(e for e in events if isinstance(e, PlaybookUpdated))
@@ -29,7 +29,7 @@ async def test_what_is_taught_stands_in_the_next_request_with_its_evidence() -> 
     assert "pytest -q" in evidence[0].quote
 
 
-async def test_a_correction_raises_the_harmful_count_of_what_was_cited() -> None:
+async def test_a_correction_raises_the_harmful_count_of_the_cited_strategy() -> None:
     Path("Makefile").write_text("check:\n\ttrue\n")
     runtime = make_runtime(["Noted.", "I ran it, as [P-1] says.", "Sorry."])
     await run_turn(runtime, "remember that the tests run with `make check`")
@@ -40,7 +40,7 @@ async def test_a_correction_raises_the_harmful_count_of_what_was_cited() -> None
     assert bullet.harmful == 1
 
 
-async def test_a_mark_of_the_user_counts_at_once_and_undo_takes_it_back() -> None:
+async def test_a_user_mark_counts_at_once_and_undo_reverts_it() -> None:
     runtime = make_runtime(["Noted.", "Done, see [P-1]."])
     await run_turn(runtime, "remember that answers are short")
     await run_turn(runtime, "hello")
@@ -57,7 +57,7 @@ async def test_a_mark_of_the_user_counts_at_once_and_undo_takes_it_back() -> Non
     assert runtime.sessions.playbook.get("P-1") == before
 
 
-async def test_what_the_rules_learned_is_reported_even_when_the_model_could_not_reflect() -> None:
+async def test_lessons_of_the_rules_are_reported_even_if_the_reflection_fails() -> None:
     """A refused command triggers a reflection too; it fails, and both the lesson and the failure are reported."""
     answers = iter([calls(("run_command", {"command": "make"})), "As you wish."])
     no = User([NO])
@@ -84,7 +84,7 @@ async def test_a_turn_is_reflected_on_only_once() -> None:
 
 
 @pytest.mark.slow
-async def test_the_next_session_of_the_project_knows_what_was_taught() -> None:
+async def test_a_taught_strategy_is_in_the_requests_of_the_next_session() -> None:
     runtime = make_runtime(["Noted.", "Hello."])
     await run_turn(runtime, "remember that answers are short")
     runtime.new_session()

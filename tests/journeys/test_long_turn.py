@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
     [(8_192, 45, 8), pytest.param(16_384, 25, 4, marks=pytest.mark.slow),
      pytest.param(32_768, 8, 1, marks=pytest.mark.slow), pytest.param(131_072, 0, 0, marks=pytest.mark.slow)],
 )  # fmt: skip
-async def test_sixty_calls_end_without_an_error(context_window: int, most: int, summaries: int) -> None:
+async def test_a_turn_of_sixty_calls_finishes_in_any_window(context_window: int, most: int, summaries: int) -> None:
     found = await run_long_turn(context_window)
     assert found.end == "done"
     assert found.illegal == []
@@ -34,7 +34,7 @@ async def test_sixty_calls_end_without_an_error(context_window: int, most: int, 
         if size == 8_192 or name == "works" or name.startswith("fails")
     ],
 )
-async def test_whatever_the_condenser_does_the_turn_goes_on(condenser: str, context_window: int) -> None:
+async def test_a_long_turn_finishes_whatever_the_condenser_answers(condenser: str, context_window: int) -> None:
     found = await run_long_turn(context_window, CONDENSERS[condenser])
     assert found.end == "done"
     assert found.illegal == []

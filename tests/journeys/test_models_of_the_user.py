@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 NO_LESSONS = '{"tags": [], "strategies": []}'
 
 
-def test_the_main_model_answers_and_the_fast_one_reflects_each_with_its_own_key(own_home: Path) -> None:
+def test_the_main_model_answers_and_the_fast_model_reflects_each_with_its_key(own_home: Path) -> None:
     with (
         StrictProvider([Reply("Done.")], key="k-main") as main,
         StrictProvider([Reply(NO_LESSONS)] * 3, key="k-fast") as fast,
@@ -41,7 +41,7 @@ key_env = "SMALL_KEY"
         assert not fast.refusals
 
 
-def test_a_table_that_cannot_be_used_is_one_line_before_anything_is_sent(own_home: Path) -> None:
+def test_an_invalid_model_table_is_an_error_that_does_not_print_the_key(own_home: Path) -> None:
     (own_home / "swecli").mkdir()
     file = own_home / "swecli" / "config.toml"
     file.write_text('[models.work]\napi_key = "sk-very-secret"')

@@ -16,7 +16,7 @@ from tests.support.runtime import calls, make_runtime, run_turn
 from tests.support.scripted import Reply, ScriptedModel
 
 
-async def test_a_message_larger_than_the_whole_window_is_a_named_stop_and_is_kept() -> None:
+async def test_a_message_larger_than_the_window_fails_the_turn_and_is_kept() -> None:
     runtime = make_runtime(ScriptedModel(["never"], context_window=8_000))
     events = await run_turn(runtime, "word " * 20_000, learn=False)
     assert isinstance(events[-1], TurnFailed)
@@ -25,14 +25,14 @@ async def test_a_message_larger_than_the_whole_window_is_a_named_stop_and_is_kep
     assert len(runtime.sessions.current_session.messages) == 1
 
 
-async def test_a_megabyte_of_one_letter_is_counted_and_refused_without_stalling() -> None:
+async def test_a_megabyte_of_one_letter_is_counted_and_refused() -> None:
     runtime = make_runtime(ScriptedModel(["never"], context_window=100_000))
     events = await run_turn(runtime, "a" * 1_000_000, learn=False)
     assert isinstance(events[-1], TurnFailed)
 
 
 @pytest.mark.parametrize("text", ["lone \ud800 half", "nul \x00 byte", "漢字と仮名", "\u202e steering", " \n\t "])
-async def test_odd_text_is_sent_the_same_after_a_restart(text: str) -> None:
+async def test_unusual_characters_are_sent_identically_after_a_restart(text: str) -> None:
     model = ScriptedModel([calls(("todo", {"items": [{"text": text, "status": "open"}]}), text=text), f"ok {text}"])
     runtime = make_runtime(model)
     await run_turn(runtime, f"say {text}", learn=False)
@@ -44,7 +44,7 @@ async def test_odd_text_is_sent_the_same_after_a_restart(text: str) -> None:
     assert again.agent.prepare("now").messages[: len(model.requests[-1].messages)] == model.requests[-1].messages
 
 
-async def test_a_session_of_an_interrupted_run_goes_on_legally() -> None:
+async def test_a_session_with_an_unanswered_tool_call_resumes_with_a_valid_request() -> None:
     runtime = make_runtime(["one"])
     await run_turn(runtime, "first", learn=False)
     runtime.sessions.begin_interaction("second", "second")
@@ -58,13 +58,13 @@ async def test_a_session_of_an_interrupted_run_goes_on_legally() -> None:
     assert any(message.get("content") == INTERRUPTED_RESULT for message in sent)
 
 
-def test_a_condensing_model_that_does_not_exist_is_reported_and_the_sessions_own_takes_its_place() -> None:
+def test_an_unknown_condensing_model_is_reported_and_replaced_by_the_session_model() -> None:
     runtime = make_runtime(["x"], condense_model="nobody/none")
     assert any(line.startswith("nobody/none cannot summarise, so scripted/test does") for line in runtime.notices)
     assert runtime.agent.condense_model is None
 
 
-async def test_a_request_that_the_provider_cut_without_a_word_is_made_smaller_and_sent_again() -> None:
+async def test_a_request_truncated_silently_by_the_provider_is_reduced_and_sent_again() -> None:
     def answer(request: ModelRequest) -> Any:
         size = sum(len(str(m.get("content"))) for m in request.messages) // 4
         return Reply("I see a part." if size > 6_000 else "I see it all.", usage=Usage(input=min(size, 6_000)))
@@ -82,7 +82,7 @@ async def test_a_request_that_the_provider_cut_without_a_word_is_made_smaller_an
     assert sizes[-1] < max(sizes)
 
 
-async def test_a_result_the_model_has_is_not_sent_twice(tmp_path: Any) -> None:
+async def test_a_duplicate_tool_result_is_replaced_by_a_reference_to_the_first(tmp_path: Any) -> None:
     (tmp_path / "a.txt").write_text("a line of text\n" * 60)
     steps = [calls(("read_file", {"path": "a.txt"})), calls(("read_file", {"path": "a.txt"})), "done"]
     model = ScriptedModel(steps)
@@ -98,7 +98,7 @@ async def test_a_result_the_model_has_is_not_sent_twice(tmp_path: Any) -> None:
     assert "another line" in model.requests[-1].messages[-1]["content"]
 
 
-async def test_a_window_too_small_for_any_call_is_named_at_the_start() -> None:
+async def test_a_context_window_too_small_for_tools_is_reported_at_startup() -> None:
     runtime = make_runtime(ScriptedModel(["x"], context_window=1_024, max_output=1_024))
     [line] = [line for line in runtime.notices if "too small" in line]
     assert line.startswith("scripted/test has a window of 1,024 tokens: too small, tools and system prompt leave 0")
@@ -107,7 +107,7 @@ async def test_a_window_too_small_for_any_call_is_named_at_the_start() -> None:
 
 @pytest.mark.parametrize(("context_window", "most"), [(8_192, 6), (16_384, 7), (32_768, 8), (None, 8)])
 @pytest.mark.slow
-async def test_fewer_turns_gather_in_a_small_window(context_window: int | None, most: int) -> None:
+async def test_a_small_context_window_holds_fewer_turns(context_window: int | None, most: int) -> None:
     runtime, held = make_runtime(ScriptedModel(lambda _: "yes", context_window=context_window), learn=False), []
     for number in range(12):
         first, last = runtime.agent.prepare(f"question {number}").request.window
@@ -118,7 +118,7 @@ async def test_fewer_turns_gather_in_a_small_window(context_window: int | None, 
     assert max(held) == most
 
 
-async def test_a_limit_that_was_named_is_forgotten_with_the_session_and_with_the_model() -> None:
+async def test_a_limit_reported_by_the_provider_is_discarded_with_a_new_session_or_model() -> None:
     refusal = ContextOverflow("too long")
     refusal.limit = 12_000
     for forget in ("new", "model"):
@@ -134,7 +134,7 @@ async def test_a_limit_that_was_named_is_forgotten_with_the_session_and_with_the
         assert runtime.agent.make_fitter().limits.allowed is None
 
 
-async def test_a_profile_named_review_cuts_no_ordinary_conversation() -> None:
+async def test_the_review_profile_truncates_no_ordinary_conversation() -> None:
     steps = [calls(("todo", {"items": [{"text": f"s{n}", "status": "open"}]})) for n in range(9)]
     model = ScriptedModel([*steps, "done"])
     runtime = make_runtime(model, profile="review")
@@ -142,7 +142,7 @@ async def test_a_profile_named_review_cuts_no_ordinary_conversation() -> None:
     assert [len(request.messages) for request in model.requests] == list(range(2, 22, 2))
 
 
-async def test_a_session_whose_first_message_was_too_large_goes_on_with_it_cut_also_after_a_restart() -> None:
+async def test_an_oversized_first_message_stays_truncated_in_later_turns_and_after_a_restart() -> None:
     runtime = make_runtime(lambda request: "fine", learn=False, auto_condense_context=False)
     runtime.agent.use_model(ScriptedModel(lambda request: "fine", context_window=8_000))
     assert isinstance((await run_turn(runtime, "paste " * 20_000, learn=False))[-1], TurnFailed)
@@ -158,7 +158,7 @@ async def test_a_session_whose_first_message_was_too_large_goes_on_with_it_cut_a
     resumed.close()
 
 
-async def test_of_a_named_file_a_small_window_gets_what_it_has_room_for() -> None:
+async def test_a_mentioned_file_too_long_for_the_window_is_reported() -> None:
     Path("big.txt").write_text("a line of text\n" * 9_000)
     model = ScriptedModel(["fine"], context_window=8_192)
     events = await run_turn(make_runtime(model, learn=False), "what is in @big.txt?", learn=False)
@@ -166,7 +166,7 @@ async def test_of_a_named_file_a_small_window_gets_what_it_has_room_for() -> Non
     assert any(isinstance(e, Notice) and "big.txt: 135,000 characters are too long" in e.text for e in events)
 
 
-async def test_forty_results_of_dense_text_in_one_step_leave_the_turn_going() -> None:
+async def test_a_turn_finishes_with_forty_dense_tool_results_in_one_step() -> None:
     for number in range(40):
         Path(f"{number}.txt").write_text("漢字と仮名😀" * 800)
     reads = calls(*(("read_file", {"path": f"{number}.txt"}) for number in range(40)))

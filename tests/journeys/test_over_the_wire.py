@@ -47,7 +47,7 @@ def start_conversation(server: StrictProvider, model: str, project: Path, *flags
     return Conversation((sys.executable, "-m", "swecli", "-m", model, *flags), env=env, cwd=project)
 
 
-def test_read_edit_refuse_run_leave_and_go_on(model: str, tmp_path: Path) -> None:
+def test_a_turn_with_an_approved_edit_and_a_refused_command_is_resumed_later(model: str, tmp_path: Path) -> None:
     project = make_project(tmp_path / "shop")
     new = {"old_text": "TAX = 0.19", "new_text": "TAX = 0.21"}
     script = [
@@ -120,7 +120,7 @@ def run_headless(server: StrictProvider, model: str, project: Path, *flags: str)
     ],
     ids=["401", "404", "429"],
 )
-def test_a_refusal_is_one_line_and_an_exit_code(
+def test_an_http_error_is_reported_in_one_line_with_an_exit_code(
     model: str, refusal: Refusal, code: int, message: str, tmp_path: Path
 ) -> None:
     project = make_project(tmp_path / "shop")
@@ -133,7 +133,7 @@ def test_a_refusal_is_one_line_and_an_exit_code(
     assert len([line for line in done.stderr.splitlines() if line.startswith("swecli:")]) == 1
 
 
-def test_a_server_that_is_not_there_is_named(model: str, tmp_path: Path) -> None:
+def test_an_unreachable_server_is_named_and_exits_with_75(model: str, tmp_path: Path) -> None:
     project = make_project(tmp_path / "shop")
     with StrictProvider([]) as server:
         pass  # The server is closed.

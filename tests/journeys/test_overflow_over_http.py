@@ -214,7 +214,7 @@ async def ask_question(runtime: Runtime, number: int) -> list[Event]:
 
 
 @pytest.mark.parametrize("name", SERVICES)
-async def test_the_turn_goes_on_and_the_next_is_whole_again(name: str) -> None:
+async def test_a_request_refused_as_too_long_is_retried_smaller_and_later_requests_fit(name: str) -> None:
     service = SERVICES[name]
     line = LimitedServer(service)
     with StrictProvider(line, models=(OPENAI_MODEL, ANTHROPIC_MODEL, LOCAL)) as server:
@@ -246,7 +246,7 @@ async def test_the_turn_goes_on_and_the_next_is_whole_again(name: str) -> None:
         runtime.close()
 
 
-async def test_a_named_limit_is_forgotten_with_the_session_and_with_the_model() -> None:
+async def test_a_reported_limit_is_discarded_with_a_new_session_or_model() -> None:
     service = SERVICES["llama.cpp"]
     line = LimitedServer(service)
     with StrictProvider(line, models=(OPENAI_MODEL, LOCAL)) as server:

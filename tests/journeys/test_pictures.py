@@ -47,7 +47,7 @@ def write_program(folder: Path, name: str, prints: Path) -> None:
     (folder / name).chmod(0o755)
 
 
-async def test_a_picture_goes_with_its_query_and_with_every_later_request() -> None:
+async def test_a_picture_is_sent_with_its_query_in_every_later_request() -> None:
     model = ScriptedModel(["a cat", "still a cat", "the same cat"])
     runtime = make_runtime(model)
     events = await run_turn(runtime, "what is on @shot.png?", learn=False)
@@ -62,7 +62,7 @@ async def test_a_picture_goes_with_its_query_and_with_every_later_request() -> N
     assert model.requests[2].messages[:3] == model.requests[1].messages[:3]
 
 
-async def test_an_export_brings_the_picture_to_another_store_and_shows_it_on_its_page() -> None:
+async def test_a_picture_is_exported_shown_on_the_page_and_imported() -> None:
     runtime = make_runtime(["a cat"])
     await run_turn(runtime, "what is on @shot.png?", learn=False)
     session = runtime.sessions.current_session
@@ -82,7 +82,7 @@ async def test_an_export_brings_the_picture_to_another_store_and_shows_it_on_its
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["openai/gpt-4.1", "anthropic/claude-haiku-4-5"])
-def test_services_get_the_picture_and_accept_it(name: str) -> None:
+def test_a_picture_is_sent_to_each_provider_in_a_valid_request(name: str) -> None:
     with StrictProvider(lambda received: Reply("a cat")) as server:
         environ = server.environ()
         done = swecli("-p", "what is on @shot.png?", "-m", name, "--no-reflect", environ=environ)
@@ -95,7 +95,7 @@ def test_services_get_the_picture_and_accept_it(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_model_that_takes_none_is_not_asked_and_nothing_is_stored(tmp_path: Path) -> None:
+def test_a_picture_for_a_model_without_images_is_refused_and_nothing_is_stored(tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     config.write_text("[models.blind]\nmodel = 'openai/gpt-4.1'\nimages = false\n")
     with StrictProvider(lambda received: Reply("a cat")) as server:
@@ -111,7 +111,7 @@ def test_a_model_that_takes_none_is_not_asked_and_nothing_is_stored(tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_a_session_with_pictures_goes_on_with_a_model_that_takes_none(tmp_path: Path) -> None:
+def test_a_session_with_pictures_continues_without_them_on_a_model_without_images(tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     config.write_text("[models.blind]\nmodel = 'openai/gpt-4.1'\nimages = false\n")
     with StrictProvider(lambda received: Reply("a cat")) as server:
@@ -123,14 +123,14 @@ def test_a_session_with_pictures_goes_on_with_a_model_that_takes_none(tmp_path: 
     assert "image_url" not in json.dumps(server.requests[-1].body)
 
 
-async def test_the_path_of_a_picture_that_is_pasted_stands_in_the_line_as_its_size(screenshot: Path) -> None:
+async def test_a_pasted_picture_path_is_shown_as_its_size_and_attached(screenshot: Path) -> None:
     played = await play(as_paste(f"'{screenshot}'") + " what is it?" + ENTER + "/exit" + ENTER, ["a cat"])
     assert "> [image 64x48] what is it?" in played.text
     [request] = played.model.requests
     assert [image["name"] for image in request.messages[-1]["images"]] == [str(screenshot)]
 
 
-async def test_what_the_clipboard_holds_is_pasted_with_ctrl_v(
+async def test_ctrl_v_attaches_the_picture_in_the_clipboard(
     screenshot: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_program(tmp_path / "bin", "wl-paste", screenshot)
@@ -141,7 +141,7 @@ async def test_what_the_clipboard_holds_is_pasted_with_ctrl_v(
 
 
 @pytest.mark.slow
-def test_a_refused_picture_gives_the_line_back_and_costs_no_turn() -> None:
+def test_a_refused_picture_restores_the_typed_line_and_starts_no_turn() -> None:
     Path("broken.png").write_text("no picture")
     with Terminal("-m", HELLO, columns=100, environ={"SWECLI_REFLECT_WITH_MODEL": "false"}) as terminal:
         terminal.wait("· ask")
@@ -156,7 +156,7 @@ def test_a_refused_picture_gives_the_line_back_and_costs_no_turn() -> None:
     assert [(one["first_query"], one["interactions"]) for one in listed] == [("hello", 1)]
 
 
-async def test_a_model_without_eyes_is_refused_before_the_turn() -> None:
+async def test_a_picture_for_a_model_without_images_is_refused_before_any_request() -> None:
     model = ScriptedModel(["never"])
     model.profile = replace(model.profile, images=False)
     with pytest.raises(BadInput, match=r"scripted/test does not accept pictures: nothing was sent\."):

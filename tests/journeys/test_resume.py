@@ -8,7 +8,7 @@ from swecli.models.context import WindowSpec
 from tests.support.runtime import make_runtime, run_turn
 
 
-async def test_a_session_goes_on_where_it_was_left() -> None:
+async def test_a_resumed_session_sends_its_earlier_queries() -> None:
     first = make_runtime(["One.", "Two."])
     await run_turn(first, "first question")
     await run_turn(first, "second question")
@@ -24,7 +24,7 @@ async def test_a_session_goes_on_where_it_was_left() -> None:
 
 
 @pytest.mark.slow
-async def test_the_window_decides_how_much_the_next_request_holds() -> None:
+async def test_the_window_limits_the_turns_in_the_next_request() -> None:
     runtime = make_runtime(lambda request: "Yes.")
     for number in range(8):
         await run_turn(runtime, f"question {number}")
@@ -38,7 +38,7 @@ async def test_the_window_decides_how_much_the_next_request_holds() -> None:
     assert len(sent) == 5
 
 
-async def test_what_was_sent_is_sent_again_byte_for_byte() -> None:
+async def test_a_request_begins_with_the_messages_of_the_previous_one() -> None:
     runtime = make_runtime(lambda request: "Yes.")
     await run_turn(runtime, "one")
     await run_turn(runtime, "two")

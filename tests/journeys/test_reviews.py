@@ -73,7 +73,7 @@ def events(out: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("model", [f"openai/{OPENAI_MODEL}", f"anthropic/{ANTHROPIC_MODEL}"])
-def test_twenty_loops_lose_nothing(model: str) -> None:
+def test_twenty_loops_keep_every_finding(model: str) -> None:
     with StrictProvider(ReviewScript()) as server:
         done = swecli("review", ".", "-m", model, "--no-verify", "--format", "stream-json", environ=server.environ())
         assert (done.code, server.refusals) == (3, []), "no part was reported as done"
@@ -98,7 +98,7 @@ def test_twenty_loops_lose_nothing(model: str) -> None:
         assert max(sizes[8:]) < 1.7 * max(sizes[5:8]), "the request grows no more once the window moves"
 
 
-def test_killed_at_loop_twelve_and_resumed_nothing_is_lost() -> None:
+def test_a_review_killed_at_loop_twelve_resumes_without_losing_findings() -> None:
     model = f"openai/{OPENAI_MODEL}"
     first = ReviewScript(gate=12)
     with StrictProvider(first) as server:
@@ -120,7 +120,7 @@ def test_killed_at_loop_twelve_and_resumed_nothing_is_lost() -> None:
     assert sorted({row["loop"] for row in end["findings"]}) == list(range(1, 20))
 
 
-def test_ctrl_c_ends_it_with_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_ends_a_review_with_the_findings_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
     script = ReviewScript(gate=4)
     with StrictProvider(script) as server:
         for name, value in server.environ().items():
@@ -158,7 +158,7 @@ class SlowVerifier:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_ended_while_it_is_checked_a_review_goes_on_with_the_check_alone(number: signal.Signals) -> None:
+def test_a_review_ended_during_verification_resumes_with_the_verification_only(number: signal.Signals) -> None:
     model, first = f"openai/{OPENAI_MODEL}", SlowVerifier(wait=True)
     with StrictProvider(first) as server:
         process = subprocess.Popen(
@@ -229,7 +229,7 @@ def test_a_review_of_two_thousand_files_keeps_memory_and_requests_flat_and_shows
     assert max(sizes[30:]) <= max(sizes[:30]) * 1.05
 
 
-def test_ctrl_c_at_the_prompt_ends_it_with_what_it_has_and_it_goes_on(project: Path) -> None:
+def test_ctrl_c_at_the_prompt_keeps_the_findings_and_the_review_can_be_continued(project: Path) -> None:
     script = ReviewScript(gate=3)
     with StrictProvider(script) as server:
         env = {**server.environ(), "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}

@@ -16,7 +16,7 @@ TAUGHT = ("run all the tests after a change", "answer in short sentences", "keep
 
 
 @pytest.mark.parametrize("window", [WindowSpec(mode="full"), WindowSpec(5)], ids=["full", "5+3"])
-async def test_tags_alone_change_no_byte_of_what_was_sent(window: WindowSpec) -> None:
+async def test_tags_alone_do_not_change_the_sent_prefix(window: WindowSpec) -> None:
     runtime = make_runtime(lambda request: "Done, as [P-1] and [P-2] say.", window=window)
     session, store = runtime.sessions.current_session, runtime.sessions.playbook
     assert session is not None

@@ -45,7 +45,7 @@ def child_sessions(runtime: Runtime) -> list[str]:
         return [row[0] for row in rows]
 
 
-async def test_a_task_has_a_window_of_its_own_and_returns_only_its_last_message() -> None:
+async def test_a_task_has_a_separate_context_and_returns_only_its_last_message() -> None:
     Path("a.txt").write_text("the word is KIWI\n")
     inside = [calls(("read_file", {"path": "a.txt"}), text="I look."), "The word is KIWI (a.txt:1)."]
     model = script_model(inside, ["Secret talk.", calls(task()), "It is KIWI."])
@@ -62,7 +62,7 @@ async def test_a_task_has_a_window_of_its_own_and_returns_only_its_last_message(
     runtime.close()
 
 
-async def test_its_transcript_is_a_child_session_in_no_list_and_resumable_by_its_id() -> None:
+async def test_a_task_is_stored_as_an_unlisted_child_session_that_can_be_resumed_by_id() -> None:
     model = script_model(["Found nothing."], [calls(task()), "Nothing.", "As before."])
     runtime = make_runtime(model)
     events = await run_turn(runtime, "look")
@@ -89,7 +89,7 @@ async def test_its_transcript_is_a_child_session_in_no_list_and_resumable_by_its
     newest.close()
 
 
-async def test_what_it_costs_is_the_parents_under_a_cause_of_its_own_and_of_the_turn() -> None:
+async def test_the_cost_of_a_task_is_counted_once_in_the_parent_session_and_in_the_turn() -> None:
     inside = [Reply("Found.", usage=Usage(input=100, output=10), cost=0.25)]
     outside = [Reply("", (ScriptedCall(*task()),), cost=0.5), Reply("So.", cost=0.5)]
     runtime = make_runtime(script_model(inside, outside))
@@ -115,7 +115,7 @@ async def test_a_task_keeps_to_the_remaining_budget() -> None:
     assert len(model.requests) == 3
 
 
-async def test_a_tool_that_is_given_asks_as_usual_and_a_rule_counts_there_too() -> None:
+async def test_a_task_asks_for_approval_of_its_tools_and_has_no_others() -> None:
     inside = [
         calls(("write_file", {"path": "made.txt", "content": "x"})),
         calls(("run_command", {"command": "touch never"})),
@@ -135,7 +135,7 @@ async def test_a_tool_that_is_given_asks_as_usual_and_a_rule_counts_there_too() 
     runtime.close()
 
 
-async def test_what_it_changed_is_undone_with_the_turn() -> None:
+async def test_file_changes_of_a_task_are_undone_with_the_turn() -> None:
     inside = [calls(("write_file", {"path": "made.txt", "content": "x"})), "Done."]
     runtime = make_runtime(script_model(inside, [calls(task(tools=["write_file"])), "Well."]), mode="auto")
     await run_turn(runtime, "write it")
@@ -152,7 +152,7 @@ async def test_a_task_cannot_start_a_task() -> None:
     assert "There is no tool 'task'" in str(model.requests[2].messages)
 
 
-async def test_two_in_one_reply_are_done_at_the_same_time_and_each_has_its_answer() -> None:
+async def test_two_tasks_in_one_reply_run_concurrently_and_return_their_answers() -> None:
     both = asyncio.Barrier(2)
     models: list[ModelRequest] = []
 
@@ -181,7 +181,7 @@ async def test_two_in_one_reply_are_done_at_the_same_time_and_each_has_its_answe
     runtime.close()
 
 
-async def test_stopping_the_turn_stops_it_and_keeps_what_it_had() -> None:
+async def test_cancelling_the_turn_cancels_the_task_and_keeps_its_partial_answer() -> None:
     slow = Reply("word " * 400, piece=5, delay=0.02)
     inside = [calls(("run_command", {"command": "sleep 300", "background": True})), slow]
     model = script_model(inside, [calls(task(tools=["run_command"]))])
@@ -226,7 +226,7 @@ async def test_a_task_that_fails_or_answers_nothing_returns_a_result(fails: Any)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["json", "stream-json", "claude-stream-json"])
-def test_without_a_screen_it_is_in_the_result(form: str) -> None:
+def test_the_cost_of_a_task_is_in_the_headless_result(form: str) -> None:
     asked = {"calls": [{"name": "task", "arguments": {"title": "look", "prompt": "Look."}}], "cost": 0.5}
     replies = script("s.json", asked, {"text": "inside", "cost": 0.25}, {"text": "outside", "cost": 0.5})
     done = swecli("-p", "go", "-m", replies, "--output-format", form, "--no-reflect")

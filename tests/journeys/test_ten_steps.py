@@ -86,7 +86,7 @@ def write_files() -> None:
 
 @wires
 @pytest.mark.slow
-async def test_no_request_of_ten_steps_is_refused_with_a_reduction_and_another_model(wire: str) -> None:
+async def test_thinking_blocks_are_accepted_over_ten_steps_a_reduction_and_a_model_change(wire: str) -> None:
     write_files()
     signer = SigningService()
     with StrictProvider(signer, models=MODELS) as server:
@@ -110,7 +110,7 @@ async def test_no_request_of_ten_steps_is_refused_with_a_reduction_and_another_m
 
 @pytest.mark.slow
 @wires
-def test_a_process_that_is_killed_in_the_loop_goes_on_with_its_thoughts(wire: str) -> None:
+def test_thinking_blocks_stored_before_a_kill_are_sent_after_resuming(wire: str) -> None:
     write_files()
     signer = SigningService()
     with StrictProvider(signer, models=MODELS) as server:

@@ -49,7 +49,7 @@ async def test_two_parallel_calls_are_answered_in_their_order() -> None:
     assert "second" in results[1]
 
 
-async def test_a_refused_write_leaves_the_file_alone_and_gives_the_model_the_reason() -> None:
+async def test_a_refused_write_creates_no_file_and_sends_the_reason_to_the_model() -> None:
     user = User([NO])
     runtime = make_runtime([calls(("write_file", {"path": "a.txt", "content": "x"})), "As you wish."], user)
     events = await run_turn(runtime, "write a.txt")
@@ -61,7 +61,7 @@ async def test_a_refused_write_leaves_the_file_alone_and_gives_the_model_the_rea
     assert "not now" in results[0]
 
 
-async def test_an_approved_command_runs_and_its_exit_code_is_kept() -> None:
+async def test_an_approved_command_runs_and_its_exit_code_is_stored() -> None:
     runtime = make_runtime([calls(("run_command", {"command": "echo out; exit 3"})), "It failed."], User([YES]))
     events = await run_turn(runtime, "run it")
     result = next(e for e in events if isinstance(e, ToolFinished)).result
@@ -69,7 +69,7 @@ async def test_an_approved_command_runs_and_its_exit_code_is_kept() -> None:
     assert [c.exit_code for c in stored_calls(runtime.sessions, 1)] == [3]
 
 
-async def test_an_unknown_tool_and_malformed_arguments_are_results_not_crashes() -> None:
+async def test_an_unknown_tool_and_malformed_arguments_return_failed_results() -> None:
     runtime = make_runtime([calls(("fly", {}), ("read_file", '{"path": "a')), "Sorry."])
     events = await run_turn(runtime, "do it")
     failed = [e.result.for_model for e in events if isinstance(e, ToolFinished) and not e.result.ok]
@@ -79,7 +79,7 @@ async def test_an_unknown_tool_and_malformed_arguments_are_results_not_crashes()
     assert isinstance([e for e in events if e.type.startswith("turn_f")][0], TurnFinished)
 
 
-async def test_a_passing_failure_is_retried_and_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_temporary_failure_is_retried_and_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -93,7 +93,7 @@ async def test_a_passing_failure_is_retried_and_reported(monkeypatch: pytest.Mon
     assert next(e for e in events if isinstance(e, TurnFinished)).text == "Here."
 
 
-async def test_a_failure_for_good_ends_the_turn_with_a_line_and_loses_nothing() -> None:
+async def test_a_permanent_failure_ends_the_turn_and_the_query_is_kept() -> None:
     runtime = make_runtime([AuthFailed("the key was refused", "Set OPENAI_API_KEY."), "Now it works."])
     events = await run_turn(runtime, "hello")
     failed = next(e for e in events if isinstance(e, TurnFailed))
@@ -104,7 +104,7 @@ async def test_a_failure_for_good_ends_the_turn_with_a_line_and_loses_nothing() 
     assert roles == ["system", "user", "assistant", "user"], "the unanswered question keeps its place, legally"
 
 
-async def test_a_model_that_goes_round_in_circles_is_stopped_honestly() -> None:
+async def test_a_repeated_tool_call_is_reported_to_the_model_and_then_ends_the_turn() -> None:
     Path("a.txt").write_text("same\n")
     user = User([NO])
     runtime = make_runtime(lambda request: calls(("read_file", {"path": "a.txt"})), user)
@@ -116,7 +116,7 @@ async def test_a_model_that_goes_round_in_circles_is_stopped_honestly() -> None:
     assert user.asked[0].summary == "Continue repeating read_file"
 
 
-async def test_a_circle_the_user_allows_goes_on_once_and_then_ends() -> None:
+async def test_a_repetition_approved_by_the_user_continues_once_and_then_ends_the_turn() -> None:
     Path("a.txt").write_text("same\n")
     user = User([YES])
     runtime = make_runtime(lambda request: calls(("read_file", {"path": "a.txt"})), user)
@@ -135,7 +135,7 @@ async def test_the_step_limit_ends_a_turn() -> None:
     assert next(e for e in events if isinstance(e, TurnFinished)).reason == "max_turns"
 
 
-async def test_an_interrupted_turn_keeps_the_partial_answer_and_a_legal_history() -> None:
+async def test_an_interrupted_turn_keeps_the_partial_answer_and_the_next_turn_finishes() -> None:
     slow = Reply("a long answer that never ends", piece=1, delay=0.01)
     runtime = make_runtime([slow, "Back again."])
 
@@ -159,7 +159,7 @@ async def test_an_interrupted_turn_keeps_the_partial_answer_and_a_legal_history(
     assert next(e for e in events if isinstance(e, TurnFinished)).text == "Back again."
 
 
-async def test_a_turn_in_a_database_that_was_deleted_ends_with_one_line() -> None:
+async def test_a_turn_in_a_deleted_database_is_an_error_and_does_not_recreate_it() -> None:
     runtime = make_runtime(["One.", "Two."], db=str(Path("mine.db").absolute()))
     await run_turn(runtime, "first")
     for file in Path().glob("mine.db*"):
@@ -170,7 +170,7 @@ async def test_a_turn_in_a_database_that_was_deleted_ends_with_one_line() -> Non
     assert list(Path().glob("mine.db")) == []
 
 
-async def test_an_interrupted_command_is_killed_and_answered() -> None:
+async def test_an_interrupted_command_returns_its_partial_output() -> None:
     runtime = make_runtime([calls(("run_command", {"command": "echo 7 of 9 done; sleep 60"})), "Fine."])
     started = asyncio.Event()
     seen: list[Event] = []
@@ -198,7 +198,7 @@ async def test_an_interrupted_command_is_killed_and_answered() -> None:
     assert [m["role"] for m in messages] == ["system", "user", "assistant", "tool", "user"]
 
 
-async def test_a_long_file_is_read_page_by_page_and_no_page_is_cut() -> None:
+async def test_a_long_file_is_read_in_pages_that_are_not_truncated() -> None:
     """A model with a small window gets smaller pages, and every line of the file."""
     Path("long.py").write_text("".join(f"value_{n} = {n}\n" for n in range(1500)))
     pages = [calls(("read_file", {"path": "long.py"})), calls(("read_file", {"path": "long.py", "start_line": 400}))]
@@ -210,7 +210,7 @@ async def test_a_long_file_is_read_page_by_page_and_no_page_is_cut() -> None:
     assert f"continue with start_line={len(shown) + 1}" in first
 
 
-async def test_a_request_the_provider_calls_too_long_is_made_smaller_and_sent_again() -> None:
+async def test_a_request_refused_as_too_long_is_reduced_and_sent_again() -> None:
     """The estimate was too low: the model's limit is corrected for the session, and nothing stored is lost."""
 
     def answer(request: ModelRequest) -> str | Exception:
@@ -233,7 +233,7 @@ async def test_a_request_the_provider_calls_too_long_is_made_smaller_and_sent_ag
     assert [r.purpose for r in since if r.purpose == "turn"] == ["turn"], "the limit is known now"
 
 
-async def test_a_provider_that_refuses_everything_ends_the_turn_with_a_line() -> None:
+async def test_a_provider_that_refuses_every_request_fails_the_turn_after_few_retries() -> None:
     runtime = make_runtime(lambda request: ContextOverflow("too long"))
     events = await run_turn(runtime, "hello", learn=False)
     assert isinstance(events[-1], TurnFailed)

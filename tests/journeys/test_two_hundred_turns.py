@@ -86,7 +86,7 @@ async def run_turns(runtime: Runtime, server: StrictProvider) -> list[tuple[int,
     return sent
 
 
-async def test_two_hundred_turns(project: None) -> None:
+async def test_two_hundred_turns_send_valid_bounded_requests_and_the_last_reduction_is_undone(project: None) -> None:
     with StrictProvider(script_answers()) as server:
         os.environ.update(server.environ())  # The `own_home` fixture restores them.
         model = make_model(f"openai/{OPENAI_MODEL}", make_start().settings, dict(os.environ))

@@ -26,7 +26,7 @@ def sent_texts(runtime: Runtime) -> list[str]:
     return [str(message["content"]) for message in runtime.agent.model.requests[-1].messages]  # type: ignore[attr-defined]
 
 
-async def test_strategies_are_chosen_for_the_query_and_later_ones_travel_as_notes() -> None:
+async def test_strategies_are_selected_for_the_query_and_later_ones_are_sent_as_notes() -> None:
     runtime = make_runtime(["one", "two"], playbook_tokens=150)
     teach(runtime, *(f"The {thing} service listens on port {n}." for n, thing in enumerate(THINGS, 8000)))
     await run_turn(runtime, "restart the billing service", learn=False)
@@ -42,7 +42,7 @@ THINGS = ("billing", "login", "search", "shipping", "mail", "cart", "stock", "im
 
 
 @pytest.mark.slow
-async def test_a_holdout_withholds_one_strategy_and_records_it() -> None:
+async def test_a_holdout_withholds_at_most_one_strategy_and_records_it() -> None:
     runtime = make_runtime(lambda request: "ok", holdout=50)
     teach(runtime, "The billing service listens on port 8000.", "Billing logs are in var/log.", "Restart with `svc`.")
     session, left_out = runtime.sessions.current_session, []
@@ -60,7 +60,7 @@ async def test_a_holdout_withholds_one_strategy_and_records_it() -> None:
     assert set(left_out) == {0, 1}
 
 
-async def test_open_findings_of_the_files_at_hand_stand_in_the_head() -> None:
+async def test_open_findings_of_files_in_use_are_in_the_head() -> None:
     Path("a.py").write_text("x = 19\n")
     runtime = make_runtime(
         [calls(("read_file", {"path": "a.py"})), "read", "two", "three"], window=WindowSpec(1), learn=False

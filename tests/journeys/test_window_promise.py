@@ -19,7 +19,7 @@ MOST = {"5+3": 8, "3": 3, "1": 1}
         for reflector in REFLECTORS
     ],
 )
-async def test_no_request_holds_more_than_size_and_slack(window: str, reflector: str) -> None:
+async def test_no_request_contains_more_turns_than_size_and_slack(window: str, reflector: str) -> None:
     make_project()
     found = await run_window(window, reflector, turns=16)
     assert found.most == MOST[window]
@@ -29,14 +29,14 @@ async def test_no_request_holds_more_than_size_and_slack(window: str, reflector:
 
 
 @pytest.mark.slow
-async def test_auto_is_cut_at_its_upper_bound_only_and_never_for_a_short_query() -> None:
+async def test_an_automatic_window_is_cut_only_at_its_upper_bound() -> None:
     make_project()
     found = await run_window("auto", "none", turns=25)
     assert found.most == 10
     assert found.broken == found.announced <= 4
 
 
-async def test_what_left_the_window_before_it_was_reflected_on_is_reflected_on_from_the_store() -> None:
+async def test_turns_outside_the_window_are_reflected_on_from_the_store() -> None:
     runtime = make_runtime(["Done."] * 6, window=WindowSpec(1))
     await run_turn(runtime, "remember that commits are signed", learn=False)
     for number in range(4):
