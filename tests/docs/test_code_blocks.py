@@ -39,12 +39,12 @@ def name(page: Path) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
-def test_every_block_states_how_it_is_checked(page: Path) -> None:
+def test_every_code_block_has_a_known_kind(page: Path) -> None:
     assert {kind for kind, _ in blocks(page)} <= KINDS
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
-def test_links_between_pages_lead_somewhere(page: Path) -> None:
+def test_links_between_pages_have_existing_targets(page: Path) -> None:
     targets = re.findall(r"\]\((?!https?:|mailto:|#)([^)#]+)", page.read_text(encoding="utf-8"))
     assert not [target for target in targets if not (page.parent / target).exists()]
 
@@ -54,7 +54,7 @@ WITH_BLOCKS = [p for p in PAGES if {kind for kind, _ in blocks(p)} & {"swecli", 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", WITH_BLOCKS, ids=name)
-def test_the_blocks_of_a_page_do_what_they_say(page: Path, tmp_path: Path) -> None:
+def test_code_blocks_produce_the_documented_output(page: Path, tmp_path: Path) -> None:
     tutorial = page.parent.name == "tutorial"  # Its reader begins in a folder of their own, with a clone elsewhere.
     project = (tmp_path / "begun") if tutorial else make_project(tmp_path / "shop")
     project.mkdir(exist_ok=True)

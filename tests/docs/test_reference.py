@@ -16,13 +16,13 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.slow
-def test_the_reference_is_not_stale() -> None:
+def test_the_reference_is_up_to_date() -> None:
     done = subprocess.run([sys.executable, "scripts/reference", "--check"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.slow
-def test_the_manual_is_set_without_a_warning_and_holds_every_subcommand() -> None:
+def test_the_manual_formats_without_warnings_and_contains_every_subcommand() -> None:
     groff = shutil.which("groff")
     if groff is None:
         pytest.skip("groff is not installed")

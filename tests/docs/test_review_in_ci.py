@@ -49,7 +49,7 @@ def runner(depth: str) -> tuple[Path, str]:
 
 
 @pytest.mark.parametrize("depth", ["", "1"])
-def test_the_step_ends_red_with_a_report_and_comments(depth: str, tmp_path: Path) -> None:
+def test_the_ci_step_fails_with_a_report_and_comments(depth: str, tmp_path: Path) -> None:
     assert STEP is not None
     clone, patch = runner(depth)
     bin_folder = tmp_path / "bin"
@@ -77,7 +77,7 @@ def test_the_step_ends_red_with_a_report_and_comments(depth: str, tmp_path: Path
         assert (again.returncode, len(hub.posted)) == (1, 2), "a finding of an earlier push fails it too"
 
 
-def test_a_shallow_clone_names_what_the_step_needs() -> None:
+def test_a_review_in_a_shallow_clone_is_refused_with_the_required_fetch_depth() -> None:
     clone, _ = runner("1")
     command = [*COMMAND, "review", "--base", "main", "-m", "demo"]
     done = subprocess.run(command, cwd=clone, env=environment(), capture_output=True, text=True, check=False)

@@ -39,7 +39,7 @@ os._exit(code)
 
 
 @pytest.mark.slow
-def test_a_turn_comes_by_the_stops_in_their_order() -> None:
+def test_a_turn_calls_the_documented_functions_in_order() -> None:
     stops = [f"{file} {function}" for file, function in STOP.findall(PAGE.read_text(encoding="utf-8"))]
     assert 8 <= len(stops) <= 12
     Path("notes.txt").write_text("seven\n")

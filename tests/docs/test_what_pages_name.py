@@ -39,7 +39,7 @@ def parser_of(words: list[str]) -> Parser:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_commands_flags_and_scripts_are_there(page: Path) -> None:
+def test_commands_flags_and_scripts_named_on_a_page_exist(page: Path) -> None:
     missing = []
     for text in named_in(page):
         if slash := re.match(r"/([a-z]+)(?=$|[ |])", text):
