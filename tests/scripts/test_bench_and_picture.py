@@ -51,7 +51,7 @@ def run(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_bench_prints_every_figure_and_does_not_judge() -> None:
+def test_bench_prints_every_figure_and_exits_with_0() -> None:
     done = run("bench", "--once")
     assert done.returncode == 0, done.stderr
     printed = [row.split("  ")[0] for row in done.stdout.splitlines()]
@@ -59,7 +59,7 @@ def test_bench_prints_every_figure_and_does_not_judge() -> None:
     assert f"{len(FIGURES)} figures, " in done.stdout
 
 
-def test_bench_names_its_groups_when_it_is_asked_for_another() -> None:
+def test_bench_refuses_an_unknown_group_with_the_known_ones() -> None:
     done = run("bench", "prompts")
     assert done.returncode == 2
     assert "there is no group 'prompts'; there are prompt, process, store, request, select" in done.stderr
@@ -72,7 +72,7 @@ def test_a_row_is_over_when_its_ratio_exceeds_its_goal() -> None:
     assert line(rows[0].cells()).split() == ["f", "15.0", "ms", "10.0", "ms", "r", "1.50", "≤", "1.5", "ok"]
 
 
-def test_works_take_turns_and_are_measured_equally_often() -> None:
+def test_measured_functions_alternate_and_run_equally_often() -> None:
     order: list[str] = []
     works = [lambda name=name: float(order.append(name) or len(order)) for name in "ab"]
     assert [len(values) for values in in_turn(3, *works)] == [3, 3]
@@ -85,7 +85,7 @@ def test_a_percentile_is_one_of_the_values() -> None:
 
 
 @pytest.mark.slow
-def test_picture_shows_the_session_as_an_image_that_parses() -> None:
+def test_picture_draws_the_session_as_valid_svg() -> None:
     target = Path("pictures/first.svg")
     done = run("picture", str(target))
     assert done.returncode == 0, done.stderr
@@ -104,7 +104,7 @@ def test_picture_shows_the_session_as_an_image_that_parses() -> None:
     assert len(colours) > 4
 
 
-def test_a_screen_is_read_with_its_colours() -> None:
+def test_replay_parses_text_with_its_colours_and_attributes() -> None:
     shot = replay(b"plain \x1b[2;31mdim red\x1b[0m \x1b[1;38;2;1;2;3mbold\x1b[22m", 40, 5)
     assert [(span.text, span.style.fg, span.style.dim, span.style.bold) for span in shot.rows[0]][:4] == [
         ("plain ", "default", False, False),
@@ -115,20 +115,20 @@ def test_a_screen_is_read_with_its_colours() -> None:
     assert len(shot.rows) == 1
 
 
-def test_what_was_taken_away_stays_above_what_came_for_it() -> None:
+def test_removed_lines_are_kept_above_the_lines_that_replaced_them() -> None:
     asked = replay(b"one\r\nsure?\r\n1 yes", 20, 9)
     done = replay(b"one\r\nallowed\r\n> ", 20, 9)
     assert unfolded(asked, done).texts() == ["one", "sure?", "1 yes", "allowed", ">"]
     assert unfolded(asked, done).cursor == (2, 4)
 
 
-def test_empty_rows_are_squeezed_and_the_cursor_moves_along() -> None:
+def test_consecutive_empty_rows_are_merged_and_the_cursor_is_adjusted() -> None:
     shot = squeezed(replay(b"one\r\n\n\n\n> \x1b7\r\n\n\n\nfoot\x1b8", 20, 12))
     assert shot.texts() == ["one", "", ">", "", "foot"]
     assert shot.cursor == (2, 2)
 
 
-def test_what_is_special_in_xml_is_escaped_and_reversed_cells_have_a_background() -> None:
+def test_xml_characters_are_escaped_and_reversed_cells_have_a_background() -> None:
     root = ET.fromstring(draw(replay(b"a < b && \x1b[7m\x1b[31mred\x1b[0m", 30, 3), 30, '"x" & <y>'))
     texts = [element.text for element in root.iter(f"{SVG}text")]
     assert texts == ['"x" & <y>', "a < b &&", "red"]
@@ -136,7 +136,7 @@ def test_what_is_special_in_xml_is_escaped_and_reversed_cells_have_a_background(
 
 
 @pytest.mark.slow
-def test_each_figure_of_a_review_is_measured_and_no_goal_is_missed() -> None:
+def test_each_review_figure_is_measured_and_meets_its_goal() -> None:
     found = {figure.name: figure for figure in figures(3, 2)}
     assert len(found) >= 12
     assert [figure for figure in found.values() if not figure.met] == []

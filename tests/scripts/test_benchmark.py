@@ -17,7 +17,7 @@ def run_benchmark(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_what_one_task_teaches_solves_later_ones_and_a_stopped_run_goes_on(tmp_path: Path) -> None:
+def test_learning_solves_later_tasks_and_a_stopped_run_is_resumed(tmp_path: Path) -> None:
     what = (str(ROOT / "scripts" / "tasks"), "--model", "scripted", "--seeds", "1", "--json", str(tmp_path / "b.jsonl"))
     assert run_benchmark(*what, "--usd", "0").returncode == 3
     assert (tmp_path / "b.jsonl").read_text().count("\n") == 1
@@ -33,7 +33,7 @@ def test_what_one_task_teaches_solves_later_ones_and_a_stopped_run_goes_on(tmp_p
     ("text", "line"), [("prompt = 1 1", "cannot be read"), ("prompt = 'x'", "has no check"), ("", "has no prompt")]
 )
 @pytest.mark.slow
-def test_a_task_that_cannot_be_used_is_one_line(tmp_path: Path, text: str, line: str) -> None:
+def test_an_invalid_task_is_refused_in_one_line(tmp_path: Path, text: str, line: str) -> None:
     (tmp_path / "01-x").mkdir()
     (tmp_path / "01-x" / "task.toml").write_text(text)
     done = run_benchmark(str(tmp_path), "--model", "scripted", "--json", str(tmp_path / "b.jsonl"))

@@ -14,7 +14,7 @@ SCRIPT, PAGE = ROOT / "scripts" / "learning_session", ROOT / "docs" / "explanati
 
 
 @pytest.mark.slow
-def test_every_tag_of_forty_turns_rests_on_what_the_turn_shows() -> None:
+def test_forty_turns_yield_the_expected_evidence_and_the_documented_rows() -> None:
     done = subprocess.run([sys.executable, str(SCRIPT)], capture_output=True, text=True, check=False)
     assert (done.returncode, "WRONG" in done.stdout) == (0, False), done.stdout[-2_000:] + done.stderr
     page = PAGE.read_text(encoding="utf-8")

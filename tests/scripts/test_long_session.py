@@ -32,7 +32,7 @@ def test_one_turn_in_five_comes_after_a_long_pause() -> None:
     assert sum(pause > 300 for pause in pauses) == PAUSED * 100
 
 
-def test_the_work_is_mixed_and_some_results_are_long() -> None:
+def test_a_generated_session_has_mixed_tools_and_some_long_results() -> None:
     calls = [call for m in exported(100, 3, "m")["messages"] for call in m.get("tool_calls", [])]
     assert {call["name"] for call in calls} == {"read_file", "search_files", "edit_file", "run_command"}
     lengths = sorted(len(call["result"]) for call in calls)
@@ -72,7 +72,7 @@ def test_a_recorded_session_has_the_sizes_and_pauses_of_its_shape(shape: Path, t
 
 
 @pytest.mark.slow
-def test_the_script_prints_the_id_and_refuses_a_second_time(tmp_path: Path) -> None:
+def test_the_script_prints_the_session_id_and_refuses_a_second_run(tmp_path: Path) -> None:
     command = [sys.executable, str(ROOT / "scripts" / "long_session"), str(tmp_path / "long.db"), "--turns", "3"]
     first, second = (subprocess.run(command, capture_output=True, text=True, check=False) for _ in range(2))
     assert (first.returncode, first.stdout.strip()) == (0, exported(3, 1, "m")["id"])

@@ -79,7 +79,9 @@ ODD = {
 
 
 @pytest.mark.parametrize("arguments", STARTS)
-def test_the_command_runs_nothing_of_the_folder(installed_command: str, arguments: str) -> None:
+def test_the_installed_command_imports_nothing_from_the_working_directory(
+    installed_command: str, arguments: str
+) -> None:
     mark = make_traps(ALL)
     done = run_program(installed_command, *arguments.split())
     assert done.code == STARTS[arguments], done.err
@@ -87,14 +89,16 @@ def test_the_command_runs_nothing_of_the_folder(installed_command: str, argument
 
 
 @pytest.mark.parametrize("odd", ODD)
-def test_nor_does_it_where_the_environment_names_the_folder(installed_command: str, odd: str) -> None:
+def test_the_installed_command_ignores_python_variables_that_name_the_directory(
+    installed_command: str, odd: str
+) -> None:
     mark = make_traps(ALL)
     for arguments in ("--version", "-p hello -m demo"):
         assert run_program(installed_command, *arguments.split(), environ=ODD[odd]).code == 0
     assert not mark.exists(), mark.read_text()
 
 
-def test_nor_does_what_starts_it_from_its_own_folder() -> None:
+def test_the_development_commands_import_nothing_from_the_working_directory() -> None:
     if not (ROOT / ".venv" / ".made-from-run").exists():
         pytest.skip("scripts/setup was not run here")
     mark = make_traps(ALL)
@@ -106,14 +110,14 @@ def test_nor_does_what_starts_it_from_its_own_folder() -> None:
 
 @pytest.mark.parametrize("environ", [{}, {"PYTHONPATH": "."}, {"PYTHONPATH": ":"}, {"PYTHONSAFEPATH": "1"}])
 @pytest.mark.parametrize("arguments", ["sessions list", "-p hello -m demo", "review -m demo"])
-def test_python_m_leaves_the_folder_out_too(arguments: str, environ: dict[str, str]) -> None:
+def test_python_m_imports_nothing_from_the_working_directory(arguments: str, environ: dict[str, str]) -> None:
     mark = make_traps(NAMED)
     done = run_program(sys.executable, "-m", "swecli", *arguments.split(), environ=environ)
     assert done.code == STARTS[arguments], done.err
     assert not mark.exists(), mark.read_text()
 
 
-def test_a_screen_is_drawn_in_such_a_folder(installed_command: str) -> None:
+def test_the_interactive_prompt_imports_nothing_from_the_working_directory(installed_command: str) -> None:
     mark = make_traps(ALL)
     with Terminal(
         "-m", "demo", command=(installed_command,), environ={"PYTHONPATH": ".", "PYTHONHOME": "/nowhere"}
@@ -126,7 +130,7 @@ def test_a_screen_is_drawn_in_such_a_folder(installed_command: str) -> None:
     assert not mark.exists(), mark.read_text()
 
 
-def test_searching_runs_none_and_a_command_finds_the_users_own_path(installed_command: str) -> None:
+def test_searches_import_nothing_from_the_directory_and_commands_inherit_pythonpath(installed_command: str) -> None:
     mark = make_traps(ALL)
     calls = (
         Call("search_files", {"pattern": "chan.ed"}),
@@ -169,7 +173,7 @@ def test_a_review_starts_no_linter(installed_command: str, tool: str, tmp_path: 
     assert not mark.exists(), mark.read_text()
 
 
-def test_a_folder_that_was_deleted_is_one_line(installed_command: str, tmp_path: Path) -> None:
+def test_a_deleted_working_directory_is_reported(installed_command: str, tmp_path: Path) -> None:
     folder = tmp_path / "deleted"
     script = f'mkdir "{folder}" && cd "{folder}" && rmdir "{folder}" && exec "{installed_command}" playbook list'
     done = run_program("sh", "-c", script)

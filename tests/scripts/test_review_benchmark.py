@@ -42,21 +42,21 @@ def write_trees(case: Case) -> tuple[str, str]:
         ({"line": 10, "code_smell_type": "SOMETHING_ELSE"}, True),  # of no category
     ],
 )
-def test_a_hit_is_in_the_file_near_the_lines_or_in_the_symbol_and_of_an_accepted_family(
+def test_a_hit_requires_the_file_nearby_lines_or_the_symbol_and_an_accepted_family(
     changes: dict[str, object], hit: bool
 ) -> None:
     finding = {"path": "a.py", "end_line": None, "symbol": "other", "code_smell_type": "OFF_BY_ONE", **changes}
     assert TRUTH.is_hit(finding) is hit
 
 
-def test_the_cases_are_as_many_as_designed_and_a_few_are_a_sample_of_all() -> None:
+def test_the_number_of_cases_is_as_designed_and_the_first_four_cover_every_kind() -> None:
     cases = load_cases()
     assert Counter(case.kind for case in cases) == {"problem": 30, "harmless": 20, "clean": 10, "release": 12}
     assert {case.kind for case in cases[:4]} == {"problem", "harmless", "clean", "release"}
     assert len({case.name for case in cases}) == len(cases)
 
 
-def test_each_change_of_the_projects_is_at_one_place_and_its_truth_is_that_line() -> None:
+def test_each_planted_change_is_at_one_place_and_its_truth_names_the_changed_lines() -> None:
     for case in load_cases():
         if case.kind == "release":
             continue
@@ -74,7 +74,7 @@ def test_each_change_of_the_projects_is_at_one_place_and_its_truth_is_that_line(
             assert truth.symbols, case
 
 
-def test_each_reverted_fix_names_two_releases_lines_known_families_and_what_is_wrong() -> None:
+def test_each_reverted_fix_has_two_releases_lines_known_families_and_a_description() -> None:
     families = {
         smell_family(word)
         for word in ("ERROR", "LEAK", "GLOBAL", "LOGIC", "BOUNDARY", "CONTRACT", "RACE", "SQL", "SECRET")
@@ -90,13 +90,13 @@ def test_each_reverted_fix_names_two_releases_lines_known_families_and_what_is_w
         assert set(accepted.split()) <= families, case
 
 
-def test_the_interval_is_wilsons() -> None:
+def test_the_wilson_interval_has_known_values() -> None:
     assert [round(value, 3) for value in wilson(5, 10)] == [0.237, 0.763]
     assert [round(value, 3) for value in wilson(0, 30)] == [0.0, 0.114]
 
 
 @pytest.mark.slow
-def test_recorded_answers_are_played_through_a_review_and_judged_by_the_rule() -> None:
+def test_recorded_answers_are_replayed_through_a_review_and_scored() -> None:
     found = {
         "path": "inventory.py",
         "line": 29,

@@ -65,7 +65,7 @@ def load_figures(folder: Path, name: str = "figures.json") -> dict[str, object]:
     return found
 
 
-def test_the_product_learns_what_harms_and_the_gate_keeps_the_poisoned_out_and_twice_gives_the_same(
+def test_the_simulation_shows_a_gain_and_no_poisoned_strategy_and_is_deterministic(
     tmp_path: Path,
 ) -> None:
     found = load_figures(tmp_path)
@@ -93,7 +93,7 @@ def test_the_product_learns_what_harms_and_the_gate_keeps_the_poisoned_out_and_t
         ("return Tiny(turns)", "return options['x']", "cannot be used: KeyError: 'x'"),
     ],
 )
-def test_a_world_that_raises_is_one_line_and_an_exit_code(tmp_path: Path, old: str, new: str, line: str) -> None:
+def test_an_invalid_world_is_an_error_in_one_line(tmp_path: Path, old: str, new: str, line: str) -> None:
     file = tmp_path / "world.py"
     file.write_text(WORLD.replace(old, new))
     done = run_simulation("--world", str(file), "--seeds", "2", "--turns", "2")
@@ -101,7 +101,7 @@ def test_a_world_that_raises_is_one_line_and_an_exit_code(tmp_path: Path, old: s
     assert line in done.stderr
 
 
-def test_a_missed_goal_is_an_exit_code(tmp_path: Path) -> None:
+def test_a_missed_goal_exits_with_1(tmp_path: Path) -> None:
     (tmp_path / "tiny.py").write_text(WORLD)
     goals = tmp_path / "goals.toml"
     goals.write_text('[[goal]]\nfigure = "gain"\nleast = 2\n[[goal]]\nfigure = "poisoned shown"\nmost = 0\n')
@@ -114,6 +114,6 @@ def test_a_missed_goal_is_an_exit_code(tmp_path: Path) -> None:
     assert "cannot be used" in run_simulation(*what, "--gate", str(goals)).stderr
 
 
-def test_rank_correlation_is_as_in_the_textbook() -> None:
+def test_rank_correlation_has_known_values() -> None:
     assert spearman([1, 2, 3], [10, 20, 15]) == pytest.approx(0.5)
     assert spearman([1, 1, 1], [1, 2, 3]) == 0
