@@ -15,7 +15,7 @@ from tests.recorded.script import SESSIONS, no_wait, play
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name == "5+3" else pytest.mark.slow) for name in SESSIONS]
 )
-async def test_requests_events_and_rows_are_as_recorded(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_requests_events_and_rows_equal_the_recordings(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("swecli.llm.reply.pause", no_wait)
     environ: dict[str, str] = {}
     prepare_environment(environ)

@@ -58,7 +58,7 @@ def text_of(terminal: EmulatedTerminal) -> str:
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("scene", ["turn", "approval", "expanded"])
-def test_the_screen_is_as_recorded(scene: str, width: int) -> None:
+def test_the_screen_equals_the_recording(scene: str, width: int) -> None:
     shown = text_of(record_scene(scene, width))
     path = GOLDEN / f"{scene}-{width}.txt"
     if os.environ.get("RECORD_SCREENS"):
@@ -74,7 +74,7 @@ def test_no_line_is_wider_than_the_screen(scene: str, width: int) -> None:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_a_live_region_and_colours_leave_the_same_text_behind(width: int) -> None:
+def test_a_live_region_and_colours_print_the_same_text_as_plain_output(width: int) -> None:
     """Except for the marks that replace colour: the hashes of headings and the backticks of code."""
     plain = text_of(record_scene("turn", width)).replace("`", "").replace("## ", "")
     lively = text_of(record_scene("turn", width, color=True, live=True))
