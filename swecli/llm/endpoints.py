@@ -178,10 +178,7 @@ def resolve(
     optional = () if own.base_url or own.key_command else service.keys
     key_name, key = _first_set(environ, needed or optional)
     if not (key.isascii() and key.isprintable()):
-        raise AuthFailed(
-            f"{key_name} has a line break or a character that no key has.",
-            "Set it again, the key alone on one line.",
-        )
+        raise AuthFailed(f"{key_name} has a character that no key has.", "Set it again, the key alone on one line.")
     if not (key or keyless) and (needed or not (base or own.key_command or head not in SERVICES)):
         raise service.missing_key(entry or name, key_name)
     api, address = own.api or service.api, base or service.address

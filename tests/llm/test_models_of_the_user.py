@@ -133,7 +133,7 @@ async def test_an_address_of_ones_own_gets_no_key_that_was_not_meant_for_it() ->
     ("own", "environ", "error", "says"),
     [
         ({"api": "openai", "key_env": "KEY"}, {}, AuthFailed, "KEY is not set, so work cannot be used"),
-        ({"api": "openai", "key_env": "KEY"}, {"KEY": "a\nb"}, AuthFailed, "KEY has a line break"),
+        ({"api": "openai", "key_env": "KEY"}, {"KEY": "a\nb"}, AuthFailed, "KEY has a character that no key has"),
         ({"api": "openai"}, {}, AuthFailed, "OPENAI_API_KEY is not set"),
         ({"model": "opnai/gpt"}, {}, ModelNotFound, "Did you mean openai"),
         ({"base_url": "http://h/v1"}, {}, ModelNotFound, r'Set api = "openai" or "anthropic" in \[models.work\]'),
