@@ -20,7 +20,7 @@ from swecli.context import adaptive_window_size
         ("why does this function return None here", 5),
     ],
 )
-def test_key_words_come_before_length(query: str, size: int) -> None:
+def test_keywords_of_the_query_take_precedence_over_its_length(query: str, size: int) -> None:
     assert adaptive_window_size(query) == size
 
 

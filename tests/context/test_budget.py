@@ -17,7 +17,7 @@ from swecli.context.budget import ModelLimits, request_limit
 from swecli.models.message import Usage
 
 
-def test_the_constants_are_the_agreed_ones() -> None:
+def test_the_budget_constants_have_the_specified_values() -> None:
     assert (TOKEN_BUFFER_PERCENTAGE, MIN_CONDENSE_THRESHOLD, MAX_CONDENSE_THRESHOLD) == (0.1, 50, 100)
 
 
@@ -32,7 +32,9 @@ def test_the_constants_are_the_agreed_ones() -> None:
         (4_096, None, -4_506),
     ],
 )
-def test_allowed_is_nine_tenths_less_the_reserve(window: int, reserve: int | None, allowed: int) -> None:
+def test_allowed_tokens_are_ninety_percent_of_the_window_minus_the_reserve(
+    window: int, reserve: int | None, allowed: int
+) -> None:
     assert allowed_tokens(window, reserve) == allowed
     assert isinstance(allowed_tokens(window, reserve), int)
 
@@ -41,34 +43,36 @@ def test_allowed_is_nine_tenths_less_the_reserve(window: int, reserve: int | Non
     ("profiles", "expected"),
     [({}, 75), ({"code": -1}, 75), ({"code": 50}, 50), ({"code": 100}, 100), ({"other": 60}, 75), ({"code": 60}, 60)],
 )
-def test_a_profile_has_its_own_threshold_or_inherits(profiles: dict[str, int], expected: int) -> None:
+def test_a_profile_uses_its_threshold_or_inherits_the_global_one(profiles: dict[str, int], expected: int) -> None:
     assert effective_threshold(75, profiles, "code") == expected
 
 
 @pytest.mark.parametrize("wrong", [49, 101, 150, 0, -2])
-def test_a_threshold_out_of_range_warns_and_inherits(wrong: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_profile_threshold_out_of_range_warns_and_the_global_one_is_used(
+    wrong: int, caplog: pytest.LogCaptureFixture
+) -> None:
     with caplog.at_level(logging.WARNING):
         assert effective_threshold(75, {"code": wrong}, "code") == 75
     assert str(wrong) in caplog.text
 
 
-def test_a_request_always_has_a_quarter_of_the_window() -> None:
+def test_the_request_limit_is_at_least_a_quarter_of_the_window() -> None:
     assert request_limit(200_000) == 171_808
     assert request_limit(8_192) == 2_048
     assert request_limit(131_072, 131_072) == 32_768
 
 
 @pytest.mark.parametrize("window", [None, 0, -1])
-def test_an_unknown_window_has_no_limit_in_tokens(window: int | None) -> None:
+def test_an_unknown_window_has_no_request_limit(window: int | None) -> None:
     assert request_limit(window) is None
 
 
 @pytest.mark.parametrize("size", [1, 20])
-def test_a_server_that_leaves_the_tools_out_is_named_once_however_small_the_request(size: int) -> None:
+def test_a_server_that_drops_the_tools_is_reported_once_even_for_a_small_request(size: int) -> None:
     first = ModelLimits().record_usage("tiny", Usage(input=300 * size), ours=853 * size, tools=611 * size)
     assert "does not seem to pass on the tools" in first.notice
     assert not first.observed.record_usage("tiny", Usage(input=300 * size), ours=853 * size, tools=611 * size).notice
 
 
-def test_a_count_that_no_request_can_have_is_ignored() -> None:
+def test_a_token_count_too_small_for_the_request_is_ignored() -> None:
     assert ModelLimits().record_usage("tiny", Usage(input=11), ours=5_000, tools=611).observed == ModelLimits()

@@ -47,24 +47,24 @@ def make_options(total: int, **changes: Any) -> TruncateOptions:
     return TruncateOptions(**(given | changes))
 
 
-async def test_within_what_is_allowed_nothing_happens() -> None:
+async def test_a_conversation_within_the_allowed_tokens_is_unchanged() -> None:
     answer = await truncate_conversation_if_needed(make_options(60_000))
     assert answer == TruncateResponse(messages=HISTORY, prev_context_tokens=60_000)
 
 
-async def test_over_it_a_half_goes_once() -> None:
+async def test_a_conversation_over_the_allowed_tokens_is_truncated_once() -> None:
     answer = await truncate_conversation_if_needed(make_options(60_001))
     assert answer == TruncateResponse(messages=[HISTORY[0], *HISTORY[3:]], prev_context_tokens=60_001)
 
 
-async def test_the_last_message_counts() -> None:
+async def test_the_tokens_of_the_last_message_are_added_to_the_total() -> None:
     heavy = [*HISTORY[:4], {"role": "user", "content": [{"type": "text", "text": "x" * 11}]}]
     answer = await truncate_conversation_if_needed(make_options(59_990, messages=heavy))
     assert answer.prev_context_tokens == 60_001
     assert len(answer.messages) == 3
 
 
-async def test_no_messages_are_no_problem() -> None:
+async def test_an_empty_conversation_stays_empty() -> None:
     answer = await truncate_conversation_if_needed(make_options(70_000, messages=[]))
     assert answer.messages == []
 
@@ -80,7 +80,7 @@ async def test_a_summary_replaces_the_history_from_the_threshold_on(total: int, 
     assert (answer.prev_context_tokens, answer.error) == (total, None)
 
 
-async def test_more_than_allowed_condenses_below_the_threshold_too() -> None:
+async def test_a_conversation_over_the_allowed_tokens_is_condensed_below_the_threshold_too() -> None:
     asked = make_options(
         60_001, auto_condense_context=True, auto_condense_context_percent=100, condense=condense_returning()
     )
@@ -88,7 +88,7 @@ async def test_more_than_allowed_condenses_below_the_threshold_too() -> None:
 
 
 @pytest.mark.parametrize(("threshold", "condensed"), [(60, True), (-1, False), (150, False), (70, False)])
-async def test_a_profile_decides_for_itself(threshold: int, condensed: bool) -> None:
+async def test_a_valid_profile_threshold_replaces_the_global_one(threshold: int, condensed: bool) -> None:
     profiles: dict[str, Any] = {"profile_thresholds": {"code": threshold}, "current_profile_id": "code"}
     asked = make_options(
         60_000,
@@ -110,7 +110,7 @@ async def test_a_summary_that_is_still_too_large_is_truncated() -> None:
     assert (answer.summary, answer.error) == ("What happened.", None)
 
 
-async def test_a_size_the_condenser_does_not_say_is_counted() -> None:
+async def test_the_tokens_are_counted_if_the_condenser_does_not_report_them() -> None:
     silent = condense_returning(new_context_tokens=None)
     asked = make_options(70_000, auto_condense_context=True, condense=silent, system_prompt="four")
     assert (await truncate_conversation_if_needed(asked)).new_context_tokens == len("firstsummary") + 4
@@ -143,7 +143,7 @@ async def test_a_condenser_that_fails_is_reported_and_truncation_follows(reason:
     assert (answer.summary, answer.new_context_tokens) == ("", None)
 
 
-async def test_a_failure_below_what_is_allowed_changes_nothing() -> None:
+async def test_a_failed_condenser_below_the_allowed_tokens_leaves_the_messages_unchanged() -> None:
     asked = make_options(
         55_000, auto_condense_context=True, auto_condense_context_percent=50, condense=failing_condense
     )
@@ -152,12 +152,12 @@ async def test_a_failure_below_what_is_allowed_changes_nothing() -> None:
     assert answer.error
 
 
-async def test_without_a_condenser_truncation_follows() -> None:
+async def test_without_a_condenser_the_conversation_is_truncated() -> None:
     answer = await truncate_conversation_if_needed(make_options(70_000, auto_condense_context=True))
     assert (len(answer.messages), answer.error) == (3, None)
 
 
-async def test_a_cancelled_condenser_changes_nothing() -> None:
+async def test_cancelling_the_condenser_leaves_the_messages_unchanged() -> None:
     async def waiting(make_options: TruncateOptions) -> TruncateResponse:
         await asyncio.Event().wait()
         raise AssertionError

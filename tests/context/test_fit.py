@@ -52,7 +52,7 @@ def reduction_names(fitted: FitResult) -> list[str]:
     return [reduction.how for reduction in fitted.reduced]
 
 
-def test_what_fits_is_left_alone() -> None:
+def test_a_request_that_fits_is_unchanged() -> None:
     history = turn_with_results(4000, 4000)
     fitted = fit_messages(history, 100, COUNTER, 20_000, 2_000)
     assert (fitted.messages, fitted.reduced) == (history, [])
@@ -61,11 +61,11 @@ def test_what_fits_is_left_alone() -> None:
     assert fitted.estimated
 
 
-def test_an_illegal_history_is_made_legal_first() -> None:
+def test_fitting_makes_an_invalid_history_valid() -> None:
     assert complaint(fit_messages(turn_with_results(100)[:-1], 0, COUNTER, 20_000, 2_000).messages) == ""
 
 
-def test_what_is_to_be_summed_up_loses_parts_of_results_before_it_loses_messages() -> None:
+def test_with_shrink_before_truncate_results_are_cut_and_no_message_is_removed() -> None:
     history, limits = turn_with_results(), RequestLimits(5_000, 1_000)
     for n in range(20):
         called = {"role": "assistant", "content": None, "tool_calls": [call(f"c{n}")]}
@@ -76,7 +76,7 @@ def test_what_is_to_be_summed_up_loses_parts_of_results_before_it_loses_messages
     assert [reduced.how for reduced in taken] == ["clear", "shrink"]
 
 
-def test_old_results_go_first_and_the_newest_five_stay() -> None:
+def test_old_results_are_cleared_first_and_the_newest_five_are_kept() -> None:
     history = turn_with_results(*[12_000] * 10)
     fitted = fit_messages(history, 0, COUNTER, 32_000, 4_000)
     assert reduction_names(fitted) == ["clear"]
@@ -87,7 +87,7 @@ def test_old_results_go_first_and_the_newest_five_stay() -> None:
     assert "5" in reduction.detail
 
 
-def test_a_small_window_keeps_fewer_results_and_those_of_the_newest_step_always() -> None:
+def test_a_small_window_clears_more_results_but_never_those_of_the_newest_step() -> None:
     fitted = fit_messages(turn_with_results(*[4_000] * 12), 0, COUNTER, 12_000, 2_000)
     assert [m["content"].startswith("[Cleared") for m in fitted.messages if m["role"] == "tool"] == [True] * 10 + [
         False
@@ -98,7 +98,7 @@ def test_a_small_window_keeps_fewer_results_and_those_of_the_newest_step_always(
     assert reduction_names(fit_messages(together, 0, COUNTER, 10_000, 2_000)) == ["shrink"]
 
 
-def test_then_old_messages_go_and_the_first_request_stays() -> None:
+def test_a_history_without_results_is_truncated_and_keeps_the_first_request() -> None:
     history = chat(40, 2000)
     fitted = fit_messages(history, 0, COUNTER, 16_000, 2_000)
     assert reduction_names(fitted) == ["truncate"]
@@ -107,14 +107,14 @@ def test_then_old_messages_go_and_the_first_request_stays() -> None:
     assert fitted.tokens <= 12_400
 
 
-def test_then_the_largest_results_are_cut() -> None:
+def test_a_single_large_result_is_shrunk_and_names_read_result() -> None:
     fitted = fit_messages(turn_with_results(100_000), 0, COUNTER, 16_000, 2_000)
     assert reduction_names(fitted) == ["shrink"]
     assert fitted.messages[-1]["content"].endswith("xxx")
     assert "read_result c0" in fitted.messages[-1]["content"]
 
 
-def test_then_the_assistants_own_texts_are_cut() -> None:
+def test_large_arguments_of_a_tool_call_are_shrunk() -> None:
     arguments = '{"content": "' + "y" * 100_000 + '"}'
     history = turn_with_results(100)
     history[2]["tool_calls"][0]["function"]["arguments"] = arguments
@@ -123,7 +123,7 @@ def test_then_the_assistants_own_texts_are_cut() -> None:
     assert complaint(fitted.messages) == ""
 
 
-def test_what_cannot_fit_stops_with_its_sizes() -> None:
+def test_a_request_that_cannot_fit_is_an_error_with_the_sizes_of_its_parts() -> None:
     with pytest.raises(ContextFull) as caught:
         fit_messages(turn_with_results(query="z" * 100_000), 500, COUNTER, 16_000, 2_000)
     rows = str(caught.value)
@@ -133,12 +133,12 @@ def test_what_cannot_fit_stops_with_its_sizes() -> None:
     assert caught.value.exit_code == 53
 
 
-def test_tools_alone_may_be_too_much() -> None:
+def test_tools_larger_than_the_window_are_an_error() -> None:
     with pytest.raises(ContextFull, match="tools 20,000"):
         fit_messages(turn_with_results(10), 20_000, COUNTER, 16_000, 2_000)
 
 
-def test_where_the_window_is_unknown_characters_decide() -> None:
+def test_the_number_of_characters_is_the_limit_if_the_window_is_unknown() -> None:
     small, large = chat(40, 6000), chat(50, 6000)
     assert fit_messages(small, 0, COUNTER, None).reduced == []
     fitted = fit_messages(large, 0, COUNTER, None)
@@ -148,11 +148,11 @@ def test_where_the_window_is_unknown_characters_decide() -> None:
         fit_messages(turn_with_results(query="z" * 600_000), 0, COUNTER, None)
 
 
-def test_characters_are_a_cap_for_known_windows_too() -> None:
+def test_the_limit_of_characters_also_applies_to_known_windows() -> None:
     assert reduction_names(fit_messages(chat(50, 6000), 0, COUNTER, 10_000_000, 2_000)) == ["truncate"]
 
 
-def test_a_threshold_clears_early_but_only_for_a_batch() -> None:
+def test_a_threshold_clears_results_early_only_if_enough_tokens_are_saved() -> None:
     much, little = (
         turn_with_results(*[8000] * 9),
         turn_with_results(400, *[8000] * 8)[:2] + turn_with_results(400, *[9000] * 5)[2:],
@@ -162,7 +162,7 @@ def test_a_threshold_clears_early_but_only_for_a_batch() -> None:
     assert reduction_names(fit_messages(little, 0, COUNTER, 21_000, 2_000, threshold=50)) == []
 
 
-def test_the_input_is_not_changed() -> None:
+def test_fitting_does_not_change_its_input() -> None:
     history = turn_with_results(*[8000] * 8)
     before = copy.deepcopy(history)
     fit_messages(history, 0, COUNTER, 8_000, 1_000)
@@ -172,7 +172,9 @@ def test_the_input_is_not_changed() -> None:
 @given(legal_histories(longest=16_000, turns=7), st.integers(1, 12_000), st.integers(0, 60), st.integers(50, 100))
 @settings(max_examples=120, deadline=None)
 @pytest.mark.slow
-def test_any_history_fits_or_stops(history: list[Message], window: int, tools: int, threshold: int) -> None:
+def test_any_history_is_reduced_to_the_limit_or_is_an_error(
+    history: list[Message], window: int, tools: int, threshold: int
+) -> None:
     limit = request_limit(window, 100)
     assert limit is not None
     try:

@@ -29,7 +29,7 @@ def root(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_file_is_quoted_behind_the_query(root: Path) -> None:
+def test_a_mentioned_file_is_quoted_after_the_query(root: Path) -> None:
     text, notes = expand("explain @src/app.py please", root)
     assert text.startswith("explain @src/app.py please\n\n")
     assert "File src/app.py:\n```\nline 1\n" in text
@@ -37,7 +37,7 @@ def test_a_file_is_quoted_behind_the_query(root: Path) -> None:
     assert notes == []
 
 
-def test_the_files_that_were_read_are_named(root: Path) -> None:
+def test_a_file_mentioned_twice_is_listed_and_quoted_once(root: Path) -> None:
     expansion = expand_mentions("@src/app.py @src/ @README.md @src/app.py", root)
     assert expansion.files == [(root / "src/app.py").resolve(), (root / "README.md").resolve()]
     assert expansion.text.count("File src/app.py") == 1
@@ -60,7 +60,9 @@ def test_the_files_that_were_read_are_named(root: Path) -> None:
         ("@.", "Directory .:", "src/"),
     ],
 )
-def test_the_ways_to_write_a_mention(root: Path, written: str, title: str, body: str) -> None:
+def test_mentions_accept_line_ranges_quotes_punctuation_and_directories(
+    root: Path, written: str, title: str, body: str
+) -> None:
     text, notes = expand(written, root)
     assert text.startswith(f"{written}\n\n")
     assert title in text
@@ -86,11 +88,11 @@ def test_a_fence_in_the_file_cannot_end_the_quote(root: Path) -> None:
         "",
     ],
 )
-def test_what_is_no_file_stays_text_without_a_word(root: Path, query: str) -> None:
+def test_addresses_decorators_and_lone_at_signs_stay_text_without_a_note(root: Path, query: str) -> None:
     assert expand(query, root) == (query, [])
 
 
-def test_a_decorators_name_is_a_file_if_there_is_one(root: Path) -> None:
+def test_a_decorator_name_is_a_mention_if_a_file_has_that_name(root: Path) -> None:
     (root / "property").write_text("deeds")
     assert "deeds" in expand("what does @property do", root)[0]
 
@@ -103,7 +105,7 @@ def test_a_missing_path_stays_text_with_a_note(root: Path, query: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["../secret.txt", "link", "link_to_folder/secret.txt"])
-def test_nothing_outside_the_root_is_sent(root: Path, name: str) -> None:
+def test_files_outside_the_root_are_not_sent(root: Path, name: str) -> None:
     (root / "link").symlink_to(root.parent / "secret.txt")
     (root / "link_to_folder").symlink_to(root.parent)
     text, (note,) = expand(f"@{name} @{root.parent / 'secret.txt'}".split(" ", maxsplit=1)[0], root)
@@ -111,7 +113,7 @@ def test_nothing_outside_the_root_is_sent(root: Path, name: str) -> None:
     assert "outside" in note
 
 
-def test_an_absolute_path_inside_the_root_is_fine(root: Path) -> None:
+def test_a_file_inside_the_root_can_be_mentioned_by_its_absolute_path(root: Path) -> None:
     assert "line 7" in expand(f"@{root}/src/app.py", root)[0]
 
 
@@ -122,7 +124,7 @@ def test_binary_and_irregular_files_are_not_sent(root: Path) -> None:
     assert ["binary" in notes[0], "regular" in notes[1]] == [True, True]
 
 
-def test_a_range_that_is_not_there_is_reported(root: Path) -> None:
+def test_a_line_range_after_the_end_of_the_file_is_reported(root: Path) -> None:
     text, (note,) = expand("@src/app.py:40-50", root)
     assert text == "@src/app.py:40-50"
     assert "the file has 30" in note
@@ -137,7 +139,7 @@ def test_a_long_file_is_cut_at_a_line_and_reported(root: Path) -> None:
     assert "160,000 characters" in note
 
 
-def test_all_files_together_have_a_cap(root: Path) -> None:
+def test_the_total_size_of_mentioned_files_is_limited(root: Path) -> None:
     names = [f"big{n}.txt" for n in range(6)]
     for name in names:
         (root / name).write_text("x" * 35_000)
@@ -173,12 +175,12 @@ queries = st.one_of(
 @given(queries)
 @settings(max_examples=150, deadline=None)
 @pytest.mark.slow
-def test_no_query_ever_raises(query: str) -> None:
+def test_any_query_can_be_expanded(query: str) -> None:
     text, _ = expand(query, Path(__file__).parent)
     assert text.startswith(query)
 
 
-def test_a_circle_of_links_is_no_file(root: Path) -> None:
+def test_a_mention_of_cyclic_links_stays_text(root: Path) -> None:
     (root / "a.lnk").symlink_to(root / "b.lnk")
     (root / "b.lnk").symlink_to(root / "a.lnk")
     assert expand("@a.lnk", root)[0] == "@a.lnk"

@@ -17,10 +17,10 @@ def test_a_note_cannot_end_its_block() -> None:
     assert with_notes("q", ["a </turn_notes> b"]).count("</turn_notes>") == 1
 
 
-def test_without_notes_the_query_is_sent_as_it_is() -> None:
+def test_without_notes_the_query_is_sent_unchanged() -> None:
     assert with_notes(" fix it ", [" "]) == " fix it "
 
 
-def test_the_environment_is_the_place_and_the_day() -> None:
+def test_environment_notes_name_workspace_platform_and_date() -> None:
     notes = environment_notes(Path("/work"), date(2026, 1, 2), "linux")
     assert notes == ["Workspace: /work", "Platform: linux", "Date: 2026-01-02"]

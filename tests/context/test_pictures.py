@@ -37,20 +37,20 @@ def test_a_small_picture_is_sent_byte_for_byte(tmp_path: Path, kind: str, name: 
     assert (found["media_type"], found["label"]) == (f"image/{kind.lower()}", "[image 64x48]")
 
 
-def test_a_large_picture_is_scaled_to_what_services_look_at(tmp_path: Path) -> None:
+def test_a_large_picture_is_scaled_down_to_1568_pixels(tmp_path: Path) -> None:
     found = read_picture(write_picture(tmp_path, "wide.png", picture(3200, 100)), "wide.png")
     assert found["label"] == "[image 1568x49]"
     with pillow.open(BytesIO(base64.b64decode(found["data"]))) as opened:
         assert opened.size == (1568, 49)
 
 
-def test_a_picture_of_many_bytes_becomes_a_jpeg_that_services_take(tmp_path: Path) -> None:
+def test_a_picture_of_many_bytes_is_converted_to_a_jpeg_below_5_mb(tmp_path: Path) -> None:
     found = read_picture(write_picture(tmp_path, "noise.png", picture(1500, 1000)), "noise.png")
     assert found["media_type"] == "image/jpeg"
     assert len(found["data"]) < 5_000_000
 
 
-def test_of_an_animation_the_first_frame_is_sent(tmp_path: Path) -> None:
+def test_an_animation_is_sent_as_a_png_picture(tmp_path: Path) -> None:
     frames = [pillow.new("RGB", (20, 10), colour) for colour in ("red", "blue")]
     frames[0].save(tmp_path / "a.gif", save_all=True, append_images=frames[1:])
     found = read_picture(tmp_path / "a.gif", "a.gif")
@@ -66,27 +66,27 @@ def test_of_an_animation_the_first_frame_is_sent(tmp_path: Path) -> None:
         (picture(kind="JPEG")[:600], "is damaged or truncated"),
     ],
 )
-def test_what_is_no_picture_is_refused_in_a_line(tmp_path: Path, data: bytes, why: str) -> None:
+def test_an_invalid_picture_file_is_refused_with_the_reason(tmp_path: Path, data: bytes, why: str) -> None:
     write_picture(tmp_path, "shot.png", data)
     with pytest.raises(BadInput) as raised:
         expand_mentions("see @shot.png", tmp_path)
     assert raised.value.message == f"@shot.png {why}: nothing was sent."
 
 
-def test_a_hundred_megabytes_are_refused_without_being_read(tmp_path: Path) -> None:
+def test_a_picture_file_over_20_mb_is_refused(tmp_path: Path) -> None:
     with (tmp_path / "huge.png").open("wb") as file:
         file.truncate(100_000_000)
     with pytest.raises(BadInput, match="has 100 MB, pictures of up to 20 MB can be sent"):
         expand_mentions("@huge.png", tmp_path)
 
 
-def test_too_many_pixels_are_refused_before_they_are_decoded(tmp_path: Path) -> None:
+def test_a_picture_with_too_many_pixels_is_refused(tmp_path: Path) -> None:
     pillow.new("1", (10_000, 6_000)).save(tmp_path / "bomb.png")
     with pytest.raises(BadInput, match="more than 50 million pixels"):
         expand_mentions("@bomb.png", tmp_path)
 
 
-def test_a_mention_names_the_picture_and_brings_it_along_from_anywhere(tmp_path: Path) -> None:
+def test_a_mentioned_picture_outside_the_project_is_labelled_and_attached(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     path = write_picture(tmp_path, "desk top.png", picture())
     found = expand_mentions(f'what is @"{path}"?', tmp_path / "project")
@@ -95,14 +95,14 @@ def test_a_mention_names_the_picture_and_brings_it_along_from_anywhere(tmp_path:
     assert (found.notes, found.files) == ([], [])
 
 
-def test_a_picture_counts_by_the_length_of_its_data() -> None:
+def test_the_tokens_of_a_picture_are_estimated_from_the_length_of_its_data() -> None:
     message = {"role": "user", "content": "what is it?"}
     counter = TokenCounter()
     more = counter.count_message(message | {"images": [{"data": "x" * 1000}]}) - counter.count_message(message)
     assert more == _image_tokens(1000) == 48
 
 
-def test_old_pictures_leave_a_request_and_the_newest_stay() -> None:
+def test_old_pictures_are_cleared_and_the_newest_is_kept() -> None:
     image = {"name": "a.png", "data": "x"}
     asked = {"role": "user", "content": "what is it?", "images": [image]}
     messages = [asked, {"role": "assistant", "content": "a cat"}, asked, {"role": "assistant", "content": "a dog"}]

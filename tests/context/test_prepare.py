@@ -70,7 +70,7 @@ def user_contents(messages: list[dict[str, object]]) -> list[object]:
     return [m["content"] for m in messages if m["role"] == "user"]
 
 
-def test_ten_interactions_give_system_five_of_them_and_the_query() -> None:
+def test_a_request_has_system_message_last_five_interactions_and_query() -> None:
     out = prepare_messages(make_session(10), "You help.", "Now", "Now")
     assert len(out) == 1 + 15 + 1
     assert strip_keys(out)[0] == {"role": "system", "content": "You help."}
@@ -78,7 +78,7 @@ def test_ten_interactions_give_system_five_of_them_and_the_query() -> None:
 
 
 @pytest.mark.parametrize(("size", "count"), [(0, 0), (1, 3), (3, 9), (5, 15), (10, 30), (50, 30)])
-def test_the_window_is_exact(size: int, count: int) -> None:
+def test_a_request_has_exactly_window_size_interactions(size: int, count: int) -> None:
     assert len(prepare_messages(make_session(10), "s", "q", "q", window_size=size)) == count + 2
 
 
@@ -87,13 +87,13 @@ def test_a_negative_window_is_refused() -> None:
         prepare_messages(make_session(1), "s", "q", "q", window_size=-1)
 
 
-def test_messages_put_in_by_hand_count_by_their_place() -> None:
+def test_messages_without_interaction_numbers_are_counted_by_position() -> None:
     session = Session(id="s", messages=make_session(10).messages)
     assert session.interactions == 0
     assert user_contents(prepare_messages(session, "s", "q", "q", 2)) == ["Query 9", "Query 10", "q"]
 
 
-def test_the_running_query_is_sent_once_and_is_none_of_the_window() -> None:
+def test_the_running_query_is_sent_once_and_does_not_count_in_the_window() -> None:
     session = make_session(10)
     session.add_message(user_message("Now", sent="Now and @file"))
     for enhanced in ("Now and @file", "Now"):
@@ -101,7 +101,7 @@ def test_the_running_query_is_sent_once_and_is_none_of_the_window() -> None:
         assert user_contents(out) == [f"Query {n}" for n in range(6, 11)] + [enhanced]
 
 
-def test_another_question_without_an_answer_is_an_interaction() -> None:
+def test_an_unanswered_query_counts_as_an_interaction() -> None:
     session = make_session(5)
     session.add_message(user_message("Killed"))
     out = prepare_messages(session, "s", "Now", "Now")
@@ -109,16 +109,16 @@ def test_another_question_without_an_answer_is_an_interaction() -> None:
     assert out[-2]["content"] == _INTERRUPTED_REPLY
 
 
-def test_a_query_repeated_after_its_answer_is_new() -> None:
+def test_an_answered_query_can_be_sent_again() -> None:
     out = prepare_messages(make_session(2), "s", "Query 2", "Query 2")
     assert user_contents(out) == ["Query 1", "Query 2", "Query 2"]
 
 
-def test_without_a_session_there_is_system_and_query() -> None:
+def test_a_request_without_a_session_has_system_message_and_query() -> None:
     assert [m["role"] for m in prepare_messages(None, "s", "q", "enhanced")] == ["system", "user"]
 
 
-def test_the_playbook_stands_in_the_system_message() -> None:
+def test_the_system_message_contains_at_most_max_strategies_of_the_playbook() -> None:
     session = make_session(1)
     add_bullet(session.playbook, "Run make check.")
     add_bullet(session.playbook, "Use tabs.")
@@ -128,7 +128,7 @@ def test_the_playbook_stands_in_the_system_message() -> None:
     assert "[P-1]" not in str(out[0]["content"]).split("<playbook>")[1]
 
 
-def test_prepare_shows_what_the_request_is_made_of() -> None:
+def test_a_prepared_request_names_its_segments_tokens_and_shown_strategies() -> None:
     session = make_session(7)
     add_bullet(session.playbook, "Run make check.")
     add_bullet(session.playbook, "Use tabs.")
@@ -150,21 +150,21 @@ def test_prepare_shows_what_the_request_is_made_of() -> None:
     assert "Answer 3" in ready.segments[3].text
 
 
-def test_the_first_request_is_system_and_query() -> None:
+def test_the_first_request_has_system_message_and_query() -> None:
     ready = prepare_request(Session(id="s"))
     assert [m["role"] for m in ready.messages] == ["system", "user"]
     assert (ready.window, ready.removed, ready.shown) == ((1, 0), 0, ())
     assert [s.name for s in ready.segments] == ["system", "query"]
 
 
-def test_old_queries_are_sent_as_they_were_sent_then() -> None:
+def test_old_queries_are_sent_with_the_text_that_was_sent_originally() -> None:
     session = Session(id="s")
     session.add_message(user_message("look at @a", sent="look at @a\n\nFile a: ..."))
     session.add_message(assistant_message("ok"))
     assert prepare_request(session).messages[1]["content"] == "look at @a\n\nFile a: ..."
 
 
-def test_within_the_slack_the_next_request_only_adds() -> None:
+def test_within_the_slack_each_request_extends_the_previous_one() -> None:
     session = Session("s", window=WindowSpec(5, 3))
     before: list[object] = []
     for n in range(9):
@@ -177,7 +177,7 @@ def test_within_the_slack_the_next_request_only_adds() -> None:
     assert (ready.window, ready.removed, ready.opened and ready.opened.how) == ((5, 9), 4, "window")
 
 
-def test_without_slack_every_turn_holds_exactly_the_last_five() -> None:
+def test_without_slack_every_request_has_exactly_the_last_five_interactions() -> None:
     session = Session("s", window=WindowSpec(5))
     for n in range(12):
         ready = prepare_request(session, f"Query {n + 1}")
@@ -185,7 +185,7 @@ def test_without_slack_every_turn_holds_exactly_the_last_five() -> None:
         store_turn(session, ready)
 
 
-def test_what_is_learned_within_an_epoch_travels_as_a_note_and_is_folded_in_with_the_next() -> None:
+def test_playbook_changes_are_sent_as_notes_and_join_the_head_in_the_next_epoch() -> None:
     session = Session("s", window=WindowSpec(2, 2))
     add_bullet(session.playbook, "Use tabs.")
     first = prepare_request(session)
@@ -212,7 +212,7 @@ def test_what_is_learned_within_an_epoch_travels_as_a_note_and_is_folded_in_with
     assert "[P-1]" not in fifth.messages[0]["content"].split("<playbook>")[1]
 
 
-def test_a_cold_cache_and_a_heavy_window_are_cut_early() -> None:
+def test_the_window_is_cut_early_if_the_cache_is_cold_or_the_window_large() -> None:
     session = Session("s", window=WindowSpec(2, 9))
     for _ in range(4):
         store_turn(session, prepare_request(session))
@@ -221,7 +221,7 @@ def test_a_cold_cache_and_a_heavy_window_are_cut_early() -> None:
     assert prepare_request(session, conditions=OpeningConditions(allowed=60)).window == (3, 4)
 
 
-def test_a_heavy_window_is_cut_early_only_where_as_much_leaves_as_stays() -> None:
+def test_a_large_window_is_cut_early_only_if_as_much_is_removed_as_is_kept() -> None:
     session, allowed = Session("s", window=WindowSpec(2, 9)), OpeningConditions(allowed=40_000)
     for _ in range(3):
         store_turn(session, prepare_request(session), assistant_message("word " * 8_000))
@@ -230,7 +230,7 @@ def test_a_heavy_window_is_cut_early_only_where_as_much_leaves_as_stays() -> Non
     assert prepare_request(session, conditions=allowed).window == (3, 4)
 
 
-def test_a_pinned_turn_stays_before_the_window() -> None:
+def test_pinned_turns_are_sent_before_the_window() -> None:
     session = Session("s", window=WindowSpec(2))
     for n in range(6):
         session.context.pins = (2,) if n >= 2 else ()
@@ -242,7 +242,7 @@ def test_a_pinned_turn_stays_before_the_window() -> None:
     assert [s.name for s in prepare_request(session).segments][1:3] == ["pinned 1", "pinned 2"]
 
 
-def test_what_left_the_window_is_kept_in_the_head() -> None:
+def test_the_head_contains_retained_facts_of_turns_that_left_the_window() -> None:
     session = Session("s", window=WindowSpec(1))
     session.context.keep([RetainedFact("constraint", "x", "Never touch setup.py", 1)])
     store_turn(session, prepare_request(session))
@@ -251,7 +251,7 @@ def test_what_left_the_window_is_kept_in_the_head() -> None:
     assert '"Never touch setup.py" (T1)' in prepare_request(session).messages[0]["content"]
 
 
-def test_a_resumed_session_knows_the_numbers_of_what_it_loaded() -> None:
+def test_the_loaded_interactions_of_a_resumed_session_keep_their_numbers() -> None:
     session = make_session(20)
     session.messages = session.messages[-14:]
     session.window_start = 15
@@ -260,26 +260,26 @@ def test_a_resumed_session_knows_the_numbers_of_what_it_loaded() -> None:
     assert user_contents(ready.messages)[0] == "Query 16"
 
 
-def test_a_window_larger_than_what_is_loaded_takes_what_there_is() -> None:
+def test_a_full_window_has_all_loaded_interactions() -> None:
     session = make_session(20, window=WindowSpec(mode="full"))
     session.messages = session.messages[-6:]
     assert prepare_request(session).window == (18, 20)
 
 
-def test_the_automatic_window_goes_by_the_query() -> None:
+def test_the_size_of_the_automatic_window_depends_on_the_query() -> None:
     session = make_session(10, window=WindowSpec(mode="auto"))
     assert count_kept(prepare_request(session, "implement it")) == 7
     assert count_kept(prepare_request(session, "go")) == 3
 
 
-def test_an_interrupted_interaction_makes_a_legal_request() -> None:
+def test_an_interrupted_interaction_gives_a_valid_request() -> None:
     session = make_session(2)
     session.add_message(user_message("Killed"))
     session.add_message(ChatMessage(Role.ASSISTANT, tool_calls=[ToolCall("c9", "run_command")]))
     assert complaint(prepare_request(session).messages) == ""
 
 
-def test_preparing_changes_nothing_in_the_session() -> None:
+def test_preparing_a_request_does_not_change_the_session() -> None:
     session = make_session(9)
     before = [m.to_api() for m in session.messages]
     prepare_request(session)
@@ -301,7 +301,7 @@ class CountingList(list[ChatMessage]):
         raise AssertionError("the whole history was walked")
 
 
-def test_a_long_session_costs_what_a_short_one_costs() -> None:
+def test_preparing_reads_as_many_messages_of_a_long_session_as_of_a_short_one() -> None:
     taken = []
     for count in (10, 2000):
         session = make_session(count)
@@ -313,7 +313,7 @@ def test_a_long_session_costs_what_a_short_one_costs() -> None:
 
 @given(st.integers(0, 15), st.integers(1, 12), st.integers(0, 6), st.integers(0, 20))
 @settings(deadline=None)
-def test_any_window_is_legal_and_holds_the_newest(count: int, size: int, slack: int, start: int) -> None:
+def test_any_window_is_valid_and_has_the_newest_interactions(count: int, size: int, slack: int, start: int) -> None:
     session = make_session(count, window=WindowSpec(size, slack), window_start=start)
     ready = prepare_request(session)
     first, last = ready.window

@@ -24,20 +24,20 @@ TOOLS = (
 
 
 @pytest.mark.parametrize("name", get_args(_PromptName))
-def test_a_prompt_is_text_without_anything_left_to_fill_in(name: _PromptName) -> None:
+def test_a_prompt_contains_no_placeholders(name: _PromptName) -> None:
     text = load_prompt(name)
     assert text == text.strip() == load_prompt(name)
     assert len(text) > 1000
     assert not re.search(r"\{\w*\}|TODO|\bXXX\b", text)
 
 
-def test_the_system_prompt_names_every_tool_and_no_place_or_date() -> None:
+def test_the_system_prompt_names_every_tool_and_no_path_or_date() -> None:
     text = load_prompt("system")
     assert all(tool in text for tool in TOOLS)
     assert not re.search(r"\b20\d\d\b|/home|/work", text)
 
 
-def test_the_reflectors_example_is_what_it_asks_for() -> None:
+def test_the_example_in_the_reflector_prompt_has_the_required_keys() -> None:
     text = load_prompt("reflect")
     example = json.loads(text[text.rindex('\n{"tags"') :])
     assert set(example) == {"tags", "add", "update"}
@@ -46,6 +46,6 @@ def test_the_reflectors_example_is_what_it_asks_for() -> None:
     assert all(f"`{key}`" in text for key in ("query", "outcome", "calls", "shown", "cited", "user_next"))
 
 
-def test_the_condenser_is_asked_for_fixed_headings() -> None:
+def test_the_condense_prompt_asks_for_fixed_headings() -> None:
     headings = re.findall(r"^## (\w+)", load_prompt("condense"), re.MULTILINE)
     assert headings == ["Request", "Done", "Known", "Open"]

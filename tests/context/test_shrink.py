@@ -23,7 +23,7 @@ def turn_with_results(*sizes: int) -> list[Message]:
     return out
 
 
-def test_all_results_but_the_newest_become_stubs_with_their_id() -> None:
+def test_all_results_but_the_newest_five_become_stubs_with_their_id() -> None:
     history = turn_with_results(*[1000] * 7)
     out, count = _clear_old_results(history)
     texts = [m["content"] for m in out if m["role"] == "tool"]
@@ -33,14 +33,14 @@ def test_all_results_but_the_newest_become_stubs_with_their_id() -> None:
     assert complaint(out) == ""
 
 
-def test_short_results_and_stubs_are_left_alone() -> None:
+def test_short_results_and_stubs_are_not_cleared() -> None:
     history = turn_with_results(10, 300, *[1000] * 6)
     once, count = _clear_old_results(history)
     assert count == 1
     assert _clear_old_results(once) == (once, 0)
 
 
-def test_a_cut_text_states_how_to_read_on_and_keeps_head_and_tail() -> None:
+def test_a_cut_text_names_its_call_id_and_length_and_keeps_head_and_tail() -> None:
     short = _cut_text(LONG, 500, "c7")
     assert len(short) <= 500
     assert "read_result c7" in short.splitlines()[0]
@@ -67,12 +67,12 @@ def test_only_results_over_the_cap_are_cut() -> None:
     assert [len(m["content"]) for m in out if m["role"] == "tool"] == [400, 500]
 
 
-def test_a_signature_in_an_id_stays_out_of_the_notice() -> None:
+def test_the_notice_does_not_contain_the_signature_in_a_call_id() -> None:
     history = [*turn_with_results(1)[:2], result("call_1__thought__" + "A" * 3000, "x" * 5000)]
     assert "AAAA" not in _shrink_texts(history, "tool", 500)[-1]["content"]
 
 
-def test_texts_in_arguments_are_cut_and_stay_an_object() -> None:
+def test_long_texts_in_arguments_are_cut_and_the_arguments_remain_a_json_object() -> None:
     arguments = json.dumps({"path": "a.py", "content": LONG, "edits": [{"new_text": LONG}], "n": 3})
     history: list[Message] = [
         {"role": "user", "content": LONG},
@@ -91,13 +91,13 @@ def test_texts_in_arguments_are_cut_and_stay_an_object() -> None:
 @given(legal_histories(longest=900), st.sampled_from([200, 500]))
 @settings(deadline=None)
 @pytest.mark.slow
-def test_shrinking_keeps_a_history_legal_and_makes_nothing_larger(history: list[Message], cap: int) -> None:
+def test_shrinking_keeps_a_history_valid_and_does_not_enlarge_it(history: list[Message], cap: int) -> None:
     out = _shrink_texts(_shrink_texts(history, "tool", cap), "assistant", cap)
     assert complaint(out) == ""
     assert _count_characters(out) <= _count_characters(history)
 
 
-def test_arguments_nested_without_end_are_left_alone() -> None:
+def test_deeply_nested_arguments_can_be_normalized_and_shrunk() -> None:
     arguments = '{"a": ' + "[" * 900 + "]" * 900 + "}"
     message: Message = {"role": "assistant", "content": None, "tool_calls": [call("a", arguments=arguments)]}
     assert complaint([{"role": "user", "content": "go"}, *normalize([message])[1:]]) == ""

@@ -41,11 +41,11 @@ def test_skills_of_the_project_and_of_the_user_are_listed() -> None:
     ]
 
 
-def test_without_any_there_is_nothing() -> None:
+def test_without_skills_the_result_is_empty() -> None:
     assert find() == Project()
 
 
-def test_a_project_found_from_a_folder_below_its_root(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_skills_are_found_from_a_folder_below_the_project_root(monkeypatch: pytest.MonkeyPatch) -> None:
     Path(".git").mkdir()
     write_skill(Path(".agents/skills"), "pdf")
     Path("deep/er").mkdir(parents=True)
@@ -63,7 +63,7 @@ def test_a_project_found_from_a_folder_below_its_root(monkeypatch: pytest.Monkey
         ("name: x\ndescription: " + "w" * 500, "- x: " + "w" * 399 + "…"),
     ],
 )
-def test_front_matter_as_people_write_it(front: str, line: str) -> None:
+def test_name_and_description_are_parsed_from_common_forms_of_yaml(front: str, line: str) -> None:
     write_skill(Path(".agents/skills"), "x", f"---\n{front}\n---\nbody\n")
     assert find().text.splitlines()[-1] == line
 
@@ -79,7 +79,7 @@ def test_front_matter_as_people_write_it(front: str, line: str) -> None:
         ("---\nname: two words\ndescription: d\n---\n", "its name 'two words' is invalid"),
     ],
 )
-def test_a_broken_file_is_one_line_and_the_others_are_used(text: str, why: str) -> None:
+def test_an_invalid_skill_file_is_one_notice_and_other_skills_are_used(text: str, why: str) -> None:
     write_skill(Path(".agents/skills"), "broken", text)
     write_skill(Path(".agents/skills"), "whole")
     found = find()
@@ -90,7 +90,7 @@ def test_a_broken_file_is_one_line_and_the_others_are_used(text: str, why: str) 
     assert "\n" not in notice
 
 
-def test_links_out_of_the_project_and_in_circles_are_named(tmp_path: Path) -> None:
+def test_links_out_of_the_project_are_reported_and_cyclic_links_are_not_used(tmp_path: Path) -> None:
     outside = write_skill(tmp_path / "elsewhere", "secret")
     folder = Path(".agents/skills")
     write_skill(folder, "inside")
@@ -108,7 +108,7 @@ def test_links_out_of_the_project_and_in_circles_are_named(tmp_path: Path) -> No
     assert list(found.skills) == ["inside"]
 
 
-def test_a_name_twice_is_named_and_the_users_own_counts() -> None:
+def test_a_duplicate_skill_name_is_reported_and_the_user_skill_is_used() -> None:
     own = write_skill(Path.home() / ".agents/skills", "pdf")
     write_skill(Path(".agents/skills"), "pdf")
     write_skill(Path(".claude/skills"), "other", GOOD.replace("{name}", "pdf"))
@@ -120,7 +120,7 @@ def test_a_name_twice_is_named_and_the_users_own_counts() -> None:
     ]
 
 
-def test_the_list_has_a_limit_and_what_is_left_out_is_named() -> None:
+def test_the_list_of_skills_has_a_size_limit_and_omitted_skills_are_reported() -> None:
     for number in range(30):
         write_skill(
             Path(".agents/skills"), f"s{number:02}", f"---\nname: s{number:02}\ndescription: {'漢' * 100}\n---\n"

@@ -8,13 +8,13 @@ from swecli.models.finding import Finding
 from swecli.models.message import STEER, ChatMessage, Role
 
 
-def test_of_one_key_the_first_wins() -> None:
+def test_the_first_of_duplicate_findings_is_kept() -> None:
     first = Finding("a.py", 3, "MAGIC_NUMBERS", "first")
     others = [Finding("a.py", 3, "MAGIC_NUMBERS", "second"), Finding("a.py", 4, "MAGIC_NUMBERS", "other line")]
     assert dedupe_findings([first, *others]) == [first, others[1]]
 
 
-def test_dicts_have_the_same_key_in_either_spelling() -> None:
+def test_findings_as_dicts_are_duplicates_in_snake_case_and_camel_case() -> None:
     rows = [
         {"path": "a", "line": 1, "code_smell_type": "X", "n": 1},
         {"path": "a", "line": 1, "codeSmellType": "X", "n": 2},
@@ -25,16 +25,16 @@ def test_dicts_have_the_same_key_in_either_spelling() -> None:
     assert [row["n"] for row in dedupe_findings(rows)] == [1, 3, 4]
 
 
-def test_a_key_that_cannot_be_hashed_is_still_a_key() -> None:
+def test_duplicate_findings_with_an_unhashable_key_are_removed() -> None:
     rows = [{"path": "a", "line": [1, 2]}, {"path": "a", "line": [1, 2]}, {"path": "a", "line": [3]}]
     assert len(dedupe_findings(rows)) == 2
 
 
-def test_nothing_gives_nothing() -> None:
+def test_an_empty_list_of_findings_stays_empty() -> None:
     assert dedupe_findings([]) == []
 
 
-def test_a_line_sent_to_the_running_first_turn_is_no_request_but_its_constraints_count() -> None:
+def test_a_line_sent_during_the_first_turn_gives_a_constraint_but_no_request() -> None:
     query = ChatMessage(Role.USER, "Fix the parser.", interaction=1)
     line = ChatMessage(Role.USER, "Never touch the lexer.", interaction=1, status=STEER)
     facts = [(fact.kind, fact.text) for message in (query, line) for fact in extract_facts(message)]

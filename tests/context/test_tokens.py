@@ -44,14 +44,14 @@ def count_characters(text: str) -> int:
     return len(text)
 
 
-def test_counts_are_exact_where_the_table_is(counter: TokenCounter) -> None:
+def test_counts_are_exact_if_the_table_is_available(counter: TokenCounter) -> None:
     assert counter.estimated
     assert counter.count("hello world") == 2
     assert counter.count("") == 0
     assert not counter.estimated
 
 
-def test_counts_are_estimated_until_the_table_is_asked_for(tables: Path) -> None:
+def test_counts_are_estimated_until_the_table_is_loaded(tables: Path) -> None:
     counter = TokenCounter(exact=False)
     assert (counter.count("hello world"), counter.estimated, counter.label) == (3, True, "")
     assert counter.load()
@@ -60,7 +60,7 @@ def test_counts_are_estimated_until_the_table_is_asked_for(tables: Path) -> None
 
 @pytest.mark.parametrize("encoding", ["o200k_base", "cl100k_base"])
 @pytest.mark.slow
-def test_every_bundled_encoding_is_used(tables: Path, encoding: str) -> None:
+def test_every_bundled_encoding_can_be_loaded(tables: Path, encoding: str) -> None:
     assert TokenCounter(encoding).load()
 
 
@@ -71,7 +71,7 @@ def test_an_encoding_without_a_table_is_estimated(tables: Path, encoding: str) -
     assert other.estimated
 
 
-def test_without_the_variable_counts_are_characters_by_four(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_tiktoken_cache_dir_four_characters_are_estimated_as_one_token(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TIKTOKEN_CACHE_DIR", raising=False)
     counter = TokenCounter()
     assert [counter.count(text) for text in ("a", "abcd", "abcde", "漢字")] == [1, 1, 2, 1]
@@ -104,12 +104,12 @@ def test_counting_never_raises(text: str) -> None:
     assert counter.count(text) >= (1 if text else 0)
 
 
-def test_remembered_counts_are_the_same(counter: TokenCounter) -> None:
+def test_counting_the_same_text_again_gives_the_same_count(counter: TokenCounter) -> None:
     first = counter.count("some words " * 1000)
     assert counter.count("some words " * 1000) == first
 
 
-def test_a_message_counts_its_content_its_calls_and_the_rest(counter: TokenCounter) -> None:
+def test_a_message_counts_its_content_reasoning_tool_calls_and_overhead(counter: TokenCounter) -> None:
     words = counter.count("hello world")
     assert counter.count_message({"role": "user", "content": "hello world"}) == PER_MESSAGE + words
     calling = {"role": "assistant", "content": None, "tool_calls": [call("c1", "hello", " world")]}
@@ -127,14 +127,14 @@ def test_tools_count_by_their_schema(counter: TokenCounter) -> None:
 
 
 @pytest.mark.parametrize(("length", "tokens"), [(0, 0), (1, 2), (10, 6), (1000, 48), (1024, 48), (1025, 50)])
-def test_images_count_by_the_root_of_their_data(length: int, tokens: int) -> None:
+def test_image_tokens_grow_with_the_square_root_of_the_data_length(length: int, tokens: int) -> None:
     assert _image_tokens(length) == tokens
     block = {"type": "image", "source": {"data": "X" * length}}
     assert estimate_token_count([block], count_characters) == tokens
     assert isinstance(estimate_token_count([block], count_characters), int)
 
 
-def test_linked_images_count_where_their_data_is_at_hand() -> None:
+def test_an_image_url_counts_by_its_inline_data_or_as_a_fixed_number() -> None:
     inline = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "X" * 1000}}
     assert estimate_token_count([inline], count_characters) == 48
     for away in ({"url": "https://example.org/a.png"}, "https://example.org/a.png", None):
@@ -144,7 +144,7 @@ def test_linked_images_count_where_their_data_is_at_hand() -> None:
     assert estimate_token_count([{"type": "image", "source": {}}, {"type": "image"}], count_characters) == 900
 
 
-def test_content_is_the_sum_of_its_blocks() -> None:
+def test_the_tokens_of_content_are_the_sum_of_its_blocks() -> None:
     blocks = [{"type": "text", "text": "abc"}, {"type": "text", "text": ""}, {"type": "image"}, "de"]
     assert estimate_token_count(blocks, count_characters) == 3 + 450 + 2
     assert estimate_token_count([{"type": "tool_result", "content": "four"}], count_characters) == 4
@@ -152,14 +152,14 @@ def test_content_is_the_sum_of_its_blocks() -> None:
 
 
 @pytest.mark.parametrize("empty", [None, "", []])
-def test_empty_content_is_nothing(empty: object) -> None:
+def test_empty_content_has_no_tokens(empty: object) -> None:
     def never(text: str) -> int:
         raise AssertionError(text)
 
     assert estimate_token_count(empty, never) == 0
 
 
-def test_importing_the_room_loads_no_tokeniser() -> None:
+def test_importing_the_context_package_loads_no_tokenizer_config_or_store() -> None:
     code = "import swecli.context, sys; print(' '.join(sorted(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())

@@ -36,7 +36,7 @@ def contents(messages: list[Message]) -> list[str]:
         (8, 1, "07"),
     ],
 )
-def test_the_first_stays_and_an_even_number_goes(count: int, fraction: float, kept: str) -> None:
+def test_the_first_message_is_kept_and_an_even_number_is_removed(count: int, fraction: float, kept: str) -> None:
     assert "".join(contents(truncate_conversation(make_messages(count), fraction))) == kept
 
 
@@ -48,7 +48,9 @@ def test_a_fraction_out_of_range_is_refused(fraction: float) -> None:
 
 @given(st.integers(0, 50), st.floats(0, 1))
 @settings(deadline=None)
-def test_truncation_keeps_first_and_newest_and_removes_an_even_number(count: int, fraction: float) -> None:
+def test_any_truncation_keeps_the_first_and_newest_messages_and_removes_an_even_number(
+    count: int, fraction: float
+) -> None:
     before = make_messages(count)
     after = truncate_conversation(before, fraction)
     assert (len(before) - len(after)) % 2 == 0
@@ -59,7 +61,7 @@ def test_truncation_keeps_first_and_newest_and_removes_an_even_number(count: int
 @given(legal_histories(turns=6))
 @settings(max_examples=120, deadline=None)
 @pytest.mark.slow
-def test_a_safe_cut_is_legal_and_keeps_first_last_and_newest(history: list[Message]) -> None:
+def test_safe_truncation_is_valid_and_keeps_the_first_and_last_messages(history: list[Message]) -> None:
     after = truncate_safely(history)
     assert complaint(after) == ""
     assert normalize(after) == after
@@ -77,7 +79,7 @@ def test_a_safe_cut_is_legal_and_keeps_first_last_and_newest(history: list[Messa
 @given(legal_histories(turns=6))
 @settings(max_examples=80, deadline=None)
 @pytest.mark.slow
-def test_cutting_again_and_again_comes_to_an_end(history: list[Message]) -> None:
+def test_repeated_safe_truncation_terminates(history: list[Message]) -> None:
     rounds = 0
     while len(shorter := truncate_safely(history)) < len(history):
         history, rounds = shorter, rounds + 1
@@ -86,7 +88,7 @@ def test_cutting_again_and_again_comes_to_an_end(history: list[Message]) -> None
     assert history.count(NOTE) <= 1
 
 
-def test_where_two_questions_would_meet_a_line_states_what_is_missing() -> None:
+def test_safe_truncation_inserts_a_note_between_two_user_messages() -> None:
     asking = {"role": "assistant", "content": None, "tool_calls": [call("a"), call("b")]}
     later = make_messages(7)[2:]
     history = [*make_messages(1), asking, result("a"), result("b"), make_messages(2)[1], *later]
@@ -95,18 +97,18 @@ def test_where_two_questions_would_meet_a_line_states_what_is_missing() -> None:
 
 
 @pytest.mark.parametrize("count", range(1, 40))
-def test_on_two_roles_that_take_turns_the_safe_cut_is_the_plain_one(count: int) -> None:
+def test_safe_truncation_equals_plain_truncation_for_alternating_roles(count: int) -> None:
     assert truncate_safely(make_messages(count)) == truncate_conversation(make_messages(count), 0.5)
 
 
-def test_a_cut_never_falls_between_a_call_and_its_results() -> None:
+def test_safe_truncation_removes_a_tool_call_together_with_its_results() -> None:
     asking = {"role": "assistant", "content": None, "tool_calls": [call("a"), call("b"), call("c")]}
     results = [result("a"), result("b"), result("c")]
     history = [*make_messages(1), asking, *results, {"role": "assistant", "content": "end"}]
     assert truncate_safely(history) == [*make_messages(1), {"role": "assistant", "content": "end"}]
 
 
-def test_the_newest_step_stays_even_when_everything_should_go() -> None:
+def test_safe_truncation_keeps_the_newest_step_with_a_fraction_of_one() -> None:
     asking = {"role": "assistant", "content": None, "tool_calls": [call("a")]}
     history = [*make_messages(1), asking, result("a")]
     assert truncate_safely(history, 1.0) == history
@@ -115,31 +117,31 @@ def test_the_newest_step_stays_even_when_everything_should_go() -> None:
 SYSTEM: Message = {"role": "system", "content": "review"}
 
 
-def test_the_loop_keeps_the_system_message_and_the_last_ten() -> None:
+def test_the_loop_window_keeps_the_system_message_and_the_last_ten_messages() -> None:
     history = [SYSTEM, *make_messages(24)]
     assert loop_window(history, 6) == [SYSTEM, *make_messages(24)[-10:]]
 
 
 @pytest.mark.parametrize(("loop", "count"), [(5, 40), (1, 40), (6, 14), (20, 3)])
-def test_the_loop_cuts_nothing_early_or_short(loop: int, count: int) -> None:
+def test_the_loop_window_keeps_everything_in_early_loops_and_short_histories(loop: int, count: int) -> None:
     history = [SYSTEM, *make_messages(count)]
     assert loop_window(history, loop) == history
 
 
-def test_the_loop_does_not_keep_a_result_without_its_call() -> None:
+def test_the_loop_window_drops_tool_results_without_their_call() -> None:
     asking = {"role": "assistant", "content": None, "tool_calls": [call("a"), call("b")]}
     history = [SYSTEM, *make_messages(9), asking, result("a"), result("b"), *make_messages(8)]
     assert loop_window(history, 6) == [SYSTEM, *make_messages(8)]
 
 
-def test_the_loop_goes_back_to_the_call_when_only_results_would_be_left() -> None:
+def test_the_loop_window_includes_the_call_if_only_tool_results_would_remain() -> None:
     names = [f"c{n}" for n in range(12)]
     asking = {"role": "assistant", "content": None, "tool_calls": [call(name) for name in names]}
     history = [SYSTEM, *make_messages(5), asking, *[result(name) for name in names]]
     assert loop_window(history, 6) == [SYSTEM, *history[6:]]
 
 
-def test_the_loop_may_keep_nothing_but_the_system_message() -> None:
+def test_the_loop_window_with_keep_last_zero_has_only_the_system_message() -> None:
     assert loop_window([SYSTEM, *make_messages(20)], 6, keep_last=0) == [SYSTEM]
     assert loop_window([], 9, more_than=-1) == []
 
@@ -147,7 +149,9 @@ def test_the_loop_may_keep_nothing_but_the_system_message() -> None:
 @given(legal_histories(turns=8), st.integers(0, 12), st.integers(0, 15))
 @settings(deadline=None)
 @pytest.mark.slow
-def test_the_loop_window_never_splits_a_pair(history: list[Message], loop: int, keep_last: int) -> None:
+def test_the_loop_window_does_not_separate_tool_calls_from_their_results(
+    history: list[Message], loop: int, keep_last: int
+) -> None:
     after = loop_window(history, loop, keep_last=keep_last)
     asked = {c["id"] for m in after for c in m.get("tool_calls", [])}
     answered = {m["tool_call_id"] for m in after if m["role"] == "tool"}

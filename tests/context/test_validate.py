@@ -25,14 +25,14 @@ def call_message(*names: str) -> Message:
 @given(wild_histories)
 @settings(max_examples=150, deadline=None)
 @pytest.mark.slow
-def test_any_history_comes_out_legal(history: list[Message]) -> None:
+def test_any_normalized_history_is_valid(history: list[Message]) -> None:
     assert complaint(normalize(history)) == ""
 
 
 @given(wild_histories)
 @settings(max_examples=80, deadline=None)
 @pytest.mark.slow
-def test_a_second_run_changes_nothing(history: list[Message]) -> None:
+def test_normalizing_is_idempotent(history: list[Message]) -> None:
     once = normalize(history)
     assert normalize(once) == once
 
@@ -40,7 +40,7 @@ def test_a_second_run_changes_nothing(history: list[Message]) -> None:
 @given(wild_histories)
 @settings(max_examples=80, deadline=None)
 @pytest.mark.slow
-def test_the_strict_provider_agrees(history: list[Message]) -> None:
+def test_any_normalized_history_passes_the_rules_of_the_strict_provider(history: list[Message]) -> None:
     body = {"model": "m", "messages": normalize([SYSTEM, *history, ASK]), "stream": True}
     openai_rules.check(body, {"m"})
     assert json.loads(json.dumps(body, ensure_ascii=False).encode("utf-8")) == body
@@ -49,7 +49,7 @@ def test_the_strict_provider_agrees(history: list[Message]) -> None:
 @given(wild_histories)
 @settings(max_examples=80, deadline=None)
 @pytest.mark.slow
-def test_the_input_is_not_changed(history: list[Message]) -> None:
+def test_normalizing_does_not_change_its_input(history: list[Message]) -> None:
     before = copy.deepcopy(history)
     normalize(history)
     assert history == before
@@ -58,7 +58,7 @@ def test_the_input_is_not_changed(history: list[Message]) -> None:
 @given(legal_histories())
 @settings(max_examples=80, deadline=None)
 @pytest.mark.slow
-def test_a_legal_history_is_unchanged(history: list[Message]) -> None:
+def test_a_valid_history_is_unchanged(history: list[Message]) -> None:
     assert complaint(history) == ""
     assert normalize(history) == history
 
@@ -66,7 +66,9 @@ def test_a_legal_history_is_unchanged(history: list[Message]) -> None:
 @given(legal_histories(), legal_histories())
 @settings(deadline=None)
 @pytest.mark.slow
-def test_a_longer_history_begins_with_the_same_bytes(history: list[Message], more: list[Message]) -> None:
+def test_appending_messages_keeps_the_prefix_of_the_serialized_history(
+    history: list[Message], more: list[Message]
+) -> None:
     renamed = json.loads(json.dumps(more).replace('"c', '"d'))[1:]
     before = json.dumps(normalize(history))[:-1]
     assert json.dumps(normalize([*history, *renamed])).startswith(before)
@@ -77,24 +79,24 @@ def test_a_call_without_a_result_gets_a_stub_under_its_id() -> None:
     assert out[2:4] == [result("a", INTERRUPTED_RESULT), result("b", "found")]
 
 
-def test_results_follow_in_the_order_of_the_calls() -> None:
+def test_tool_results_are_put_in_the_order_of_the_tool_calls() -> None:
     assert normalize([ASK, call_message("a", "b"), result("b"), result("a")])[2:] == [result("a"), result("b")]
 
 
-def test_a_result_that_comes_late_goes_to_its_call() -> None:
+def test_a_late_tool_result_is_moved_to_its_tool_call() -> None:
     out = normalize([ASK, call_message("a"), ASK, result("a", "late")])
     assert [m["role"] for m in out] == ["user", "assistant", "tool", "user"]
     assert out[2] == result("a", "late")
 
 
-def test_orphan_and_repeated_results_are_dropped() -> None:
+def test_orphan_and_duplicate_tool_results_are_dropped() -> None:
     out = normalize(
         [result("z"), ASK, call_message("a"), result("a", "first"), result("a", "second"), result("z"), SAY]
     )
     assert out == [ASK, call_message("a"), result("a", "first"), SAY]
 
 
-def test_repeated_ids_become_unique_and_keep_their_own_results() -> None:
+def test_duplicate_call_ids_become_unique_and_keep_their_results() -> None:
     out = normalize(
         [ASK, call_message("a"), result("a", "1"), call_message("a", "a"), result("a", "2"), result("a", "3")]
     )
@@ -106,42 +108,42 @@ def test_repeated_ids_become_unique_and_keep_their_own_results() -> None:
     ]
 
 
-def test_a_signed_id_stays_whole_and_others_fit_every_service() -> None:
+def test_a_signed_call_id_is_unchanged_and_other_ids_are_cut_and_cleaned() -> None:
     signed = "call_1__thought__" + "A+/=" * 30
     out = normalize([ASK, call_message(signed, "x" * 50, "with blank"), SAY])
     assert [c["id"] for c in out[1]["tool_calls"]] == [signed, "x" * 40, "with_blank"]
 
 
-def test_two_questions_in_a_row_get_the_missing_answer() -> None:
+def test_a_placeholder_reply_is_inserted_between_two_user_messages() -> None:
     stub = {"role": "assistant", "content": _INTERRUPTED_REPLY}
     assert normalize([ASK, ASK]) == [ASK, stub, ASK]
 
 
-def test_empty_answers_go_and_empty_questions_say_so() -> None:
+def test_empty_replies_are_removed_and_an_empty_user_message_gets_a_placeholder() -> None:
     blank: list[Message] = [{"role": "assistant", "content": c} for c in ("", " \n", None)]
     assert normalize([ASK, *blank, SAY]) == [ASK, SAY]
     assert normalize([{"role": "user", "content": ""}]) == [{"role": "user", "content": _EMPTY_TEXT}]
 
 
-def test_an_answer_without_its_question_gets_a_line_before_it() -> None:
+def test_a_user_message_is_inserted_before_a_reply_without_one() -> None:
     assert normalize([SYSTEM, SAY]) == [SYSTEM, {"role": "user", "content": _EARLIER_LEFT_OUT}, SAY]
     assert normalize([ASK, SAY, SAY]) == [ASK, SAY, {"role": "user", "content": _GO_ON}, SAY]
 
 
-def test_system_messages_become_one_and_late_ones_a_users() -> None:
+def test_leading_system_messages_are_merged_and_a_late_one_becomes_a_user_message() -> None:
     late = {"role": "system", "content": "later"}
     out = normalize([SYSTEM, {"role": "developer", "content": "Short."}, ASK, SAY, late])
     assert out == [{"role": "system", "content": "You help.\n\nShort."}, ASK, SAY, late | {"role": "user"}]
 
 
 @pytest.mark.parametrize("given_text", ["[1]", '{"a": ', "NaN", '{"a": Infinity}', "1" * 5000, "[" * 100_000])
-def test_arguments_that_are_no_object_are_kept_as_text(given_text: str) -> None:
+def test_arguments_that_are_not_a_json_object_are_kept_as_text(given_text: str) -> None:
     message: Message = {"role": "assistant", "content": None, "tool_calls": [call("a", arguments=given_text)]}
     fixed = normalize([ASK, message])[1]["tool_calls"][0]["function"]["arguments"]
     assert json.loads(fixed) == {"malformed_arguments": given_text}
 
 
-def test_escaped_emoji_in_arguments_stay_as_they_are_and_half_ones_go() -> None:
+def test_escaped_emoji_in_arguments_are_kept_and_lone_surrogates_replaced() -> None:
     whole, half = '{"a": "\\ud83d\\ude00"}', '{"a": "\\ud83d"}'
     message: Message = {"role": "assistant", "content": None}
     message["tool_calls"] = [call("a", arguments=whole), call("b", arguments=half)]
@@ -149,10 +151,10 @@ def test_escaped_emoji_in_arguments_stay_as_they_are_and_half_ones_go() -> None:
     assert fixed == [whole, '{"a": "\ufffd"}']
 
 
-def test_text_is_cleaned_of_nul_and_half_characters() -> None:
+def test_nul_is_removed_from_text_and_lone_surrogates_are_replaced() -> None:
     assert _clean_text("a\x00b\ud800c\udfff漢") == "ab\ufffdc\ufffd漢"
 
 
-def test_a_thousand_calls_under_one_id_do_not_stall() -> None:
+def test_two_thousand_calls_with_the_same_id_get_unique_ids() -> None:
     out = normalize([ASK, *[m for _ in range(2000) for m in (call_message("a"), result("a"))]])
     assert len({c["id"] for m in out for c in m.get("tool_calls", [])}) == 2000

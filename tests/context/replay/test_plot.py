@@ -17,11 +17,11 @@ def make_usage(policy: str, inputs: list[int]) -> PolicyUsage:
     return PolicyUsage(policy, [TurnUsage(n, cold=False, input=tokens) for n, tokens in enumerate(inputs, 1)])
 
 
-def test_every_policy_has_a_letter_of_its_own() -> None:
+def test_every_policy_has_a_unique_first_letter() -> None:
     assert len({name[0] for name in (*POLICIES, OURS)}) == len(POLICIES) + 1
 
 
-def test_a_larger_value_is_drawn_higher_by_its_factor() -> None:
+def test_input_tokens_are_plotted_on_a_logarithmic_scale() -> None:
     lines = plot([make_usage("full", [1_000, 1_000_000]), make_usage("ours", [1_000, 1_000])], 80)
     assert lines[0] == "input tokens a turn, by turn:"
     [top] = [n for n, line in enumerate(lines) if line.startswith("1,000,000┤")]
@@ -32,13 +32,13 @@ def test_a_larger_value_is_drawn_higher_by_its_factor() -> None:
     assert top < middle < base
 
 
-def test_more_turns_than_there_is_room_for_share_a_place() -> None:
+def test_turns_that_share_a_column_are_averaged() -> None:
     lines = plot([make_usage("full", [1_000, 100_000] * 150)], 80)
     assert not any(line.startswith("100,000┤") for line in lines), "two turns share one place, and their mean is drawn"
 
 
 @given(values)
-def test_a_plot_is_no_wider_than_it_may_be(inputs: list[int]) -> None:
+def test_a_plot_fits_the_width_and_contains_no_escape_sequences(inputs: list[int]) -> None:
     for width in (1, 40, 80, 200):
         lines = plot([make_usage("full", inputs), make_usage("exact", inputs[::-1])], width)
         assert all(len(line) <= max(width, 30) for line in lines)
@@ -46,7 +46,7 @@ def test_a_plot_is_no_wider_than_it_may_be(inputs: list[int]) -> None:
 
 
 @given(values)
-def test_a_chart_is_sound_and_shows_each_policy(inputs: list[int]) -> None:
+def test_an_svg_chart_is_valid_xml_with_its_title_and_each_policy(inputs: list[int]) -> None:
     root = ET.fromstring(svg([make_usage("full", inputs), make_usage("ours", inputs)], "a <b> & c"))
     assert root.findtext(f"{SVG}title") == "a <b> & c"
     text = "".join(root.itertext())

@@ -8,7 +8,7 @@ from swecli.context.replay.run import Prices
 from swecli.models.message import Usage
 
 
-def test_a_known_model_has_its_own_prices() -> None:
+def test_a_known_model_has_prices_in_usd_and_a_context_window() -> None:
     prices = Prices.of("anthropic/claude-sonnet-4-5")
     assert prices.unit == "USD"
     assert "cache_creation_input_token_cost" in prices.row
@@ -18,12 +18,12 @@ def test_a_known_model_has_its_own_prices() -> None:
     assert prices.context_window >= 200_000
 
 
-def test_a_model_without_its_provider_is_found() -> None:
+def test_a_model_is_found_without_its_provider_prefix() -> None:
     assert Prices.of("gpt-4.1").per_million() == Prices.of("openai/gpt-4.1").per_million()
     assert "cache_creation_input_token_cost" not in Prices.of("gpt-4.1").row
 
 
-def test_long_requests_cost_what_the_table_states() -> None:
+def test_requests_above_200k_tokens_use_the_higher_price() -> None:
     row = {"input_cost_per_token": 3e-6, "input_cost_per_token_above_200k_tokens": 6e-6, "output_cost_per_token": 1e-5}
     prices = Prices("some/model", "USD", row)
     assert prices.cost(Usage(input=150_000)) == pytest.approx(0.45)
@@ -31,7 +31,7 @@ def test_long_requests_cost_what_the_table_states() -> None:
 
 
 @pytest.mark.parametrize("name", ["scripted/test", "", "nobody/nothing", "/", "anthropic/"])
-def test_without_a_price_the_units_are_relative(name: str) -> None:
+def test_costs_of_a_model_without_a_price_are_in_relative_units(name: str) -> None:
     prices = Prices.of(name)
     assert (prices.model, prices.unit) == (name, "relative units")
     assert prices.per_million() == {"input": 1, "cache_write": 1.25, "cache_read": 0.1, "output": 5}

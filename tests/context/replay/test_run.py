@@ -83,7 +83,7 @@ def query_tokens(past: History) -> int:
     return past.counter.count_message(past.query(past.turns[0]))
 
 
-def test_every_step_is_a_request_that_grows_by_what_came() -> None:
+def test_every_step_is_a_request_that_adds_the_previous_call_and_result() -> None:
     past = SessionBuilder().ask(0).reply(10, RESULT).reply(20, RESULT).reply(30).build_history()
     figures, asked = compute_usage(past, "full").turns[0], query_tokens(past)
     first, second, third = (FIXED + asked + n * (CALL + RESULT) for n in range(3))
@@ -94,28 +94,28 @@ def test_every_step_is_a_request_that_grows_by_what_came() -> None:
     assert figures.output == CALL + CALL + ANSWER
 
 
-def test_the_price_is_that_of_writing_reading_and_answering() -> None:
+def test_the_cost_is_the_sum_of_cache_writes_cache_reads_and_output() -> None:
     past = SessionBuilder().turns(0, 10).build_history()
     figures, asked = compute_usage(past, "full").turns, query_tokens(past)
     assert figures[0].cost == pytest.approx((FIXED + asked) * 1.25 + ANSWER * 5)
     assert figures[1].cost == pytest.approx((FIXED + asked) * 0.1 + (ANSWER + asked) * 1.25 + ANSWER * 5)
 
 
-def test_where_writing_has_no_price_it_is_input() -> None:
+def test_cache_writes_without_a_price_cost_as_much_as_input() -> None:
     row = {key: value for key, value in _RELATIVE.items() if "creation" not in key}
     past = SessionBuilder().turns(0).build_history()
     figures = compute_usage(past, "full", Prices("m", "USD", row)).turns[0]
     assert figures.cost == pytest.approx(FIXED + query_tokens(past) + ANSWER * 5)
 
 
-def test_after_a_pause_nothing_is_cached() -> None:
+def test_the_cache_is_cold_after_a_pause_longer_than_its_ttl() -> None:
     past = SessionBuilder().turns(0, 299, 700).build_history()
     assert [turn.cold for turn in compute_usage(past, "full").turns] == [True, False, True]
     assert [turn.cached > 0 for turn in compute_usage(past, "full").turns] == [False, True, False]
     assert [turn.cached > 0 for turn in compute_usage(past, "full", ttl=3_600).turns] == [False, True, True]
 
 
-def test_an_exact_window_slides_and_loses_what_is_behind_the_head() -> None:
+def test_an_exact_window_that_slides_reads_only_the_system_prompt_from_the_cache() -> None:
     past = SessionBuilder().turns(0, 10, 20, 30).build_history()
     turns, each = compute_usage(past, "exact", window=WindowSpec(2)).turns, query_tokens(past)
     assert [turn.visible for turn in turns] == [0, 1, 2, 2]
@@ -124,7 +124,7 @@ def test_an_exact_window_slides_and_loses_what_is_behind_the_head() -> None:
     assert turns[3].cached == FIXED
 
 
-def test_slack_cuts_back_in_one_go() -> None:
+def test_a_window_with_slack_is_cut_back_to_its_size_in_one_reduction() -> None:
     past = SessionBuilder().turns(*range(0, 60, 10)).build_history()
     turns = compute_usage(past, "slack", window=WindowSpec(2, 2)).turns
     assert [turn.visible for turn in turns] == [0, 1, 2, 3, 4, 2]
@@ -132,13 +132,13 @@ def test_slack_cuts_back_in_one_go() -> None:
     assert [turn.reductions for turn in turns] == [0, 0, 0, 0, 0, 1]
 
 
-def test_a_new_strategy_costs_a_plain_window_its_cache() -> None:
+def test_a_new_strategy_invalidates_the_cached_turns_of_slack_but_not_of_full() -> None:
     past = SessionBuilder().turns(0, 10, 20).add_bullets(15).build_history()
     assert [turn.cached for turn in compute_usage(past, "slack").turns][2] == FIXED
     assert [turn.cached for turn in compute_usage(past, "full").turns][2] > FIXED
 
 
-def test_compacting_pays_for_its_summary_on_the_live_prefix() -> None:
+def test_compacting_adds_a_summary_request_that_reads_the_cached_prefix() -> None:
     past = SessionBuilder().turns(0, 10, 20, tokens=1_700).build_history()
     first, second, third = compute_usage(past, "compact90", context_window=6_000, summary_tokens=300).turns
     assert (first.requests, second.requests, third.requests) == (1, 1, 2)
@@ -149,12 +149,12 @@ def test_compacting_pays_for_its_summary_on_the_live_prefix() -> None:
     assert (third.visible, third.reductions) == (0, 1)
 
 
-def test_requests_beyond_the_models_window_are_counted() -> None:
+def test_requests_larger_than_the_context_window_are_counted() -> None:
     past = SessionBuilder().turns(0, 10, 20).build_history()
     assert compute_usage(past, "full", context_window=FIXED + query_tokens(past) + 100).totals().over == 2
 
 
-def test_a_stored_session_is_cut_into_requests() -> None:
+def test_a_stored_session_is_split_into_requests_whose_times_do_not_decrease() -> None:
     talk = SessionBuilder().ask(0).reply(5, RESULT, reasoning="r" * 400)
     talk.session.messages[-1].tool_calls[0].duration_ms = 20_000
     first, second = talk.reply(40).ask(20).build_history().turns
@@ -165,7 +165,7 @@ def test_a_stored_session_is_cut_into_requests() -> None:
     assert past.output(first.steps[0].reply) == CALL + 100
 
 
-def test_an_answer_in_pieces_is_one_and_a_line_put_into_the_turn_is_no_turn() -> None:
+def test_consecutive_replies_are_merged_and_a_line_sent_during_a_turn_is_part_of_it() -> None:
     talk = SessionBuilder().ask(0).reply(1, tokens=20).reply(2, tokens=30).ask(3).reply(4, RESULT)
     talk.session.add_message(ChatMessage(Role.USER, "and quickly", status=STEER, created_at=timestamp(5)))
     first, second = talk.reply(6).build_history().turns
@@ -173,7 +173,7 @@ def test_an_answer_in_pieces_is_one_and_a_line_put_into_the_turn_is_no_turn() ->
     assert [step.steered for step in second.steps] == [("and quickly",), ()]
 
 
-def test_notes_of_another_day_are_not_sent_again() -> None:
+def test_stored_turn_notes_are_replaced_by_notes_with_the_date_of_the_turn() -> None:
     talk = SessionBuilder().turns(0)
     talk.session.messages[0].sent = "q\n\nFile a:\n```\n1\n```\n\n<turn_notes>\n- Date: 2020-01-01\n</turn_notes>"
     turn = talk.build_history().turns[0]
@@ -209,7 +209,7 @@ def sessions(draw: st.DrawFn) -> History:
 )
 @settings(deadline=None, max_examples=20)
 @pytest.mark.slow
-def test_what_holds_for_every_session_and_policy(past: History, window: WindowSpec, size: int) -> None:
+def test_any_session_has_consistent_figures_for_every_policy(past: History, window: WindowSpec, size: int) -> None:
     runs = [compute_usage(past, name, window=window, context_window=size) for name in POLICIES]
     asked = [len(turn.steps) for turn in past.turns]
     for run in runs:
@@ -227,7 +227,7 @@ def test_what_holds_for_every_session_and_policy(past: History, window: WindowSp
 @given(sessions(), st.sampled_from(list(POLICIES)))
 @settings(deadline=None, max_examples=20)
 @pytest.mark.slow
-def test_a_cache_kept_longer_never_costs_more(past: History, policy: str) -> None:
+def test_a_longer_cache_ttl_never_costs_more(past: History, policy: str) -> None:
     short, long = (compute_usage(past, policy, ttl=ttl) for ttl in (300, 3_600))
     assert all(a.cached <= b.cached for a, b in zip(short.turns, long.turns, strict=True))
     assert long.totals().cost <= short.totals().cost * (1 + 1e-9)
