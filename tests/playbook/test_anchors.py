@@ -31,16 +31,16 @@ NOT_NAMED = [
 ]
 
 
-def test_what_is_named_is_found() -> None:
+def test_paths_and_commands_in_a_text_are_found() -> None:
     assert {content: set(find_anchors(content)) for content in NAMED} == NAMED
 
 
-def test_names_of_the_code_are_no_anchors() -> None:
+def test_code_names_urls_and_versions_are_not_anchors() -> None:
     assert not {content: found for content in NOT_NAMED if (found := find_anchors(content))}
 
 
 @given(st.text(max_size=200) | st.text(alphabet="`./-a b*_,:", max_size=60))
-def test_any_text_has_anchors_or_none(content: str) -> None:
+def test_anchors_of_any_text_are_sorted_unique_paths_and_commands(content: str) -> None:
     found = find_anchors(content)
     assert list(found) == sorted(set(found))
     assert all(anchor.partition(":")[0] in ("path", "command") for anchor in found)

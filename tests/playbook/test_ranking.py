@@ -24,7 +24,7 @@ def apply_verdicts(bullet: Bullet, *verdicts: object) -> tuple[float, ...]:
 
 
 @given(ODDS, st.booleans(), st.floats(0, 1), st.floats(-6, 6))
-def test_a_belief_stays_one_and_an_outcome_moves_it_its_way(
+def test_an_outcome_moves_a_belief_in_its_direction_and_the_sum_stays_one(
     odds: tuple[float, ...], good: bool, weight: float, base: float
 ) -> None:
     bullet = Bullet("P-1", "x", belief=odds)  # type: ignore[arg-type]
@@ -36,7 +36,7 @@ def test_a_belief_stays_one_and_an_outcome_moves_it_its_way(
     assert -6 <= odds_after <= 6
 
 
-def test_a_role_of_nothing_gets_no_verdict_and_only_what_is_linked_is_called_helpful() -> None:
+def test_after_a_good_outcome_role_one_is_helpful_a_smaller_role_neutral_and_zero_has_no_verdict() -> None:
     shown = [(Bullet(f"P-{n}", "x"), role, "") for n, role in enumerate((1.0, 0.3, 0.0), 1)]
     verdicts, _ = outcome_verdicts(shown, True, 1.0, 0.0, ("check", "why"))
     assert [(v.bullet_id, v.tag) for v in verdicts] == [("P-1", "helpful"), ("P-2", "neutral")]
@@ -56,7 +56,7 @@ def judge_turns(reflector: Reflector, truth: dict[str, Tag], tag_of: object, tur
     return reflector
 
 
-def test_insight_is_learned_from_who_knows_and_lost_by_who_echoes_the_outcome() -> None:
+def test_a_reflector_with_true_tags_gets_more_insight_than_one_that_repeats_the_outcome() -> None:
     truth: dict[str, Tag] = {f"P-{n}": TAGS[n % 3] for n in range(1, 13)}
     honest = judge_turns(Reflector(), truth, lambda name, good: truth[name])
     known = judge_turns.bullets  # type: ignore[attr-defined]
@@ -66,13 +66,13 @@ def test_insight_is_learned_from_who_knows_and_lost_by_who_echoes_the_outcome() 
     assert Reflector.from_json(asdict(honest)) == honest
 
 
-def test_a_turn_without_a_known_outcome_has_a_habit_of_its_own() -> None:
+def test_tags_of_turns_with_unknown_outcome_are_counted_separately() -> None:
     verdicts, after = Reflector().judge("m", [(Bullet("P-1", "x"), "helpful", "")], None, {})
     assert (after.unknown, after.good) == ((1.0, 1.0, 2.0), (1.0, 1.0, 1.0))
     assert verdicts[0].factors[2] > verdicts[0].factors[0]
 
 
-def test_what_the_user_wrote_or_pinned_is_never_hidden_and_the_rest_gets_the_benefit_of_the_doubt() -> None:
+def test_harmful_bullets_are_held_back_unless_pinned_or_from_the_user_and_doubtful_ones_pass() -> None:
     bad, unlucky = (0.9, 0.05, 0.05), (0.35, 0.35, 0.3)
     assert passes(Bullet("P-1", "x", trust="user", belief=bad))
     assert passes(Bullet("P-1", "x", state="pinned", belief=bad))
@@ -81,7 +81,7 @@ def test_what_the_user_wrote_or_pinned_is_never_hidden_and_the_rest_gets_the_ben
     assert not passes(Bullet("P-1", "x", belief=unlucky), ignorant=True)
 
 
-def test_a_measured_effect_is_shrunken_and_small_numbers_are_called_so() -> None:
+def test_a_measured_effect_is_shrunken_and_small_samples_are_not_enough_data() -> None:
     def measured_effect(shown: int, good: int, withheld: int, kept_good: int) -> str:
         records = [StoredTurn("s", n, shown=("P-1",), good=n < good) for n in range(shown)]
         records += [StoredTurn("s", n, withheld=("P-1",), good=n < kept_good) for n in range(withheld)]

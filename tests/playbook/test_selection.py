@@ -50,7 +50,7 @@ def make_request(have: dict[str, Bullet], query: str, budget: int = 120, **more:
     return SelectionRequest(have, query, count_words, BulletIndex(), budget, **more)  # type: ignore[arg-type]
 
 
-def test_all_stand_in_the_prompt_where_they_fit_in_order_of_minting_whatever_the_query() -> None:
+def test_all_strategies_that_fit_are_selected_in_order_of_their_ids_for_any_query() -> None:
     have = make_bullets(5)
     one, other = make_request(have, "billing").select(), make_request(have, "哪个端口").select()
     assert one.bullets == other.bullets == tuple(have.values())
@@ -59,7 +59,7 @@ def test_all_stand_in_the_prompt_where_they_fit_in_order_of_minting_whatever_the
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.slow
-def test_the_budget_holds_to_the_token_and_the_same_arguments_give_the_same(seed: int) -> None:
+def test_a_selection_stays_within_the_token_budget_and_is_deterministic(seed: int) -> None:
     dice, have = random.Random(seed), make_bullets(200)
     asked = make_request(have, " ".join(dice.choices(WORDS, k=3)), budget=dice.randint(60, 200))
     found = asked.select()
@@ -68,7 +68,7 @@ def test_the_budget_holds_to_the_token_and_the_same_arguments_give_the_same(seed
     assert asked.select() == found
 
 
-def test_what_matches_nothing_gets_nothing_but_the_users_own() -> None:
+def test_a_query_without_matches_selects_only_the_preference_of_the_user() -> None:
     own = Bullet("P-201", "Answers are short", kind="preference", trust="user")
     assert chosen_ids(make_request(make_bullets(200, own), "zebra xylophone").select()) == {"P-201"}
 
@@ -80,7 +80,7 @@ def test_what_matches_nothing_gets_nothing_but_the_users_own() -> None:
         ("don't", "DON'T"), ("run", "`src/run_tests.py`"), ("prüfung", "Prüfung"), ("哪个端口", "哪个端口"),
     ],
 )  # fmt: skip
-def test_a_word_is_found_in_each_of_its_forms(asked: str, written: str) -> None:
+def test_a_search_finds_other_forms_of_a_word(asked: str, written: str) -> None:
     index = BulletIndex()
     index.update(
         {"P-1": Bullet("P-1", "lemon"), "P-2": Bullet("P-2", f"so {written}", when="x"), "P-3": Bullet("P-3", "")}
@@ -90,7 +90,7 @@ def test_a_word_is_found_in_each_of_its_forms(asked: str, written: str) -> None:
     assert set(index.search(asked, 0.15)) == {"P-7"}
 
 
-def test_other_words_find_a_bullet_by_its_when() -> None:
+def test_a_bullet_is_found_by_its_when_field_which_is_not_rendered() -> None:
     hidden = Bullet("P-201", "Ask the ledger team first", when="invoices are wrong, customers were charged twice")
     assert "P-201" in chosen_ids(
         make_request(make_bullets(200, hidden), "a customer was charged two times, fix the invoice").select()
@@ -100,7 +100,7 @@ def test_other_words_find_a_bullet_by_its_when() -> None:
     )
 
 
-def test_what_is_stale_switched_off_or_held_to_harm_stays_out_and_states_why() -> None:
+def test_stale_disabled_and_harmful_bullets_are_left_out_with_the_reason() -> None:
     have = make_bullets(
         1,
         Bullet("P-2", "a", state="disabled"),
@@ -116,21 +116,21 @@ def test_what_is_stale_switched_off_or_held_to_harm_stays_out_and_states_why() -
     assert reasons["P-4"].startswith("it is more likely harmful")
 
 
-def test_new_ones_that_match_have_a_share_of_the_budget() -> None:
+def test_new_bullets_that_match_get_a_share_of_the_budget() -> None:
     known = [Bullet(f"P-{n}", f"billing billing logs number{n}", uses=9, belief=(0.0, 0.1, 0.9)) for n in range(1, 100)]
     fresh = Bullet("P-100", "billing logs rotate", uses=0)
     have = {bullet.id: bullet for bullet in (*known, fresh)}
     assert "P-100" in chosen_ids(make_request(have, "where are the billing logs", budget=150).select())
 
 
-def test_recall_gives_what_matches_and_nothing_else() -> None:
+def test_recall_returns_only_matching_bullets() -> None:
     hidden = Bullet("P-201", "Print labels on the second printer")
     assert chosen_ids(make_request(make_bullets(200, hidden), "which printer for labels").recall()) == {"P-201"}
     assert not make_request(make_bullets(200, hidden), "zebra").recall().bullets
 
 
 @pytest.mark.slow
-def test_the_cost_of_a_choice_hardly_grows_with_the_playbook() -> None:
+def test_the_time_of_a_selection_does_not_grow_quadratically_with_the_playbook() -> None:
     def cost(number: int) -> float:
         asked = make_request(make_bullets(number), "restart the audit queue")
         asked.select()

@@ -46,7 +46,9 @@ EVIDENCE = st.lists(
 
 @given(BULLETS, EVIDENCE)
 @pytest.mark.slow
-def test_all_of_a_strategy_comes_back(bullets: list[Bullet], evidence: list[Evidence]) -> None:
+def test_exported_strategies_are_read_back_with_all_fields_and_evidence(
+    bullets: list[Bullet], evidence: list[Evidence]
+) -> None:
     rows = {bullet.id: evidence for bullet in bullets}
     back = _read_markdown(to_markdown(bullets, rows))
     assert {c.bullet.id: c.bullet for c in back} == {b.id: b for b in bullets}
@@ -56,7 +58,7 @@ def test_all_of_a_strategy_comes_back(bullets: list[Bullet], evidence: list[Evid
 HEAD = "# Playbook\n\n<!-- swecli playbook 1 -->\n\n"
 
 
-def test_an_export_reads_like_a_list_and_may_be_edited_by_hand() -> None:
+def test_an_export_is_a_markdown_list_and_can_be_edited_by_hand() -> None:
     text = to_markdown([Bullet("P-7", "run `pytest -q`", "tests", helpful=3)], {})
     assert "## tests\n\n- [P-7] run `pytest -q`\n  - kind: strategy\n" in text
     assert "  - counts: 3 helpful, 0 harmful, 0 neutral\n" in text
@@ -98,19 +100,19 @@ def test_an_export_reads_like_a_list_and_may_be_edited_by_hand() -> None:
         (HEAD + "- [P-1] x\n  - anchors: " + "[" * 100_000, "Line 6"),
     ],
 )
-def test_what_is_broken_is_refused_in_one_line_that_names_it(text: str, message: str) -> None:
+def test_a_malformed_file_is_refused_with_one_line_that_names_the_error(text: str, message: str) -> None:
     with pytest.raises(BadInput) as caught:
         _read_markdown(text)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_a_strategy_without_facts_is_taken_as_it_stands() -> None:
+def test_a_strategy_without_fields_gets_default_values() -> None:
     [carried] = _read_markdown("<!-- swecli playbook 1 -->\n- [P-2] use uv")
     assert (carried.bullet.section, carried.bullet.kind, carried.dated) == ("general", "strategy", False)
 
 
-def test_a_strategy_may_stand_in_any_list_that_markdown_has() -> None:
+def test_a_strategy_can_be_an_item_of_any_markdown_list() -> None:
     text = """<!-- swecli playbook 1 -->
 Some words before.
 

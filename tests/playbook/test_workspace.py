@@ -11,12 +11,12 @@ from swecli.playbook.workspace import WorkspaceLookup
 from tests.support.runtime import make_runtime
 
 
-def test_of_a_directory_that_is_gone_nothing_can_be_reported(tmp_path: Path) -> None:
+def test_a_session_without_an_existing_directory_has_no_workspace(tmp_path: Path) -> None:
     assert WorkspaceLookup.of(Session("s", str(tmp_path / "gone"))) is None
     assert WorkspaceLookup.of(Session("s")) is None
 
 
-async def test_a_session_without_strategies_is_not_looked_around_in() -> None:
+async def test_anchors_are_not_checked_without_strategies_of_the_project() -> None:
     runtime = make_runtime()
     session = runtime.sessions.current_session
     assert session is not None
@@ -26,7 +26,7 @@ async def test_a_session_without_strategies_is_not_looked_around_in() -> None:
     assert await _check_anchors(runtime.sessions, session) == (), "what is for all projects is left alone"
 
 
-async def test_a_missing_file_is_reported_in_one_line_however_many_strategies_name_it() -> None:
+async def test_a_missing_file_is_reported_in_one_line_for_all_strategies_that_name_it() -> None:
     runtime = make_runtime()
     session = runtime.sessions.current_session
     assert session is not None
@@ -37,7 +37,7 @@ async def test_a_missing_file_is_reported_in_one_line_however_many_strategies_na
     assert line.startswith("P-1, P-2, P-3 and 2 more are stale and stay out of prompts: ")
 
 
-async def test_of_a_pinned_strategy_it_is_reported_that_it_stays_in() -> None:
+async def test_a_stale_pinned_strategy_is_reported_as_still_in_prompts() -> None:
     runtime = make_runtime()
     session = runtime.sessions.current_session
     assert session is not None

@@ -52,11 +52,11 @@ def missing_anchor(lookup: WorkspaceLookup, content: str) -> str:
     return lookup.first_missing(find_anchors(content))
 
 
-def test_what_is_missing_is_named(lookup: WorkspaceLookup) -> None:
+def test_a_missing_anchor_is_named_with_the_reason(lookup: WorkspaceLookup) -> None:
     assert {content: missing_anchor(lookup, content) for content in REASONS} == REASONS
 
 
-def test_a_bullet_is_stale_where_nothing_that_it_names_is_here() -> None:
+def test_a_bullet_is_stale_only_if_all_of_its_anchors_are_missing() -> None:
     lookup = WorkspaceLookup(Path(__file__).parent)
     assert lookup.missing(Bullet("P-1", "Read `test_workspace.py`")) == ""
     assert lookup.missing(Bullet("P-2", "Use tabs")) is None, "only what was looked for is verified"
@@ -64,12 +64,12 @@ def test_a_bullet_is_stale_where_nothing_that_it_names_is_here() -> None:
     assert lookup.missing(Bullet("P-4", "Read `nowhere.py`, then `src/gone.py`")) == "nowhere.py does not exist"
 
 
-def test_anchors_that_were_stored_are_the_ones_that_are_looked_up(lookup: WorkspaceLookup) -> None:
+def test_stored_anchors_are_looked_up_and_invalid_ones_are_ignored(lookup: WorkspaceLookup) -> None:
     assert lookup.missing(Bullet("P-1", "Use tabs", anchors=("path:src/rest", "flag:-q"))) == "src/rest does not exist"
     assert lookup.missing(Bullet("P-1", "Use tabs", anchors=("moon:full", "path:", "x"))) is None
 
 
-def test_broken_files_and_links_are_no_reason_to_fail(lookup: WorkspaceLookup) -> None:
+def test_anchors_can_be_looked_up_despite_malformed_files_and_cyclic_links(lookup: WorkspaceLookup) -> None:
     (lookup.root / "package.json").write_text("[1, 2")
     (lookup.root / "loop.py").symlink_to("loop.py")
     assert missing_anchor(lookup, "Run `npm run build`") == "package.json has no script build"
@@ -77,12 +77,12 @@ def test_broken_files_and_links_are_no_reason_to_fail(lookup: WorkspaceLookup) -
 
 
 @given(st.text(max_size=120) | st.text(alphabet="`./-a b*_,:&|", max_size=60), st.sampled_from(["path", "command"]))
-def test_no_anchor_makes_it_fail(value: str, kind: str) -> None:
+def test_any_anchor_can_be_looked_up(value: str, kind: str) -> None:
     lookup = WorkspaceLookup(Path())
     lookup.first_missing([f"{kind}:{value}", *find_anchors(value)])
 
 
-def test_what_is_not_below_is_looked_for_in_the_whole_project(lookup: WorkspaceLookup) -> None:
+def test_anchors_missing_in_a_subfolder_are_looked_up_in_the_whole_project(lookup: WorkspaceLookup) -> None:
     below = WorkspaceLookup(lookup.root / "web", above=lookup.root)
     for content in ("The API is in `src/api`", "Users are in `users.py`", "Run `make check` first"):
         assert below.missing(Bullet("P-1", content)) == "", content

@@ -46,13 +46,13 @@ def sql_statements() -> Iterator[list[str]]:
     event.remove(Engine, "before_cursor_execute", note)
 
 
-def test_there_are_exactly_eight_actions(runtime: Runtime) -> None:
+def test_there_are_eight_actions_and_an_unknown_one_is_refused(runtime: Runtime) -> None:
     assert len(ACTIONS) == 8
     with pytest.raises(UsageError, match="Unknown playbook action 'dance'"):
         perform(runtime, "dance")
 
 
-def test_the_list_is_one_short_line_a_strategy(runtime: Runtime) -> None:
+def test_the_list_has_one_row_per_strategy_and_the_log_one_per_change(runtime: Runtime) -> None:
     result = perform(runtime, "list")
     assert result.head == ("id", "state", "worth", "strategy")
     assert result.rows == (
@@ -66,7 +66,7 @@ def test_the_list_is_one_short_line_a_strategy(runtime: Runtime) -> None:
     ]
 
 
-def test_a_long_list_prints_a_hundred_and_names_the_rest(runtime: Runtime, tmp_path: Path) -> None:
+def test_a_long_list_has_100_rows_and_a_note_with_the_number_of_the_rest(runtime: Runtime, tmp_path: Path) -> None:
     file = tmp_path / "many.md"
     rows = "".join(f"- [P-{n}] module{n} speaks word{n}\n" for n in range(3, 130))
     file.write_text(f"# Playbook\n\n<!-- swecli playbook 1 -->\n\n{rows}")
@@ -77,7 +77,7 @@ def test_a_long_list_prints_a_hundred_and_names_the_rest(runtime: Runtime, tmp_p
     assert len(perform(runtime, "list --verbose").rows) == 129
 
 
-async def test_show_and_why_tell_of_evidence_prompts_and_reasons(runtime: Runtime) -> None:
+async def test_show_prints_evidence_and_prompts_and_why_returns_the_candidates(runtime: Runtime) -> None:
     await run_turn(runtime, "hello")
     await runtime.learning.mark(True, "well done")
     shown = result_text(perform(runtime, "show 1"))
@@ -90,7 +90,7 @@ async def test_show_and_why_tell_of_evidence_prompts_and_reasons(runtime: Runtim
         perform(runtime, "why T9")
 
 
-def test_edit_changes_words_state_scope_and_when(runtime: Runtime) -> None:
+def test_edit_changes_text_state_scope_and_when_and_refuses_invalid_arguments(runtime: Runtime) -> None:
     session = runtime.sessions.current_session
     assert session is not None
     perform(runtime, "edit P-1 run tox --when before a commit, checking --pin --scope user")
@@ -110,7 +110,7 @@ def test_edit_changes_words_state_scope_and_when(runtime: Runtime) -> None:
             perform(runtime, line)
 
 
-def test_removing_undoing_and_its_undoing(runtime: Runtime) -> None:
+def test_a_removal_can_be_undone_and_redone(runtime: Runtime) -> None:
     perform(runtime, "remove P-1")
     assert [row[0] for row in perform(runtime, "list").rows] == ["P-2"]
     assert 'P-1 removed "run the tests with pytest"' in result_text(perform(runtime, "undo"))
@@ -122,7 +122,7 @@ def test_removing_undoing_and_its_undoing(runtime: Runtime) -> None:
         perform(runtime, "undo x")
 
 
-def test_a_users_word_is_looked_up_and_one_like_another_is_named(runtime: Runtime) -> None:
+def test_add_reports_missing_anchors_similar_strategies_and_redacted_secrets(runtime: Runtime) -> None:
     assert "stale and not used in prompts" in result_text(perform(runtime, "add read `docs/gone.md` first"))
     near = result_text(perform(runtime, "add run all the tests with pytest -x"))
     assert "P-1 covers the same" in near
@@ -132,7 +132,9 @@ def test_a_users_word_is_looked_up_and_one_like_another_is_named(runtime: Runtim
 
 
 @pytest.mark.parametrize("action", ["review", "list --export -"])
-def test_the_evidence_of_many_is_read_at_once(runtime: Runtime, action: str, sql_statements: list[str]) -> None:
+def test_the_number_of_sql_statements_does_not_grow_with_the_strategies(
+    runtime: Runtime, action: str, sql_statements: list[str]
+) -> None:
     counts = list[int]()
     for number in range(6):
         perform(runtime, f"add read `docs/gone{number}.md` before module{number} word{number}")
@@ -143,7 +145,7 @@ def test_the_evidence_of_many_is_read_at_once(runtime: Runtime, action: str, sql
     assert counts[0] > 0
 
 
-def test_a_change_of_many_is_undone_with_as_many_statements_as_one_of_few(
+def test_undo_of_30_strategies_needs_as_many_sql_statements_as_undo_of_3(
     runtime: Runtime, tmp_path: Path, sql_statements: list[str]
 ) -> None:
     file, counts = tmp_path / "many.md", list[int]()
@@ -168,7 +170,9 @@ def test_only_a_regular_file_is_read_or_overwritten(runtime: Runtime, tmp_path: 
             perform(runtime, f"add --from {file}")
 
 
-def test_a_playbook_goes_out_and_comes_in_elsewhere_and_waits_there(runtime: Runtime, tmp_path: Path) -> None:
+def test_an_export_is_not_overwritten_and_a_new_imported_strategy_awaits_review(
+    runtime: Runtime, tmp_path: Path
+) -> None:
     file = tmp_path / "playbook.md"
     perform(runtime, f"list --export {file}")
     with pytest.raises(BadInput, match="already exists"):

@@ -34,7 +34,7 @@ def tagging_runtime(replies: list[Any], **settings: Any) -> Runtime:
     return make_runtime(answer, reflect="always", reflect_percent=100, **settings)
 
 
-async def test_a_strategy_edited_while_its_tag_is_on_the_way_keeps_the_users_words() -> None:
+async def test_a_strategy_edited_during_a_reflection_keeps_the_edit_and_gets_the_tag() -> None:
     runtime = tagging_runtime(["Noted.", "Yes."])
     await run_turn(runtime, "remember that answers are short")
     await run_turn(runtime, "hello", learn=False)
@@ -48,7 +48,7 @@ async def test_a_strategy_edited_while_its_tag_is_on_the_way_keeps_the_users_wor
 
 
 @pytest.mark.slow
-async def test_a_strategy_removed_while_its_tag_is_on_the_way_stays_removed() -> None:
+async def test_a_strategy_removed_during_a_reflection_stays_removed_until_undo() -> None:
     runtime = tagging_runtime(["Noted.", "Yes."])
     await run_turn(runtime, "remember that answers are short")
     await run_turn(runtime, "hello", learn=False)
@@ -62,7 +62,7 @@ async def test_a_strategy_removed_while_its_tag_is_on_the_way_stays_removed() ->
     assert list(bullets_of(runtime)) == ["P-1"]
 
 
-def test_a_reflector_that_takes_ten_minutes_is_left_after_one() -> None:
+def test_a_reflector_that_does_not_answer_times_out_after_60_seconds() -> None:
     async def slowly() -> ReflectorCall:
         class Slow(ScriptedModel):
             async def stream(self, request: ModelRequest) -> Any:
@@ -79,7 +79,7 @@ def test_a_reflector_that_takes_ten_minutes_is_left_after_one() -> None:
 
 
 @pytest.mark.parametrize("path", ["src/other/place.py", "/home/other/project/place.py", "../other/place.py"])
-async def test_a_path_of_another_project_is_kept_as_stale_at_once_and_stays_out_of_prompts(path: str) -> None:
+async def test_a_remembered_strategy_with_a_missing_path_is_stale_and_not_shown(path: str) -> None:
     query = f"always edit {path} first"
     called = calls(("remember", {"text": f"Edit `{path}` first", "quote": query}))
     runtime = make_runtime([called, "Noted.", "Yes."], reflect_with_model=False)
@@ -92,7 +92,7 @@ async def test_a_path_of_another_project_is_kept_as_stale_at_once_and_stays_out_
     assert info.shown == ()
 
 
-async def test_a_typed_lesson_that_names_what_is_not_here_is_stale_at_once_and_reported() -> None:
+async def test_a_typed_strategy_with_a_missing_make_target_is_reported_as_stale() -> None:
     runtime = make_runtime(["Noted."], reflect_with_model=False)
     events = await run_turn(runtime, "remember that `make check` comes before a commit")
     lines = [line for event in events if isinstance(event, PlaybookUpdated) for line in event.lines]
@@ -100,7 +100,7 @@ async def test_a_typed_lesson_that_names_what_is_not_here_is_stale_at_once_and_r
 
 
 @pytest.mark.slow
-async def test_two_thousand_strategies_are_imported_at_once_and_taken_back_at_once(tmp_path: Path) -> None:
+async def test_an_import_of_2000_strategies_is_reverted_by_one_undo(tmp_path: Path) -> None:
     runtime = make_runtime([])
     made = [
         Bullet(f"P-{n}", f"Run `make part-{n}` for module{n} word{n * 7}", scope="project") for n in range(1, 2_001)
@@ -113,7 +113,7 @@ async def test_two_thousand_strategies_are_imported_at_once_and_taken_back_at_on
     assert bullets_of(runtime) == {}
 
 
-async def test_a_fork_learns_for_its_project_and_its_copied_turns_are_not_learned_from_again() -> None:
+async def test_a_fork_learns_from_new_turns_and_not_again_from_copied_ones() -> None:
     runtime = tagging_runtime(["Noted.", "Yes.", "Yes."])
     await run_turn(runtime, "remember that answers are short")
     await run_turn(runtime, "hello")
@@ -129,7 +129,7 @@ async def test_a_fork_learns_for_its_project_and_its_copied_turns_are_not_learne
     assert bullets_of(runtime)["P-1"].state == "active"
 
 
-def test_an_answer_with_hundreds_of_useless_items_is_a_few_lines() -> None:
+def test_dropped_items_of_a_reflector_answer_after_the_first_five_are_one_line() -> None:
     tags = [{"id": f"P-{number}", "tag": "helpful"} for number in range(1, 700)]
     answer = Answer.read(json.dumps({"tags": tags}), ["P-1"])
     assert [*answer.tags] == ["P-1"]

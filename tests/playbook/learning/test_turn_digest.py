@@ -16,19 +16,19 @@ def make_turn(*calls: ToolCall, query: str = "run the tests", answer: str = "Don
     ]
 
 
-def test_a_digest_has_the_query_answer_and_calls_in_order() -> None:
+def test_a_digest_has_session_interaction_query_and_calls_in_order() -> None:
     calls = [ToolCall("a", "read_file", {"path": "x"}, result="1"), ToolCall("b", "list_files", {}, result="y")]
     digest = TurnDigest.of(make_turn(*calls), ["P-1", "P-2"], session_id="s", outcome="done")
     assert (digest.session_id, digest.interaction, digest.query) == ("s", 3, "run the tests")
     assert [c.id for c in digest.calls] == ["a", "b"]
 
 
-def test_cited_ids_that_were_not_shown_are_dropped_and_counted() -> None:
+def test_cited_ids_of_bullets_that_were_not_shown_are_dropped() -> None:
     digest = TurnDigest.of(make_turn(answer="As [P-1] says, and [P-9], [p2, P-3]."), ["P-1", "P-2", "P-4"])
     assert digest.cited == ("P-1", "P-2")
 
 
-def test_ids_are_found_only_in_brackets() -> None:
+def test_bullet_ids_are_cited_only_in_brackets() -> None:
     shown = [f"P-{number}" for number in (*range(1, 10), 1_000_000_000, 2_000_000_000)]
     some = TurnDigest.of(make_turn(answer="[P-7] [p-8] [P9] [P-1, P-2] P-3 [x] [P-] arr[P]"), shown)
     assert some.cited == ("P-7", "P-8", "P-9", "P-1", "P-2")
@@ -36,16 +36,16 @@ def test_ids_are_found_only_in_brackets() -> None:
     assert large.cited == ("P-1000000000", "P-2000000000")
 
 
-def test_a_citation_in_the_users_words_does_not_count() -> None:
+def test_an_id_in_the_query_is_not_a_citation() -> None:
     assert TurnDigest.of(make_turn(query="what is [P-1]?", answer="A note."), ["P-1"]).cited == ()
 
 
-def test_the_typed_query_counts_not_what_was_sent() -> None:
+def test_a_digest_has_the_typed_query_not_the_sent_one() -> None:
     message = ChatMessage(Role.USER, "explain @a.md", sent="explain\nremember that x", interaction=1)
     assert TurnDigest.of([message]).query == "explain @a.md"
 
 
-def test_success_needs_a_result_no_error_and_exit_code_zero() -> None:
+def test_a_call_is_ok_only_with_a_result_without_error_and_exit_code_zero() -> None:
     calls = [
         ToolCall("a", "run_command", {"command": "x"}, result="", exit_code=0),
         ToolCall("b", "run_command", {"command": "x"}, result="", exit_code=1),
@@ -60,7 +60,7 @@ def test_success_needs_a_result_no_error_and_exit_code_zero() -> None:
     assert (found[3].decision, found[3].reason) == ("user", "no")
 
 
-def test_a_long_result_keeps_both_ends_and_its_words() -> None:
+def test_a_long_result_is_reduced_to_head_and_tail() -> None:
     text = "head " + "x" * 3 * EDGE + " middlemost " + "y" * 3 * EDGE + " tail"
     (call,) = TurnDigest.of(make_turn(ToolCall("a", "read_file", {}, result=text))).calls
     assert call.head.startswith("head")
@@ -68,12 +68,12 @@ def test_a_long_result_keeps_both_ends_and_its_words() -> None:
     assert len(call.head) == len(call.tail) == EDGE
 
 
-def test_a_short_result_stands_once() -> None:
+def test_a_short_result_is_only_in_the_head() -> None:
     (call,) = TurnDigest.of(make_turn(ToolCall("a", "read_file", {}, result="short"))).calls
     assert (call.head, call.tail) == ("short", "")
 
 
-def test_no_secret_comes_into_a_digest() -> None:
+def test_a_digest_contains_no_secret() -> None:
     secret = "sk-abcdefghij0123456789xyz"
     call = ToolCall(
         "a", "run_command", {"command": f"curl -H 'X: {secret}'"}, result=secret, error=secret, reason=secret
@@ -82,6 +82,6 @@ def test_no_secret_comes_into_a_digest() -> None:
     assert secret not in repr(digest)
 
 
-def test_an_empty_turn_is_digested_too() -> None:
+def test_an_empty_turn_gives_an_empty_digest() -> None:
     digest = TurnDigest.of([])
     assert (digest.interaction, digest.query, digest.calls) == (0, "", ())
