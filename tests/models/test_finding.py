@@ -7,22 +7,22 @@ from dataclasses import replace
 from swecli.models.finding import SMELLS, Finding, fingerprint, pluralize, worst_first
 
 
-def test_the_key_is_path_line_and_type() -> None:
+def test_the_key_of_a_finding_ignores_message_and_loop() -> None:
     assert Finding("a.py", 3, "DEAD_CODE", "x", loop=1).key == Finding("a.py", 3, "DEAD_CODE", "y", loop=2).key
 
 
-def test_a_fingerprint_knows_no_line_and_no_indentation() -> None:
+def test_a_fingerprint_ignores_whitespace_and_depends_on_rule_and_occurrence() -> None:
     assert fingerprint("X", "a.py", "  if  a:\n") == fingerprint("X", "a.py", "if a:")
     assert len({fingerprint("X", "a.py", "if a:", n) for n in (1, 2)} | {fingerprint("Y", "a.py", "if a:")}) == 3
 
 
-def test_severities_have_an_order() -> None:
+def test_at_least_compares_severities_by_their_order() -> None:
     high = Finding("a.py", 3, "DEAD_CODE", "x", "high")
     assert [high.at_least(word) for word in ("low", "high", "critical")] == [True, True, False]
     assert not Finding("a.py", 3, "DEAD_CODE", "x", "odd").at_least("low")
 
 
-def test_a_place_is_written_as_editors_take_it() -> None:
+def test_the_place_of_a_finding_is_its_path_with_line_or_line_range() -> None:
     assert Finding("a.py", 3, "X", "m").place == "a.py:3"
     assert Finding("a.py", 3, "X", "m", end_line=5).place == "a.py:3-5"
 
@@ -31,14 +31,14 @@ def test_there_are_eleven_smells() -> None:
     assert len(SMELLS) == 11
 
 
-def test_its_verdict_and_state_stand_in_a_word_or_two() -> None:
+def test_the_status_of_a_finding_names_its_state_and_verdict() -> None:
     found = Finding("a.py", 3, "X", "m", verified=True)
     assert (found.status, replace(found, verdict="confirmed").status) == ("open, unverified", "open, confirmed")
     assert replace(found, state="gone").status == "gone, not verified"
     assert Finding("a.py", 3, "X", "m", verified=False, why="no such file").doubt == "not in its file: no such file"
 
 
-def test_only_what_was_confirmed_is_sure_and_what_was_refuted_never_is() -> None:
+def test_has_verdict_is_true_from_the_given_certainty_up_and_never_for_refuted() -> None:
     found = [Finding("a.py", 3, "X", "m", verdict=word) for word in ("confirmed", "cannot_tell", "", "refuted")]
     assert [f.has_verdict("confirmed") for f in found] == [True, False, False, False]
     assert [f.has_verdict("cannot_tell") for f in found] == [True, True, False, False]

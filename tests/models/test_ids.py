@@ -14,7 +14,7 @@ from swecli.models.session import uuid7
 
 @given(st.integers(0, 2**48 - 1), st.integers(0, 2**74 - 1))
 @settings(deadline=None)
-def test_an_id_is_a_version_7_uuid_that_holds_its_time(ms: int, bits: int) -> None:
+def test_an_id_is_a_version_7_uuid_that_contains_its_time(ms: int, bits: int) -> None:
     value = uuid.UUID(uuid7(ms, bits))
     assert (value.version, value.variant) == (7, uuid.RFC_4122)
     assert value.int >> 80 == ms
@@ -23,7 +23,7 @@ def test_an_id_is_a_version_7_uuid_that_holds_its_time(ms: int, bits: int) -> No
 
 @given(st.integers(0, 2**48 - 2))
 @settings(deadline=None)
-def test_later_ids_sort_behind_earlier_ones(ms: int) -> None:
+def test_later_ids_sort_after_earlier_ones(ms: int) -> None:
     assert uuid7(ms) < uuid7(ms + 1)
 
 
@@ -32,15 +32,15 @@ def test_ids_differ_within_a_millisecond() -> None:
 
 
 @pytest.mark.parametrize("text", ["P-7", "p-7", "p7", " P7 ", "P-007"])
-def test_a_short_id_is_read_as_people_write_it(text: str) -> None:
+def test_different_spellings_of_a_short_id_are_parsed(text: str) -> None:
     assert parse_short_id("P", text) == "P-7"
 
 
-def test_a_short_id_has_as_many_digits_as_a_database_may_give() -> None:
+def test_a_short_id_may_have_up_to_18_digits() -> None:
     assert parse_short_id("P", "P-1000000000") == "P-1000000000"
     assert parse_short_id("P", "p" + "9" * 18) == "P-" + "9" * 18
 
 
 @pytest.mark.parametrize("text", ["", "7", "T-7", "P-", "P--7", "P-7x", "P-٧", "P-7\nx", "P-" + "1" * 19])
-def test_anything_else_is_no_short_id(text: str) -> None:
+def test_other_text_is_not_parsed_as_a_short_id(text: str) -> None:
     assert parse_short_id("P", text) is None

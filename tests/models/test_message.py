@@ -7,15 +7,15 @@ import json
 from swecli.models.message import INTERRUPTED_RESULT, ChatMessage, Role, ToolCall
 
 
-def test_a_plain_message_is_role_and_content() -> None:
+def test_a_plain_message_is_converted_to_role_and_content() -> None:
     assert ChatMessage(Role.USER, "hi").to_api() == [{"role": "user", "content": "hi"}]
 
 
-def test_what_was_sent_goes_before_what_was_typed() -> None:
+def test_the_sent_text_takes_precedence_over_the_typed_text() -> None:
     assert ChatMessage(Role.USER, "hi @a", sent="hi @a ...").to_api()[0]["content"] == "hi @a ..."
 
 
-def test_calls_are_followed_by_their_results_in_order() -> None:
+def test_tool_calls_are_followed_by_their_results_in_order() -> None:
     calls = [ToolCall("a", "read_file", {"path": "x"}, result="1"), ToolCall("b", "todo", result="2")]
     head, first, second = ChatMessage(Role.ASSISTANT, "Reading", calls).to_api()
     assert head["content"] == "Reading"
@@ -24,23 +24,23 @@ def test_calls_are_followed_by_their_results_in_order() -> None:
     assert second["content"] == "2"
 
 
-def test_calls_without_words_have_no_content() -> None:
+def test_a_message_with_tool_calls_and_no_text_has_null_content() -> None:
     assert ChatMessage(Role.ASSISTANT, "", [ToolCall("a", "todo", result="")]).to_api()[0]["content"] is None
 
 
-def test_a_call_without_a_result_states_that_it_was_interrupted() -> None:
+def test_the_result_message_of_a_call_without_a_result_is_the_interruption_notice() -> None:
     assert ToolCall("a", "run_command").result_message()["content"] == INTERRUPTED_RESULT
     assert ToolCall("a", "run_command", result="").result_message()["content"] == ""
 
 
-def test_arguments_are_the_same_bytes_whatever_the_order_of_the_keys() -> None:
+def test_arguments_are_serialized_equally_for_any_order_of_keys() -> None:
     one, two = ToolCall("a", "n", {"b": "漢", "a": 1}), ToolCall("a", "n", {"a": 1, "b": "漢"})
     assert one.to_api() == two.to_api()
     assert json.loads(one.to_api()["function"]["arguments"]) == {"a": 1, "b": "漢"}
     assert "漢" in one.to_api()["function"]["arguments"]
 
 
-def test_two_messages_share_no_list() -> None:
+def test_two_messages_do_not_share_their_tool_calls() -> None:
     first, second = ChatMessage(Role.USER), ChatMessage(Role.USER)
     first.tool_calls.append(ToolCall("a", "n"))
     assert second.tool_calls == []

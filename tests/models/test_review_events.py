@@ -6,7 +6,7 @@ from swecli.models.events import to_json
 from swecli.models.review_events import FindingsAccumulated, LoopWindowApplied, ReviewFinished
 
 
-def test_their_names_and_fields() -> None:
+def test_the_events_of_a_review_have_fixed_names_and_fields() -> None:
     rows = [
         to_json(FindingsAccumulated(1, 2, 3)),
         to_json(LoopWindowApplied(6, 5, 11)),

@@ -58,7 +58,7 @@ def make_session(count: int) -> Session:
     return session
 
 
-def test_the_published_check_runs_as_printed() -> None:
+def test_the_published_check_of_the_window_prints_the_expected_lines() -> None:
     done = subprocess.run(
         [sys.executable, "-"], input=PUBLISHED, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False
     )
@@ -72,7 +72,7 @@ def test_the_published_check_runs_as_printed() -> None:
 
 
 @pytest.mark.parametrize(("size", "count"), [(None, 30), (10, 30), (99, 30), (5, 15), (3, 9), (1, 3), (0, 0)])
-def test_the_window_is_exact(size: int | None, count: int) -> None:
+def test_api_messages_have_exactly_window_size_interactions(size: int | None, count: int) -> None:
     assert len(make_session(10).to_api_messages(window_size=size)) == count
 
 
@@ -83,7 +83,7 @@ def test_a_negative_window_is_refused() -> None:
 
 @given(st.integers(0, 12), st.integers(0, 15))
 @settings(deadline=None)
-def test_a_window_opens_with_a_user_and_splits_no_pair(count: int, size: int) -> None:
+def test_a_window_begins_with_a_user_message_and_keeps_calls_with_their_results(count: int, size: int) -> None:
     out = make_session(count).to_api_messages(window_size=size)
     asked = [call["id"] for m in out for call in m.get("tool_calls", [])]
     assert asked == [m["tool_call_id"] for m in out if m["role"] == "tool"]
@@ -91,19 +91,19 @@ def test_a_window_opens_with_a_user_and_splits_no_pair(count: int, size: int) ->
     assert len(asked) == min(count, size)
 
 
-def test_a_user_message_opens_an_interaction() -> None:
+def test_a_user_message_begins_an_interaction() -> None:
     session = make_session(3)
     assert [m.interaction for m in session.messages] == [1, 1, 2, 2, 3, 3]
     assert session.interactions == 3
 
 
-def test_a_resumed_session_counts_on() -> None:
+def test_a_resumed_session_continues_the_interaction_numbers() -> None:
     session = Session(id="s", interactions=40)
     session.add_message(ChatMessage(Role.USER, "next"))
     assert session.messages[0].interaction == 41
 
 
-def test_a_front_without_its_question_is_in_no_interaction() -> None:
+def test_messages_before_the_first_user_message_are_in_no_interaction() -> None:
     session = Session(id="s", messages=[ChatMessage(Role.ASSISTANT, "lost"), *make_session(2).messages])
     assert [group[0].content for group in session.group_by_interaction()] == ["Query 1", "Query 2"]
     assert len(session.to_api_messages(window_size=9)) == 6
@@ -117,7 +117,7 @@ def test_the_playbook_can_be_replaced() -> None:
     assert session.get_playbook() is other.playbook
 
 
-def test_two_sessions_share_nothing() -> None:
+def test_two_sessions_do_not_share_messages_or_playbook() -> None:
     first, second = Session(id="a"), Session(id="b")
     first.add_message(ChatMessage(Role.USER, "x"))
     add_bullet(first.playbook, "y")
@@ -135,7 +135,7 @@ def test_two_sessions_share_nothing() -> None:
         ("x" * 200, "x" * 59 + "…"),
     ],
 )
-def test_a_session_nobody_named_is_called_by_its_first_sentence(query: str, title: str) -> None:
+def test_the_title_of_an_untitled_session_is_the_first_sentence_of_its_query(query: str, title: str) -> None:
     now = datetime.now(UTC)
     assert SessionInfo("s", "", "/w", "m", now, now, 1, 2, 0.0, query).shown_title == title
     assert len(title) <= 60
