@@ -10,7 +10,7 @@ from tests.support.reviews import review_store
 from tests.support.runtime import make_runtime
 
 
-def test_a_dismissal_waits_for_the_users_yes_and_one_like_it_is_more_evidence() -> None:
+def test_a_dismissal_proposes_a_quarantined_strategy_and_an_equal_one_adds_evidence() -> None:
     runtime = make_runtime()
     sessions, store = runtime.sessions, review_store(runtime)
     why = "the tests need\nliterals, key sk-ant-REDACTED"

@@ -49,7 +49,7 @@ def ground_one(finding: Finding) -> Finding:
         (make_finding(path="folder"), "directory"),
     ],
 )
-def test_what_does_not_fit_is_marked_and_not_dropped(finding: Finding, why: str) -> None:
+def test_a_finding_that_does_not_match_its_file_is_unverified_with_the_reason(finding: Finding, why: str) -> None:
     write_file()
     Path("bin").write_bytes(b"\0\1")
     Path("big").write_bytes(b"x" * 5_000_001)
@@ -60,7 +60,7 @@ def test_what_does_not_fit_is_marked_and_not_dropped(finding: Finding, why: str)
     assert found.fingerprint
 
 
-def test_a_quote_that_stands_once_corrects_the_line() -> None:
+def test_a_quote_that_occurs_once_corrects_the_line() -> None:
     write_file()
     assert (
         ground_one(make_finding(line=1, evidence="def g():")).line,
@@ -72,7 +72,7 @@ def test_a_quote_that_stands_once_corrects_the_line() -> None:
 @pytest.mark.parametrize(
     "finding", [make_finding(0), make_finding(10**9), make_finding(path="../../etc/passwd"), make_finding(path="b.py")]
 )
-def test_without_a_file_or_a_line_it_is_refuted_by_rule(finding: Finding) -> None:
+def test_a_finding_without_an_existing_file_or_line_is_refuted_by_rule(finding: Finding) -> None:
     write_file()
     found = ground_one(finding)
     assert (found.state, found.verdict) == ("refuted", "refuted")
@@ -80,7 +80,7 @@ def test_without_a_file_or_a_line_it_is_refuted_by_rule(finding: Finding) -> Non
     assert found.judgement.by == "rule"
 
 
-def test_a_finding_on_a_blank_line_is_at_the_next_line_with_text() -> None:
+def test_a_finding_on_a_blank_line_is_moved_to_the_next_line_with_text() -> None:
     write_file()
     found = ground_one(make_finding(line=2, suggestion="import sys", improvement="Import it."))
     assert (found.line, found.state, found.verified, found.anchor) == (4, "open", True, "def f():")
@@ -90,7 +90,7 @@ def test_a_finding_on_a_blank_line_is_at_the_next_line_with_text() -> None:
     assert ground_one(make_finding(line=1)).why == "its file has only blank lines"
 
 
-def test_the_same_code_in_two_places_is_two_findings() -> None:
+def test_equal_code_at_two_lines_has_two_fingerprints() -> None:
     write_file()
     assert ground_one(make_finding(5)).fingerprint != ground_one(make_finding(9)).fingerprint
 
@@ -102,13 +102,13 @@ def test_a_finding_keeps_its_fingerprint_when_code_above_it_moves() -> None:
     assert ground_one(make_finding(12)).fingerprint == before.fingerprint
 
 
-def test_a_long_method_is_known_by_all_of_its_lines_and_by_its_length() -> None:
+def test_the_block_of_a_long_method_has_the_length_of_its_code_and_its_measure() -> None:
     write_file()
     block = Block.load(ground_one(Finding("a.py", 4, "LONG_METHOD", "m")).block, "")
     assert (block.length, block.measure) == (len("deff():return37"), 2)
 
 
-def test_the_digest_holds_the_open_ones_of_the_files_at_hand() -> None:
+def test_the_head_lists_findings_up_to_a_limit_with_the_number_of_the_rest() -> None:
     found = [replace(make_finding(n), id=f"F-{n}") for n in (1, 2, 3)]
     rows = [found[0], replace(found[2], path="b.py", state="regressed")]
     texts = [HeadParts("", findings=some).compose(Session(""), "", ()) for some in (rows, rows * 11, [])]
@@ -130,7 +130,7 @@ def test_the_digest_holds_the_open_ones_of_the_files_at_hand() -> None:
         "src/ a.py",
     ],
 )
-def test_a_path_is_the_reviewed_file_that_it_must_mean(path: str) -> None:
+def test_an_inexact_path_is_resolved_to_the_only_reviewed_file_that_matches(path: str) -> None:
     Path("src").mkdir()
     Path("src/a.py").write_text("x = 1\n")
     names = {"src/a.py": "src/a.py", "old/a.py": "src/a.py", "src/b.py": "src/b.py"}

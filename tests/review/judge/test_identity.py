@@ -30,7 +30,7 @@ ROW = Finding(
         {"line": 14, "end_line": None, "message": "unguarded", "same_as": "F-1", "code_smell_type": "ODD"},
     ],
 )
-def test_a_problem_in_other_words_at_another_line_is_the_same(changes: dict[str, object]) -> None:
+def test_a_finding_in_other_words_at_another_line_is_recognized_as_the_known_one(changes: dict[str, object]) -> None:
     assert _identify(replace(ROW, id="", **changes), [ROW])[0] == "F-1"  # type: ignore[arg-type]
 
 
@@ -44,11 +44,11 @@ def test_a_problem_in_other_words_at_another_line_is_the_same(changes: dict[str,
         {"line": 22, "end_line": None, "message": "the file handle is never closed here"},
     ],
 )
-def test_a_similar_problem_is_another_one(changes: dict[str, object]) -> None:
+def test_a_similar_problem_is_a_new_finding(changes: dict[str, object]) -> None:
     assert _identify(replace(ROW, id="", **changes), [ROW])[0] == ""  # type: ignore[arg-type]
 
 
-def test_literals_that_differ_are_two_numbers_and_one_review_reports_two_lines_on_purpose() -> None:
+def test_different_literals_and_two_lines_of_one_review_are_separate_findings() -> None:
     row = replace(ROW, code_smell_type="MAGIC_NUMBERS", message="magic number 37 has no name", end_line=None)
     other = replace(row, id="", line=16, message="magic number 42 has no name")
     assert _identify(other, [row]) == ("", "")
@@ -57,7 +57,7 @@ def test_literals_that_differ_are_two_numbers_and_one_review_reports_two_lines_o
     assert [f.id for f in identify_all([twin, replace(row, id="")], [row])] == ["", "F-1"]
 
 
-def test_a_finding_that_shares_some_words_may_be_the_same_and_is_left_to_the_verifier() -> None:
+def test_a_finding_that_shares_some_words_is_a_possible_duplicate() -> None:
     found = replace(
         ROW, id="", line=16, end_line=None, message="loading fails with a traceback on a missing settings file"
     )
@@ -66,12 +66,12 @@ def test_a_finding_that_shares_some_words_may_be_the_same_and_is_left_to_the_ver
     assert _identify(found, [ROW], {"F-1"}) == ("", "")  # This review has reported that problem itself.
 
 
-def test_wordings_of_before_are_known() -> None:
+def test_a_finding_is_recognized_by_an_alias_of_the_known_one() -> None:
     row = replace(ROW, aliases=("ODD|40|quite other words",), symbol="")
     found = Finding("a.py", 40, "ODD", "quite other words")
     assert _identify(found, [row]) == ("F-1", "")
 
 
-def test_types_have_families_by_their_words() -> None:
+def test_the_family_of_a_type_is_chosen_by_its_words() -> None:
     names = ("SWALLOWED_EXCEPTION", "RESOURCE_LEAK", "OFF_BY_ONE", "SQL_INJECTION", "MAGIC_NUMBERS", "WHATEVER")
     assert [smell_family(name) for name in names] == ["errors", "resources", "boundary", "injection", "naming", ""]

@@ -30,7 +30,7 @@ def store() -> Iterator[ReviewStore]:
     database.close()
 
 
-def test_only_what_changed_is_reported_and_kept(store: ReviewStore) -> None:
+def test_recheck_reports_and_stores_only_changed_findings(store: ReviewStore) -> None:
     assert recheck(store, Path.cwd()) == []
     Path("a.py").write_text("# new\nx = 1\n")
     assert sorted(format_change(*pair) for pair in recheck(store, Path.cwd())) == [
@@ -44,7 +44,7 @@ def test_only_what_changed_is_reported_and_kept(store: ReviewStore) -> None:
     ]
 
 
-def test_a_finding_whose_file_appears_later_keeps_its_fingerprint_beside_its_twin(store: ReviewStore) -> None:
+def test_a_finding_whose_file_appears_later_keeps_its_fingerprint_despite_a_duplicate(store: ReviewStore) -> None:
     for text in ("", "x = 1\n"):  # The first one names a file that does not exist.
         if text:
             Path("b.py").write_text(text)
@@ -96,7 +96,9 @@ def magic_number(line: int = 7, end: int | None = None) -> Finding:
         (CODE, "x = 1\n", "gone", 7),
     ],
 )
-def test_code_that_stands_nowhere_is_gone_and_never_called_fixed(old: str, new: str, state: str, line: int) -> None:
+def test_recheck_follows_moved_code_and_marks_missing_code_as_gone_not_fixed(
+    old: str, new: str, state: str, line: int
+) -> None:
     after = recheck_one(stored_finding(magic_number()), CODE.replace(old, new))
     assert (after.state, after.line) == (state, line)
     assert after.is_open
@@ -111,12 +113,12 @@ def test_code_that_stands_nowhere_is_gone_and_never_called_fixed(old: str, new: 
         (CODE[11 : CODE.index("def other")], "", "gone", 7),
     ],
 )
-def test_a_range_is_compared_as_a_whole(old: str, new: str, state: str, end: int | None) -> None:
+def test_recheck_compares_all_lines_of_a_range(old: str, new: str, state: str, end: int | None) -> None:
     after = recheck_one(stored_finding(magic_number(4, 7)), CODE.replace(old, new))
     assert (after.state, after.end_line) == (state, end)
 
 
-def test_what_is_gone_is_open_again_when_its_code_is_back_and_what_the_user_settled_stays() -> None:
+def test_a_gone_finding_reopens_when_its_code_returns_and_states_set_by_the_user_stay() -> None:
     found = stored_finding(magic_number())
     gone = recheck_one(found, "x = 1\n")
     assert (gone.reason, gone.status) == ("its code is in no file", "gone, not verified")
@@ -151,13 +153,13 @@ def test_parameters_are_counted_again_though_the_line_has_changed() -> None:
     assert recheck_one(found, "def f(options):\n    pass\n").reason == "`f` has 1 parameters now, at most 7 are meant"
 
 
-def test_a_finding_of_an_older_ledger_has_its_line_alone() -> None:
+def test_a_stored_finding_without_a_block_is_compared_by_its_line() -> None:
     old = replace(stored_finding(magic_number()), block="")
     assert recheck_one(old, "\n" + CODE).line == 8
     assert recheck_one(old, CODE.replace("19", "20")).state == "gone"
 
 
-def test_the_users_word_is_kept_with_its_reason_and_a_wrong_one_is_one_line(store: ReviewStore) -> None:
+def test_a_state_set_by_the_user_is_recorded_with_its_reason_and_an_invalid_one_is_refused(store: ReviewStore) -> None:
     assert set_state(store, "F-1", "dismissed", "meant so").state == "dismissed"
     assert set_state(store, "F-1", "open", "after all").state == "open"
     assert [(c.before, c.after, c.by, c.why) for c in store.history("F-1")] == [
@@ -168,7 +170,7 @@ def test_the_users_word_is_kept_with_its_reason_and_a_wrong_one_is_one_line(stor
         set_state(store, "F-1", "open")
 
 
-def test_a_renamed_file_has_fixed_nothing(tmp_path: Path) -> None:
+def test_a_finding_in_a_renamed_file_stays_open_at_the_new_path(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("x = 1\ntotal = net * 37\n")
     found = ground([Finding("a.py", 2, "MAGIC_NUMBERS", "37")], Sources(tmp_path))[0]
     (tmp_path / "src").mkdir()
@@ -179,7 +181,7 @@ def test_a_renamed_file_has_fixed_nothing(tmp_path: Path) -> None:
     assert _recheck_finding(found, Sources(tmp_path)).state == "fixed"
 
 
-def test_a_file_that_only_another_branch_has_is_gone_until_that_is_checked_out() -> None:
+def test_a_finding_in_a_file_of_another_branch_is_gone_until_that_branch_is_checked_out() -> None:
     root = make_project(Path("shop").resolve())
 
     def git(*words: str) -> None:

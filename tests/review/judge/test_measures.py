@@ -19,7 +19,7 @@ class A:
 """.splitlines()
 
 
-def test_functions_have_their_lines_parameters_and_paths() -> None:
+def test_symbols_of_python_functions_have_paths_lines_and_measures() -> None:
     found = Source("a.py", tuple(CODE)).symbols
     assert [(f.name, f.first, f.line, f.last) for f in found if f.line] == [
         ("f", 1, 2, 5), ("f.g", 3, 3, 4), ("A.g", 9, 9, 10),
@@ -34,11 +34,11 @@ def test_a_function_is_found_by_a_line_in_it() -> None:
 
 
 @pytest.mark.parametrize("text", ["def (", "x = '\0'", "(" * 5000, "'\\d'"])
-def test_what_cannot_be_parsed_has_none(text: str) -> None:
+def test_python_that_cannot_be_parsed_has_no_symbols(text: str) -> None:
     assert Source("a.py", (text,)).symbols == ()
 
 
-def test_other_languages_have_none() -> None:
+def test_files_in_other_languages_have_no_symbols() -> None:
     assert Source("a.js", tuple(CODE)).symbols == ()
 
 
@@ -56,6 +56,6 @@ def test_in_other_languages_an_unindented_header_begins_a_section(path: str, hea
     assert (source.symbol_at(1).name, source.symbol_at(1).last) == ("", 11)
 
 
-def test_functions_over_a_limit_are_measured() -> None:
+def test_measures_over_a_limit_are_reported() -> None:
     source = Source("a.py", ("def f(a, b, c, d, e, f, g, h):", "    return 1", "", "def g():", "    return 2"))
     assert source.measures_over_limits() == ["a.py:1: `f` has 8 parameters now, at most 7 are meant"]

@@ -13,7 +13,7 @@ LINES = st.lists(st.text("ab(= \t", max_size=6), min_size=1, max_size=8)
 
 
 @given(LINES, LINES, LINES, st.data())
-def test_a_block_is_found_wherever_it_stands_and_however_it_is_indented(
+def test_a_block_is_found_at_any_line_and_indentation(
     above: list[str], below: list[str], block: list[str], data: st.DataObject
 ) -> None:
     block = ["x = 1", *block, "y"]
@@ -23,12 +23,12 @@ def test_a_block_is_found_wherever_it_stands_and_however_it_is_indented(
 
 
 @given(LINES)
-def test_what_is_stored_is_read_again(lines: list[str]) -> None:
+def test_a_stored_block_is_loaded_unchanged(lines: list[str]) -> None:
     block = Block.make(lines, 7)
     assert Block.load(json.dumps(block), "") == block
 
 
-def test_a_longer_line_is_no_match_and_a_broken_one_is() -> None:
+def test_a_longer_line_does_not_match_a_block_and_a_wrapped_line_does() -> None:
     block = Block.make(["x = 1"])
     assert Source("a", ("x = 10", "y", "xx = 1")).find_block(block, "x = 1") == []
     assert Source("a", ("x =", "  1", "", "x=1")).find_block(block, "x = 1") == [(1, 2), (4, 4)]

@@ -7,7 +7,7 @@ from pathlib import Path
 from swecli.review.judge.sources import Sources
 
 
-def test_a_file_is_read_once_and_no_more_than_some_hundred_are_kept() -> None:
+def test_a_file_is_cached_until_hundreds_of_others_are_read() -> None:
     sources, first = Sources(Path.cwd()), Path("0.py")
     first.write_text("x\n")
     assert sources.get("0.py").lines == ("x",)
@@ -23,6 +23,6 @@ def test_a_link_out_of_the_project_is_not_followed() -> None:
     assert "link out of the workspace" in Sources(Path.cwd()).get("link").problem
 
 
-def test_bytes_that_are_no_text_are_read_as_in_the_differences_of_git() -> None:
+def test_invalid_utf8_bytes_are_read_as_replacement_characters() -> None:
     Path("old.py").write_bytes(b"name = 'caf\xe9'\n")
     assert Sources(Path.cwd()).get("old.py").lines == ("name = 'caf\ufffd'",)

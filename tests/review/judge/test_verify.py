@@ -58,7 +58,7 @@ async def verify(
     return await verifier.verify(claims), model
 
 
-async def test_the_verifier_sees_the_claim_and_its_code_and_nothing_of_the_reviewer(store: ReviewStore) -> None:
+async def test_the_verify_request_contains_claim_and_code_but_not_severity_and_improvement(store: ReviewStore) -> None:
     claims = record(store, replace(CLAIM, improvement="guard it", loop=3))
     taken, model = await verify(store, claims, calls(verdict_call(("F-1", "confirmed", LINE), path="a.py")))
     assert (taken.judgements["F-1"].verdict, taken.judgements["F-1"].line) == ("confirmed", 5)
@@ -75,7 +75,7 @@ async def test_the_verifier_sees_the_claim_and_its_code_and_nothing_of_the_revie
 @pytest.mark.parametrize(
     "reply", ["I think it is fine.", calls(("judge_findings", "{")), calls(verdict_call(("F-9", "confirmed", LINE)))]
 )
-async def test_an_answer_that_cannot_be_read_is_cannot_tell_and_not_kept(store: ReviewStore, reply: Any) -> None:
+async def test_an_unreadable_answer_gives_cannot_tell_and_is_not_cached(store: ReviewStore, reply: Any) -> None:
     claims = record(store, CLAIM)
     taken, _ = await verify(store, claims, reply)
     assert (taken.judgements["F-1"].verdict, taken.judgements["F-1"].by) == ("cannot_tell", "failure")
@@ -97,19 +97,19 @@ ROW = {"verdict": "Confirmed.", "quote": LINE}
         {"name": "judge_findings", "arguments": {"judgements": [{"id": "F-1", **ROW}]}},
     ],
 )
-async def test_a_verdict_is_read_in_the_forms_that_models_write(store: ReviewStore, answer: Any) -> None:
+async def test_a_verdict_is_read_from_each_form_of_answer(store: ReviewStore, answer: Any) -> None:
     taken, _ = await verify(store, record(store, CLAIM), json.dumps(answer))
     assert (taken.judgements["F-1"].verdict, taken.judgements["F-1"].line) == ("confirmed", 5)
 
 
 @pytest.mark.parametrize("word", ["valid", "not confirmed", True, None])
-async def test_a_word_that_is_no_verdict_leaves_the_claim_unchecked(store: ReviewStore, word: Any) -> None:
+async def test_an_unknown_verdict_leaves_the_finding_unchecked(store: ReviewStore, word: Any) -> None:
     [claim] = record(store, CLAIM)
     taken, _ = await verify(store, [claim], json.dumps({"judgements": [{"id": "F-1", "verdict": word, "quote": LINE}]}))
     assert _apply_judgement(claim, taken.judgements["F-1"]).is_unchecked
 
 
-async def test_a_failure_is_cannot_tell_and_the_rest_stays_unverified(store: ReviewStore) -> None:
+async def test_a_failed_request_gives_cannot_tell_and_leaves_later_findings_unverified(store: ReviewStore) -> None:
     claims = record(store, CLAIM)
     Path("b.py").write_text(CODE)
     claims += record(store, replace(CLAIM, path="b.py", severity="low"))
@@ -118,7 +118,7 @@ async def test_a_failure_is_cannot_tell_and_the_rest_stays_unverified(store: Rev
     assert taken.problems == ["findings could not be checked: It broke."]
 
 
-async def test_a_place_that_the_verifier_asks_for_is_sent_once(store: ReviewStore) -> None:
+async def test_code_that_the_verifier_requests_is_sent_once(store: ReviewStore) -> None:
     Path("b.py").write_text("LIMIT = 3\n")
     ask = ("judge_findings", {"judgements": [{"id": "F-1", "verdict": "cannot_tell", "see": ["b.py:1"]}]})
     taken, model = await verify(store, record(store, CLAIM), calls(ask), calls(ask))
@@ -126,7 +126,7 @@ async def test_a_place_that_the_verifier_asks_for_is_sent_once(store: ReviewStor
     assert taken.judgements["F-1"].verdict == "cannot_tell"
 
 
-async def test_measures_and_useless_suggestions_need_no_request(store: ReviewStore) -> None:
+async def test_measured_rules_and_suggestions_without_a_change_are_judged_without_a_request(store: ReviewStore) -> None:
     Path("long.py").write_text("def work(a):\n" + "    print(a)\n" * 80)
     claims = record(
         store, Finding("long.py", 1, "LONG_METHOD", "m"), Finding("a.py", 4, "LONG_METHOD", "m"),
@@ -141,7 +141,7 @@ async def test_measures_and_useless_suggestions_need_no_request(store: ReviewSto
     assert model.requests == []
 
 
-async def test_claims_are_judged_in_their_order_until_the_budget_is_spent(store: ReviewStore) -> None:
+async def test_findings_are_verified_in_the_given_order_until_the_token_budget_is_spent(store: ReviewStore) -> None:
     Path("b.py").write_text(CODE)
     claims = record(store, replace(CLAIM, severity="low"), replace(CLAIM, path="b.py", severity="critical"))
     reply = calls(verdict_call(("F-2", "confirmed", LINE), path="b.py"))
@@ -165,14 +165,16 @@ async def test_claims_are_judged_in_their_order_until_the_budget_is_spent(store:
         ("dismissed", "refuted", False, "dismissed"),
     ],
 )
-def test_what_a_verdict_does_to_a_state(state: Any, word: Any, again: bool, after: str) -> None:
+def test_each_state_and_verdict_lead_to_the_expected_state(state: Any, word: Any, again: bool, after: str) -> None:
     found = _apply_judgement(
         replace(CLAIM, id="F-1", state=state), Judgement(word, "a.py", 5, LINE, "w", "m"), again=again
     )
     assert found.state == after
 
 
-async def test_a_claim_that_may_be_a_known_one_is_settled_by_its_own_request(store: ReviewStore) -> None:
+async def test_a_finding_that_the_verifier_calls_a_duplicate_is_refuted_and_becomes_an_alias(
+    store: ReviewStore,
+) -> None:
     [known] = record(store, CLAIM)
     store.update([replace(known, state="dismissed", reason="meant so")])
     [claim] = record(store, replace(CLAIM, line=4, message="the mean of nothing raises", same_as="F-1"))
@@ -186,7 +188,7 @@ async def test_a_claim_that_may_be_a_known_one_is_settled_by_its_own_request(sto
     assert "DIVISION_BY_ZERO|4|the mean of nothing raises" in store.get("F-1").aliases
 
 
-async def test_a_fixed_one_that_is_reported_again_and_confirmed_has_regressed(store: ReviewStore) -> None:
+async def test_a_fixed_finding_that_is_reported_again_and_confirmed_has_regressed(store: ReviewStore) -> None:
     [known] = record(store, CLAIM)
     store.update([replace(known, state="fixed")])
     model = ScriptedModel([calls(verdict_call(("F-1", "confirmed", LINE), path="a.py"))])
@@ -206,13 +208,15 @@ async def test_a_fixed_one_that_is_reported_again_and_confirmed_has_regressed(st
         ({"quote": "return sum(prices)  ... guarded"}, "cannot_tell"),
     ],
 )
-def test_evidence_is_found_as_it_was_shown(store: ReviewStore, row: dict[str, str], read: str) -> None:
+def test_a_quote_with_line_numbers_fences_or_diff_signs_is_matched_to_its_line(
+    store: ReviewStore, row: dict[str, str], read: str
+) -> None:
     whole = {"verdict": "confirmed", "path": "a.py", "line": 5, "why": "w"} | row
     found = _parse_judgement(whole, Sources(Path.cwd()), "m", "a.py")
     assert (found.verdict, found.line) == (read, 5 if read != "cannot_tell" else 0)
 
 
-async def test_what_is_gone_is_checked_behind_what_was_reported(store: ReviewStore) -> None:
+async def test_reported_findings_are_verified_before_those_that_are_gone(store: ReviewStore) -> None:
     Path("b.py").write_text(CODE)
     gone, claim = record(store, replace(CLAIM, severity="critical"), replace(CLAIM, path="b.py", severity="low"))
     model = ScriptedModel([calls(verdict_call()) for _ in range(2)])
@@ -222,7 +226,7 @@ async def test_what_is_gone_is_checked_behind_what_was_reported(store: ReviewSto
     assert places == ["b.py", "a.py"]
 
 
-async def test_a_refuted_claim_that_is_reported_again_is_checked_again(store: ReviewStore) -> None:
+async def test_a_refuted_finding_is_verified_again_only_if_it_is_reported_again(store: ReviewStore) -> None:
     [claim] = record(store, CLAIM)
     store.update([replace(claim, state="refuted", verdict="refuted", reason="a guard stood above")])
     model = ScriptedModel([calls(verdict_call(("F-1", "confirmed", LINE), path="a.py"))])

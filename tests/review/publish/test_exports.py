@@ -12,7 +12,7 @@ from swecli.review.publish.view import as_sarif
 from tests.support.secrets import secrets
 
 
-def test_the_worst_come_first_with_their_counts() -> None:
+def test_markdown_lists_severities_worst_first_with_counts() -> None:
     text = as_markdown(
         [Finding("a.py", 1, "X", "small", "low"), Finding("b.py", 2, "Y", "big", "critical", state="fixed")]
     )
@@ -20,7 +20,7 @@ def test_the_worst_come_first_with_their_counts() -> None:
     assert "2 findings, 1 of them open." in text
 
 
-def test_foreign_text_stays_text() -> None:
+def test_markdown_escapes_markup_and_mentions_in_findings() -> None:
     text = as_markdown([Finding("a`b.py", 1, "X", "# <script> @someone\n## more", suggestion="```\nx")])
     assert "<script>" not in text
     assert "\n# &lt;" not in text
@@ -28,11 +28,11 @@ def test_foreign_text_stays_text() -> None:
     assert "````suggestion" in text
 
 
-def test_a_fence_is_longer_than_any_inside() -> None:
+def test_a_markdown_fence_is_longer_than_any_fence_inside() -> None:
     assert "\n``````suggestion\n" in as_markdown([Finding("a.py", 1, "X", "m", suggestion="a\n`````\nb")])
 
 
-def test_nothing_is_reported_to_be_nothing() -> None:
+def test_markdown_has_a_sentence_for_no_findings_and_for_one() -> None:
     assert "No findings" in as_markdown([])
     assert "1 finding, 1 of them open." in as_markdown([Finding("a.py", 1, "X", "small")])
 
@@ -40,7 +40,7 @@ def test_nothing_is_reported_to_be_nothing() -> None:
 @pytest.mark.parametrize(
     "name", ["GitHub personal", "quoted password", "Postgres URL", "RSA key", "AWS secret as JSON"]
 )
-def test_what_findings_quote_is_exported_without_secrets(name: str) -> None:
+def test_exports_contain_no_secret_of_a_finding(name: str) -> None:
     text, secret = secrets()[name]
     found = Finding(
         "a.py", 1, "HARD_CODED", f"seen: {text}", improvement=text, suggestion=text, evidence=text, anchor=text

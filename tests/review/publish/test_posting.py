@@ -55,7 +55,7 @@ def posted_kinds(hub: FakeGitHub) -> list[str]:
     return [kind for kind, _ in hub.posted]
 
 
-def test_only_lines_in_the_diff_are_inline_and_a_second_run_posts_nothing(hub: FakeGitHub) -> None:
+def test_only_findings_in_the_diff_are_posted_inline_and_a_second_run_posts_nothing(hub: FakeGitHub) -> None:
     everything = (INSIDE, RANGE, OUTSIDE, OTHER, LONG, make_finding("a.py", 2, "f", state="dismissed"))
     assert make_push(hub, *everything).post() == ["posted: 3 inline, 2 in the summary, 0 fixed, 0 already posted"]
     assert posted_kinds(hub) == ["reviews", "summary"]
@@ -74,7 +74,7 @@ def test_a_dry_run_posts_nothing(hub: FakeGitHub) -> None:
     assert hub.posted == []
 
 
-def test_where_a_comment_is_refused_all_stand_in_the_summary(hub: FakeGitHub) -> None:
+def test_if_an_inline_comment_is_refused_all_findings_are_posted_in_the_summary(hub: FakeGitHub) -> None:
     hub.refuse_paths = {"b.py"}
     lines = make_push(hub, INSIDE, make_finding("b.py", 2, "f"), OUTSIDE).post()
     assert lines[1] == "posted: 0 inline, 3 in the summary, 0 fixed, 0 already posted"
@@ -82,7 +82,7 @@ def test_where_a_comment_is_refused_all_stand_in_the_summary(hub: FakeGitHub) ->
     assert make_push(hub, INSIDE, OUTSIDE).post()[0].startswith("posted: 0 inline, 2 in the summary")
 
 
-def test_three_hundred_findings_are_one_review_of_the_ten_worst_and_one_summary(hub: FakeGitHub) -> None:
+def test_300_findings_are_posted_as_a_review_of_the_ten_worst_and_one_summary(hub: FakeGitHub) -> None:
     severities = ("medium", "high", "critical")
     findings = [make_finding("a.py", 2, "a", fingerprint=f"{n:08x}", severity=severities[n % 3]) for n in range(300)]
     make_push(hub, *findings).post()
@@ -93,7 +93,7 @@ def test_three_hundred_findings_are_one_review_of_the_ten_worst_and_one_summary(
     assert len(hub.posted) == 2
 
 
-def test_small_unsure_and_late_ones_are_left_out(hub: FakeGitHub) -> None:
+def test_low_undecided_and_late_findings_are_not_inline_but_late_critical_ones_are(hub: FakeGitHub) -> None:
     quiet = [
         make_finding("a.py", 2, "a", severity="low"),
         make_finding("a.py", 2, "b", verdict="cannot_tell"),
@@ -103,7 +103,7 @@ def test_small_unsure_and_late_ones_are_left_out(hub: FakeGitHub) -> None:
     assert [f.fingerprint[0] for f in make_push(hub, *quiet, critical).inline] == ["d"]
 
 
-def test_a_fixed_one_gets_one_reply_and_its_thread_is_resolved(hub: FakeGitHub) -> None:
+def test_a_fixed_finding_gets_one_reply_and_its_thread_is_resolved(hub: FakeGitHub) -> None:
     make_push(hub, INSIDE).post()
     fixed = replace(INSIDE, state="fixed", reason="it checks now")
     make_push(hub, fixed).post()
@@ -113,13 +113,13 @@ def test_a_fixed_one_gets_one_reply_and_its_thread_is_resolved(hub: FakeGitHub) 
     assert len(hub.posted) == 5
 
 
-def test_a_thread_that_a_person_resolved_is_left_alone(hub: FakeGitHub) -> None:
+def test_a_finding_whose_thread_a_person_resolved_is_not_posted_again(hub: FakeGitHub) -> None:
     make_push(hub, INSIDE).post()
     hub.resolved.add(hub.comments[0]["id"])
     assert make_push(hub, INSIDE).post() == ["nothing new, 1 already posted"]
 
 
-def test_where_resolving_is_refused_the_reply_stands_and_the_run_goes_on(hub: FakeGitHub) -> None:
+def test_if_resolving_a_thread_is_refused_the_reply_and_the_summary_are_still_posted(hub: FakeGitHub) -> None:
     make_push(hub, INSIDE).post()
     hub.refuse["POST graphql"] = [(403, {})]
     lines = make_push(hub, replace(INSIDE, state="fixed")).post()
@@ -127,19 +127,19 @@ def test_where_resolving_is_refused_the_reply_stands_and_the_run_goes_on(hub: Fa
     assert posted_kinds(hub)[2:] == ["replies", "summary edited"]
 
 
-def test_gone_stays_open_and_is_noted(hub: FakeGitHub) -> None:
+def test_a_finding_that_is_gone_is_only_noted_in_the_summary(hub: FakeGitHub) -> None:
     make_push(hub, INSIDE).post()
     make_push(hub, replace(INSIDE, state="gone")).post()
     assert posted_kinds(hub)[2:] == ["summary edited"]
     assert "gone, not verified" in hub.posted[2][1]["body"]
 
 
-def test_an_incomplete_review_begins_with_what_was_not_read(hub: FakeGitHub) -> None:
+def test_the_summary_of_an_incomplete_review_begins_with_how_much_was_read(hub: FakeGitHub) -> None:
     make_push(hub, INSIDE, left=True).post()
     assert hub.posted[1][1]["body"].startswith("**Incomplete:** read 0 of 1")
 
 
-def test_the_state_comes_back_without_code(hub: FakeGitHub) -> None:
+def test_the_state_is_loaded_from_the_summary_without_the_code_of_findings(hub: FakeGitHub) -> None:
     make_push(hub, replace(INSIDE, evidence="secret code", anchor="secret code")).post()
     state = PullState.load(GitHub("acme/shop", "secret", hub.url), 7)
     assert (state.head, state.digests) == (HEAD, ("d1",))
@@ -184,7 +184,7 @@ def test_an_invalid_state_comment_is_ignored_and_replaced_in_place(hub: FakeGitH
     assert len(hub.issue) == 1
 
 
-def test_a_state_written_by_somebody_else_is_not_read(hub: FakeGitHub) -> None:
+def test_a_state_or_marker_in_a_comment_of_another_user_is_ignored(hub: FakeGitHub) -> None:
     hub.issue.append({"id": 5, "body": PullState("a" * 40, ("d1",), (INSIDE,)).pack(), "user": {"login": "mallory"}})
     hub.comments.append({"id": 6, "body": f"<!-- swecli {INSIDE.fingerprint} -->", "user": {"login": "mallory"}})
     push = make_push(hub, INSIDE)
@@ -192,7 +192,7 @@ def test_a_state_written_by_somebody_else_is_not_read(hub: FakeGitHub) -> None:
 
 
 @pytest.mark.slow
-def test_five_pushes_with_a_rebase_cost_and_post_only_what_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_of_five_pushes_with_a_rebase_reviews_and_posts_only_what_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = list(pushes())
     assert [(row.reviewer, row.posted) for row in rows] == [
         (1, {"review of 2": 1, "summary": 1}),
@@ -204,7 +204,7 @@ def test_five_pushes_with_a_rebase_cost_and_post_only_what_is_new(monkeypatch: p
     assert rows[-1].states == {"open": 1, "fixed": 4}
 
 
-def test_a_wait_that_github_asks_for_is_kept(hub: FakeGitHub) -> None:
+def test_a_post_refused_with_retry_after_is_retried(hub: FakeGitHub) -> None:
     hub.refuse["POST reviews"] = [(403, {"retry-after": "0"})]
     assert make_push(hub, INSIDE).post()[0].startswith("posted: 1 inline")
 
@@ -222,7 +222,9 @@ def test_a_wait_that_github_asks_for_is_kept(hub: FakeGitHub) -> None:
         (500, {}, "answered with 500"),
     ],
 )
-def test_each_refusal_is_one_clear_line(hub: FakeGitHub, status: int, headers: dict[str, str], message: str) -> None:
+def test_each_error_status_of_github_has_a_message_of_one_line_and_an_exit_code(
+    hub: FakeGitHub, status: int, headers: dict[str, str], message: str
+) -> None:
     hub.refuse["POST comments"] = [(status, headers)]
     with pytest.raises(SwecliError) as caught:
         make_push(hub, OUTSIDE).post()
@@ -232,14 +234,14 @@ def test_each_refusal_is_one_clear_line(hub: FakeGitHub, status: int, headers: d
     assert "\n" not in str(caught.value)
 
 
-def test_without_a_token_or_a_server_it_is_reported(hub: FakeGitHub) -> None:
+def test_a_missing_token_and_an_unreachable_server_are_errors(hub: FakeGitHub) -> None:
     with pytest.raises(BadInput, match="no token"):
         make_push(hub, INSIDE, token="").post()
     with pytest.raises(SwecliError, match="cannot be reached"):
         GitHub("acme/shop", "", "http://127.0.0.1:9").request("GET", "pulls/7")
 
 
-def test_a_comment_that_somebody_deleted_keeps_nothing_from_being_posted(hub: FakeGitHub) -> None:
+def test_a_deleted_comment_is_reported_and_the_other_findings_are_posted(hub: FakeGitHub) -> None:
     make_push(hub, INSIDE, RANGE).post()
     push = make_push(hub, replace(INSIDE, state="fixed"), replace(RANGE, state="fixed"), OTHER)
     del hub.comments[0]

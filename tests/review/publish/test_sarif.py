@@ -24,11 +24,11 @@ def valid_run(findings: list[Finding]) -> dict[str, Any]:
 ONE = Finding("src/a b.py", 3, "DEAD_CODE", "m", "high", "do", 5, 2, suggestion="x", fingerprint="abc", id="F-1")
 
 
-def test_no_findings_are_a_valid_log() -> None:
+def test_a_log_without_findings_is_valid() -> None:
     assert valid_run([])["results"] == []
 
 
-def test_a_finding_states_where_and_what() -> None:
+def test_a_result_has_location_region_level_and_fingerprint() -> None:
     [result] = valid_run([ONE])["results"]
     place = result["locations"][0]["physicalLocation"]
     assert place["artifactLocation"]["uri"] == "src/a%20b.py"
@@ -37,7 +37,7 @@ def test_a_finding_states_where_and_what() -> None:
     assert result["partialFingerprints"] == {"swecliFingerprint/v1": "abc"}
 
 
-def test_the_dismissed_are_suppressed_and_the_fixed_are_gone() -> None:
+def test_dismissed_findings_are_suppressed_with_their_reason_and_fixed_ones_are_left_out() -> None:
     run = valid_run([replace(ONE, state="dismissed", reason="meant so"), replace(ONE, state="fixed")])
     assert [r["suppressions"][0]["justification"] for r in run["results"]] == ["meant so"]
 

@@ -28,7 +28,7 @@ def make_ledger() -> ReviewStore:
     return store
 
 
-def test_a_view_holds_the_claim_the_evidence_the_code_around_it_and_the_change() -> None:
+def test_a_view_shows_claim_verdict_history_code_and_suggested_change() -> None:
     Path("src").mkdir()
     Path("src/a.py").write_text("".join(f"line {n}\n" for n in range(1, 6)) + "x = 37\n" + "end\n" * 9)
     lines = view(ONE, Path.cwd(), [StateChange("open", "gone", "recheck", "rule", "w", "2026-01-01")]).lines()
@@ -40,7 +40,7 @@ def test_a_view_holds_the_claim_the_evidence_the_code_around_it_and_the_change()
     assert lines[-5:] == ["--- src/a.py", "+++ src/a.py", "@@ -6,1 +6,1 @@", "-x = 37", "+LIMIT = 37"]
 
 
-def test_a_finding_without_a_place_has_no_code() -> None:
+def test_a_finding_in_a_missing_file_is_shown_without_code() -> None:
     assert view(THREE, Path.cwd()).code == ()
 
 
@@ -58,12 +58,12 @@ def test_a_finding_without_a_place_has_no_code() -> None:
         (("stays",), ["F-3"]),
     ],
 )
-def test_words_choose_the_surest_and_worst_first(words: tuple[str, ...], ids: list[str]) -> None:
+def test_filter_words_select_findings_with_the_surest_and_worst_first(words: tuple[str, ...], ids: list[str]) -> None:
     assert [finding.id for finding in filter_findings(make_ledger().findings(), words)] == ids
 
 
 @pytest.mark.parametrize("word", ["severity>=odd", "verdict:maybe"])
 @pytest.mark.slow
-def test_a_value_that_none_can_have_is_one_line(word: str) -> None:
+def test_an_unknown_filter_value_is_refused(word: str) -> None:
     with pytest.raises(BadInput, match="Unknown"):
         filter_findings(make_ledger().findings(), [word])

@@ -109,7 +109,7 @@ def test_an_odd_response_is_salvaged_and_the_loss_is_reported(name: str) -> None
     assert all(finding.path and finding.message and finding.code_smell_type for finding in found.findings)
 
 
-def test_all_fields_are_read_in_either_spelling() -> None:
+def test_a_range_a_code_field_and_a_suggestion_block_are_read() -> None:
     text = json.dumps(
         finding_row(
             range={"startLine": 45, "endLine": 47},
@@ -136,13 +136,15 @@ def test_all_fields_are_read_in_either_spelling() -> None:
         ({"codeSmellType": "Spaghetti", "kind": "smell"}, "correctness", "SPAGHETTI"),
     ],
 )
-def test_the_rule_is_one_of_eleven_smells_or_states_what_it_is(fields: dict[str, Any], kind: str, rule: str) -> None:
+def test_a_type_becomes_one_of_eleven_smells_or_a_rule_of_another_kind(
+    fields: dict[str, Any], kind: str, rule: str
+) -> None:
     [finding] = extract(ModelReply(json.dumps(finding_row(**fields)))).findings
     assert (finding.kind, finding.code_smell_type) == (kind, rule)
     assert len(SMELLS) == 11
 
 
-def test_a_call_is_read_and_one_that_is_broken_is_reported() -> None:
+def test_a_report_call_is_read_and_a_malformed_one_is_reported() -> None:
     good = ToolCall("c1", "report_findings", {"findings": [finding_row(), {"nonsense": 1}]})
     bad, other = ToolCall("c2", "report_findings"), ToolCall("c3", "read_file", {"path": "a.py", "line": 3})
     found = extract(ModelReply(calls=[good, bad, other], malformed={"c2": "no JSON"}))
@@ -151,12 +153,12 @@ def test_a_call_is_read_and_one_that_is_broken_is_reported() -> None:
 
 
 @given(st.text(alphabet=st.sampled_from("{}[]\",:'`\n\\ab1-/#*"), max_size=120))
-def test_no_text_makes_it_fail(text: str) -> None:
+def test_extracting_from_any_text_raises_no_error(text: str) -> None:
     extract(ModelReply(text))
 
 
 @given(st.integers(0, len(f"[{ONE}, {TWO}]")))
-def test_whatever_was_whole_before_the_cut_is_kept(cut: int) -> None:
+def test_findings_complete_before_a_cut_are_kept(cut: int) -> None:
     text = f"[{ONE}, {TWO}]"
     found = extract(ModelReply(text[:cut]))
     assert len(found.findings) >= (cut > len(ONE)) + (cut >= len(text) - 1)
@@ -171,7 +173,7 @@ def test_whatever_was_whole_before_the_cut_is_kept(cut: int) -> None:
         ("пустяк", "medium", "пустяк"),
     ],
 )  # fmt: skip
-def test_a_severity_is_read_as_it_is_written_and_a_foreign_one_is_named(given: Any, read: str, word: str) -> None:
+def test_a_severity_is_read_in_many_forms_and_an_unknown_one_is_reported(given: Any, read: str, word: str) -> None:
     found = extract(ModelReply(json.dumps({"findings": [finding_row(severity=given)] * 3, "done": True})))
     assert ({f.severity for f in found.findings}, found.reports) == ({read}, [(None, True)])
     assert [word in line for line in found.lost] == [True] * bool(word)
@@ -185,12 +187,12 @@ def test_a_severity_is_read_as_it_is_written_and_a_foreign_one_is_named(given: A
         ({"start": {"line": 12}, "end": {"line": 19}}, (12, 19)), ("-12", (0, None)), ("twelve", (0, None)),
     ],
 )  # fmt: skip
-def test_a_line_is_read_as_it_is_written(line: Any, place: tuple[int, int | None]) -> None:
+def test_a_line_or_range_is_read_in_many_forms(line: Any, place: tuple[int, int | None]) -> None:
     [found] = extract(ModelReply(json.dumps(finding_row(line=line)))).findings
     assert (found.line, found.end_line) == place
 
 
-def test_a_place_behind_the_path_is_its_line() -> None:
+def test_a_line_or_range_appended_to_the_path_is_read() -> None:
     rows = [finding_row(path="src/a.py:12", line=None), finding_row(path="src/a.py#L12-L19", line=None)]
     assert [(f.path, f.line, f.end_line) for f in extract(ModelReply(json.dumps(rows))).findings] == [
         ("src/a.py", 12, None),
@@ -198,7 +200,7 @@ def test_a_place_behind_the_path_is_its_line() -> None:
     ]
 
 
-def test_a_cell_may_hold_bars_and_a_record_what_the_others_have_in_common() -> None:
+def test_table_cells_may_contain_bars_and_yaml_records_may_use_merge_keys() -> None:
     table = "| File | Line | Severity | Message |\n|-|-|-|-|\n| a.py | 3 | High | `a \\| b` or `x || y` |\n"
     [found] = extract(ModelReply(table), paths={"a.py"}).findings
     assert (found.line, found.severity, found.message) == (3, "high", "a | b` or `x || y")
@@ -239,7 +241,7 @@ RECORDS = {
 
 
 @pytest.mark.parametrize("name", RECORDS)
-def test_each_record_keeps_its_own_file_line_and_severity(name: str) -> None:
+def test_records_in_each_form_are_read_with_their_file_line_and_severity(name: str) -> None:
     found = extract(ModelReply(RECORDS[name]), paths={"src/a.py", "src/b.py"}).findings
     read = [(one.path, one.line, one.severity, one.message) for one in found]
     assert read == [("src/a.py", 3, "high", "one"), ("src/b.py", 7, "low", "two")]
@@ -262,18 +264,18 @@ REPORT: dict[str, Any] = {"part": 1, "done": True, "findings": [finding_row()]}
         },
     ],
 )
-def test_a_call_that_was_written_as_text_is_a_report(call: Any) -> None:
+def test_a_tool_call_written_as_text_counts_as_a_report(call: Any) -> None:
     found = extract(ModelReply(f"<tool_call>{json.dumps(call)}</tool_call>"))
     assert (len(found.findings), found.reports) == (1, [(1, True)])
 
 
-def test_a_cut_call_that_was_written_as_text_is_no_report() -> None:
+def test_a_cut_tool_call_written_as_text_does_not_count_as_a_report() -> None:
     call = {"function": {"name": "report_findings", "arguments": json.dumps(REPORT)[:-20]}}
     found = extract(ModelReply(json.dumps(call)))
     assert (len(found.findings), found.reports) == (1, [])
 
 
-def test_a_column_is_no_part_of_the_message() -> None:
+def test_a_column_number_is_not_part_of_the_message() -> None:
     [found] = extract(ModelReply("src/a.py:239:8: E1101: no such member"), paths={"src/a.py"}).findings
     assert (found.line, found.message) == (239, "E1101: no such member")
 
@@ -288,13 +290,13 @@ def test_a_column_is_no_part_of_the_message() -> None:
         "1. `a.py` (line 3) HEAP_LEAK: a < b",
     ],
 )
-def test_xml_and_links_are_read(text: str) -> None:
+def test_findings_in_xml_lists_and_tables_with_links_are_read(text: str) -> None:
     [found] = extract(ModelReply(text), paths={"a.py"}).findings
     assert (found.path, found.line, found.code_smell_type[-4:]) == ("a.py", 3, "LEAK")
     assert found.message.endswith("a < b")
 
 
-def test_brackets_in_prose_are_neither_a_link_nor_a_value() -> None:
+def test_brackets_in_prose_are_kept_in_the_message() -> None:
     text = "`handlers[name](event.type)` or {user} or items[0] may be undefined"
     [found] = extract(ModelReply(f"- a.py:3 {text}"), paths={"a.py"}).findings
     assert text in f"`{found.message}"

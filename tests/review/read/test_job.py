@@ -20,7 +20,7 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(make_project(Path("shop")))
 
 
-async def test_an_unfinished_review_is_mentioned_and_continued() -> None:
+async def test_an_unfinished_review_is_reported_and_can_be_continued() -> None:
     runtime = make_runtime()
     agent, store = runtime.agent, review_store(runtime)
     with pytest.raises(BadInput, match="no unfinished review"):
@@ -32,7 +32,7 @@ async def test_an_unfinished_review_is_mentioned_and_continued() -> None:
     assert (await begin_job(agent, store, None, ReviewOptions())).record.id == second.record.id
 
 
-async def test_a_review_that_another_process_is_running_is_left_alone() -> None:
+async def test_a_review_running_in_another_process_does_not_count_as_unfinished() -> None:
     runtime = make_runtime()
     job = await begin_job(runtime.agent, review_store(runtime), ("shop",), ReviewOptions())
     job.sessions.begin_interaction("review", "part 1")

@@ -10,7 +10,7 @@ from swecli.review.read.job import MAX_RULES, _build_system_prompt, _load_rules
 from tests.support.project import make_project
 
 
-def test_what_cannot_be_used_is_named_and_all_share_one_room() -> None:
+def test_invalid_and_cut_check_files_are_reported_and_all_checks_share_one_size_limit() -> None:
     folder = Path(".agents/checks")
     folder.mkdir(parents=True)
     (folder / "a.md").write_text("rule")
@@ -24,7 +24,7 @@ def test_what_cannot_be_used_is_named_and_all_share_one_room() -> None:
     assert [note.split("/")[-1].split(" ")[0] for note in notes] == ["b.md", "c.md", "e.md"]
 
 
-def test_the_nearer_agents_file_comes_later_and_those_of_other_folders_not_at_all() -> None:
+def test_agents_files_of_the_parent_folders_are_loaded_with_the_nearest_last() -> None:
     for name in ("AGENTS.md", "src/AGENTS.md", "docs/AGENTS.md", ".agents/REVIEW.md"):
         Path(name).parent.mkdir(exist_ok=True)
         Path(name).write_text(f"of {name}")
@@ -32,7 +32,7 @@ def test_the_nearer_agents_file_comes_later_and_those_of_other_folders_not_at_al
     assert list(rules) == [".agents/REVIEW.md", "AGENTS.md", "src/AGENTS.md"]
 
 
-def test_of_a_commit_they_are_that_commits() -> None:
+def test_the_rules_for_a_base_commit_are_read_from_that_commit() -> None:
     root = make_project(Path("shop").resolve())
     (root / ".agents/checks").mkdir(parents=True)
     for name in ("AGENTS.md", ".agents/checks/money.md"):
@@ -44,7 +44,7 @@ def test_of_a_commit_they_are_that_commits() -> None:
     assert rules == {"AGENTS.md": "floats are forbidden", "money": "floats are forbidden"}
 
 
-def test_a_base_that_the_clone_lacks_is_named(tmp_path: Path) -> None:
+def test_a_base_missing_from_the_clone_is_reported_and_gives_no_rules(tmp_path: Path) -> None:
     root = make_project(tmp_path / "shop")
     (root / "AGENTS.md").write_text("The change's own rule.")
     rules, [note] = _load_rules(root, ["shop/prices.py"], "0" * 40)
@@ -61,11 +61,11 @@ def commit(root: Path) -> str:
     ).stdout.strip()
 
 
-def test_without_the_folder_there_are_no_rules() -> None:
+def test_a_project_without_rule_files_has_no_rules() -> None:
     assert _load_rules(Path.cwd(), ["a.py"]) == ({}, [])
 
 
-def test_the_system_message_names_all_smells_and_the_projects_rules_and_nothing_of_the_target() -> None:
+def test_the_system_message_contains_all_smells_and_the_project_rules_and_is_short() -> None:
     text = _build_system_prompt({"No floats": "Money is Decimal."})
     assert all(smell in text for smell in SMELLS)
     assert "### No floats\nMoney is Decimal." in text

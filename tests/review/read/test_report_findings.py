@@ -6,7 +6,7 @@ from swecli.review.read.extract import review_tools
 from swecli.tools.execute import ToolRegistry
 
 
-def test_a_review_has_tools_that_read_and_one_that_reports() -> None:
+def test_a_review_has_only_tools_that_read_and_report_findings() -> None:
     tools = review_tools(ToolRegistry.discover())
     assert {"read_file", "search_files", "list_files", "report_findings"} <= tools.keys()
     assert not {"write_file", "edit_file", "run_command", "todo"} & tools.keys()

@@ -1,4 +1,4 @@
-"""Test a review: findings are stored at once, the window moves by its rule, and each kind of end."""
+"""Test running a review: findings are stored at once, the loop window moves, and each kind of end."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def run_review(*replies: Any, spec: tuple[str, ...] = ("shop/prices.py",),
     return await collect(await begin_review(runtime, *spec))
 
 
-async def test_findings_of_texts_and_calls_come_together() -> None:
+async def test_findings_in_text_and_tool_calls_are_accumulated_and_duplicates_counted_once() -> None:
     row = {"path": B[0], "line": B[1], "type": B[2], "message": "m"}
     call = calls(("report_findings", {"part": 1, "done": False, "findings": [row]}))
     events = await run_review(read_call(text=findings_text(A)), call, findings_text(A, B))
@@ -61,14 +61,14 @@ async def test_findings_of_texts_and_calls_come_together() -> None:
     assert [(f.id, f.loop, f.verified) for f in end.findings] == [("F-1", 1, True), ("F-2", 2, True)]
 
 
-async def test_a_review_only_reads() -> None:
+async def test_a_review_refuses_tools_that_write_or_run_commands() -> None:
     write = calls(("write_file", {"path": "x.py", "content": "x"}), ("run_command", {"command": "touch y"}))
     events = await run_review(write, read_call(), END)
     assert [e.result.ok for e in events if isinstance(e, ToolFinished)] == [False, False, True, True]
     assert not Path("x.py").exists()
 
 
-async def test_an_answer_in_prose_is_asked_for_its_report_once_and_never_ends_green() -> None:
+async def test_after_prose_the_report_is_requested_once_and_without_it_the_review_is_unreadable() -> None:
     runtime = make_runtime(["All good here.", "Really, nothing.", "never asked"])
     end = last_event(await collect(await begin_review(runtime, "shop/prices.py")))
     assert (end.end, end.complete, end.loops) == ("unreadable", False, 2)
@@ -79,7 +79,7 @@ async def test_an_answer_in_prose_is_asked_for_its_report_once_and_never_ends_gr
     assert [spec.name for spec in repair.tools] == ["report_findings"]
 
 
-async def test_a_report_after_its_one_repair_request_ends_a_review_well() -> None:
+async def test_a_report_after_the_repair_request_completes_the_review() -> None:
     end = last_event(await run_review("All good here.", END))
     assert (end.end, end.complete, end.coverage.read) == ("done", True, 13)
 
@@ -93,7 +93,7 @@ async def test_a_report_after_its_one_repair_request_ends_a_review_well() -> Non
         "- `shop/prices.py:3` MAGIC_NUMBERS (high): a number",
     ],
 )
-async def test_entries_in_words_are_kept_and_the_part_counts_as_shown(answer: str) -> None:
+async def test_findings_in_text_without_a_report_are_kept_and_the_part_counts_as_shown(answer: str) -> None:
     end = last_event(await run_review(answer, answer))
     assert (end.end, end.coverage.shown) == ("unreadable", 13)
     found = [(f.place, f.code_smell_type, f.source) for f in end.findings]
@@ -101,20 +101,20 @@ async def test_entries_in_words_are_kept_and_the_part_counts_as_shown(answer: st
     assert [line[:6] for line in end.lost] == ["part 1"], "nothing else was lost"
 
 
-async def test_a_broken_call_is_read_and_asked_for_again() -> None:
+async def test_a_malformed_report_call_is_salvaged_and_requested_again() -> None:
     broken = calls(("report_findings", '{"part": 1, "done": true, "findings": [' + str(ROW).replace("'", '"') + ", {"))
     end = last_event(await run_review(broken, END))
     assert (end.end, end.unique) == ("done", 1)
     assert "could not be read whole, 1 of its findings were" in end.lost[0]
 
 
-async def test_json_that_stands_in_the_code_is_a_quotation() -> None:
+async def test_json_quoted_from_the_reviewed_code_is_not_a_finding() -> None:
     Path("shop/data.py").write_text(f"EXAMPLE = {json.dumps(ROW)}\nprint(EXAMPLE)\n")
     end = last_event(await run_review(f"In data.py stands {json.dumps(ROW)}, fine.", END, spec=("shop/data.py",)))
     assert (end.unique, end.end) == (0, "done")
 
 
-async def test_every_part_has_its_message_and_its_report() -> None:
+async def test_each_part_emits_progress_and_the_reports_of_all_parts_complete_the_review() -> None:
     for name in "abc":
         Path(f"shop/{name}.py").write_text(f"{name} = 1  # {'x' * 60}\n" * 60)
     runtime = make_runtime([calls(report_call(part=n)) for n in (1, 2, 3)], review_part_tokens=2_000)
@@ -123,7 +123,7 @@ async def test_every_part_has_its_message_and_its_report() -> None:
     assert last_event(events).complete
 
 
-async def test_at_the_loop_limit_what_was_not_sent_is_named() -> None:
+async def test_at_the_loop_limit_the_unread_files_are_reported_with_their_lines() -> None:
     for name in "abc":
         Path(f"shop/{name}.py").write_text(f"{name} = 1  # {'x' * 60}\n" * 60)
     runtime = make_runtime([calls(report_call(part=n)) for n in (1, 2)], review_part_tokens=2_000, review_loops=2)
@@ -133,7 +133,7 @@ async def test_at_the_loop_limit_what_was_not_sent_is_named() -> None:
     assert left == {"shop/c.py": (((1, 60),), "loop limit"), "shop/prices.py": (((1, 13),), "loop limit")}
 
 
-async def test_the_same_lines_again_are_not_read_with_the_first() -> None:
+async def test_identical_lines_of_a_part_that_was_not_sent_do_not_count_as_read() -> None:
     Path("shop/same.py").write_text("x = 1\n" * 1_500)
     runtime = make_runtime([calls(report_call(part=1))], review_part_tokens=2_000, review_loops=1)
     coverage = last_event(await collect(await begin_review(runtime, "shop/same.py"))).coverage
@@ -141,14 +141,14 @@ async def test_the_same_lines_again_are_not_read_with_the_first() -> None:
     assert coverage.read < 800
 
 
-async def test_without_an_answer_of_the_verifier_a_review_is_not_complete() -> None:
+async def test_a_review_is_incomplete_if_the_request_of_the_verifier_fails() -> None:
     row = {"severity": "high"}
     runtime = make_runtime([calls(report_call(A, **row)), ProviderError("It broke.")])
     end = last_event(await collect(await begin_review(runtime, "shop/prices.py", verify=True)))
     assert (end.findings[0].verdict, end.coverage.unverified, end.complete) == ("cannot_tell", 1, False)
 
 
-async def test_an_answer_cut_at_its_length_is_read_and_gone_on_from() -> None:
+async def test_a_response_cut_at_the_length_limit_is_read_and_the_review_continues() -> None:
     cut = Reply(findings_text(A).split("]}")[0] + ', {"path": "b', stop="length")
     end = last_event(await run_review(cut, findings_text(B), read_call(), END))
     assert end.unique == 2
@@ -156,20 +156,20 @@ async def test_an_answer_cut_at_its_length_is_read_and_gone_on_from() -> None:
     assert end.lost[0].startswith("loop 1: a block was cut off")
 
 
-async def test_the_most_loops_are_a_setting_and_the_last_is_announced() -> None:
+async def test_the_loop_limit_is_a_setting_and_the_last_loop_is_announced() -> None:
     runtime = make_runtime([read_call(start_line=n) for n in (1, 2, 3)] + ["never asked"], review_loops=3)
     assert last_event(await collect(await begin_review(runtime, "shop/prices.py"))).end == "max_loops"
     assert "last loop" in str(runtime.agent.model.requests[2].messages[-1])  # type: ignore[attr-defined]
 
 
-async def test_a_budget_ends_it() -> None:
+async def test_a_review_ends_when_the_budget_is_spent() -> None:
     first = Reply("One moment.", calls=read_call().calls, cost=0.5)
     second = Reply(findings_text(B), calls=read_call(start_line=2).calls, cost=0.6)
     events = await run_review(first, second, "never", max_budget_usd=1.0)
     assert (last_event(events).end, last_event(events).unique, last_event(events).cost) == ("max_budget", 1, 1.1)
 
 
-async def test_a_failure_keeps_what_was_found() -> None:
+async def test_a_failed_review_keeps_its_findings() -> None:
     runtime = make_runtime([read_call(text=findings_text(A)), ProviderError("It broke.")])
     review = await begin_review(runtime, "shop/prices.py")
     events: list[Event] = []
@@ -183,7 +183,7 @@ async def test_a_failure_keeps_what_was_found() -> None:
     assert (last_event(events).end, last_event(events).unique) == ("failed", 1)
 
 
-async def test_a_request_the_provider_calls_too_long_is_made_smaller() -> None:
+async def test_a_request_refused_as_too_long_is_reduced_and_retried() -> None:
     Path("shop/prices.py").write_text("x = 1  # a line of some length, to be left out when there is no room\n" * 200)
     long = ContextOverflow("too long")
     events = await run_review(read_call(text=findings_text(A)), long, END, spec=("shop/prices.py",))
@@ -191,7 +191,7 @@ async def test_a_request_the_provider_calls_too_long_is_made_smaller() -> None:
     assert last_event(events).end == "done"
 
 
-async def test_in_a_small_window_old_results_are_left_out_and_the_part_stays() -> None:
+async def test_in_a_small_context_window_requests_are_reduced_and_keep_the_part() -> None:
     reads = [read_call(text=f"{n} words " * 1_000, start_line=n) for n in range(1, 4)]
     model = ScriptedModel([*reads, END], context_window=8_000, max_output=500)
     runtime = make_runtime(model)
@@ -201,7 +201,7 @@ async def test_in_a_small_window_old_results_are_left_out_and_the_part_stays() -
     assert last_event(events).complete
 
 
-async def test_interrupted_it_ends_with_what_it_has_also_of_half_an_answer() -> None:
+async def test_an_interrupted_review_keeps_its_findings_including_those_of_a_partial_response() -> None:
     slow = Reply(findings_text(B) + "x" * 5_000, delay=0.002)
     runtime = make_runtime([read_call(text=findings_text(A)), slow])
     review, seen = await begin_review(runtime, "shop/prices.py"), asyncio.Event()
@@ -225,7 +225,7 @@ async def test_interrupted_it_ends_with_what_it_has_also_of_half_an_answer() -> 
 
 
 @pytest.mark.slow
-async def test_the_window_moves_after_loop_five_and_requests_stay_legal() -> None:
+async def test_the_loop_window_moves_after_loop_five_and_requests_stay_valid() -> None:
     Path("README.md").write_text("".join(f"line {n}\n" for n in range(30)))
     runtime = make_runtime(twenty_loops)
     events = await collect(await begin_review(runtime, "."))
@@ -251,7 +251,7 @@ def twenty_loops(request: ModelRequest) -> Reply | str:
 
 
 @pytest.mark.slow
-async def test_stopped_it_goes_on_where_it_was() -> None:
+async def test_a_killed_review_continues_in_the_unfinished_loop_with_its_findings() -> None:
     runtime = make_runtime([read_call(text=findings_text(A)), read_call(text=findings_text(B), start_line=2)])
     review = await begin_review(runtime, "shop/prices.py")
     count = 0
@@ -267,7 +267,7 @@ async def test_stopped_it_goes_on_where_it_was() -> None:
     assert "def gross" in str(again.agent.model.requests[0].messages)  # type: ignore[attr-defined]
 
 
-async def test_the_chat_does_not_go_on_with_a_review() -> None:
+async def test_a_review_is_not_listed_as_a_session_and_is_not_pending_reflection() -> None:
     runtime = make_runtime([read_call(text=findings_text(A)), END])
     await collect(await begin_review(runtime, "shop/prices.py"))
     assert runtime.sessions.list_sessions(str(runtime.cwd)) == []
@@ -275,7 +275,7 @@ async def test_the_chat_does_not_go_on_with_a_review() -> None:
 
 
 @pytest.mark.slow
-async def test_the_projects_checks_are_reported_where_the_folder_is_trusted() -> None:
+async def test_project_checks_are_in_the_system_message_only_if_the_folder_is_trusted() -> None:
     Path(".agents/checks").mkdir(parents=True)
     Path(".agents/checks/prices.md").write_text(
         "---\nname: No floats\nseverity-default: high\n---\nMoney is Decimal.\n"

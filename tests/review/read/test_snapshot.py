@@ -1,4 +1,4 @@
-"""Test reviewing a commit that is not checked out: its own lines and files, nothing of the work tree."""
+"""Test reviewing a commit that is not checked out: its lines and files, nothing of the work tree."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("shop/slow.py").write_text("# gone\n")
 
 
-def test_the_work_tree_is_read_only_where_it_is_the_commit() -> None:
+def test_files_are_read_from_the_commit_unless_the_work_tree_equals_it() -> None:
     root, second = Path.cwd(), git("rev-parse", "HEAD~1")
     assert resolve_target(root, ("HEAD~1",)).commit == second
     assert resolve_target(root, ("HEAD~2..HEAD~1",)).commit == second
@@ -43,7 +43,7 @@ def test_the_work_tree_is_read_only_where_it_is_the_commit() -> None:
     assert resolve_target(root, ("HEAD~1..",)).commit == ""
 
 
-async def test_findings_and_read_files_are_those_of_the_commit(tmp_path: Path) -> None:
+async def test_a_review_of_a_commit_reads_the_files_of_the_commit_and_runs_no_git_filter(tmp_path: Path) -> None:
     program = tmp_path / "run.sh"
     program.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\ncat\n")
     program.chmod(0o755)
@@ -66,7 +66,7 @@ async def test_findings_and_read_files_are_those_of_the_commit(tmp_path: Path) -
     assert git("status", "--porcelain").strip() == "M shop/slow.py"
 
 
-async def test_a_commit_states_nothing_of_what_was_found_elsewhere() -> None:
+async def test_a_review_of_a_commit_keeps_findings_in_the_work_tree_open() -> None:
     Path("new.py").write_text("limit = 37\n")
     runtime = make_runtime(
         [calls(report_call(("new.py", 1, "MAGIC_NUMBERS"))), calls(report_call(("shop/slow.py", 2, "NAMES")))]

@@ -29,7 +29,7 @@ Binary files /dev/null and b/logo.png differ
 """
 
 
-def test_each_file_has_its_lines() -> None:
+def test_a_diff_is_parsed_into_files_with_their_lines_and_status() -> None:
     code, gone, logo = parse_diff(TEXT)
     assert code.path == "a b.py"
     assert (code.lines, [planned_lines(hunk) for hunk in code.hunks]) == ({1, 2, 3, 4, 21, 22}, [{2, 3}, {22}])
@@ -37,11 +37,11 @@ def test_each_file_has_its_lines() -> None:
     assert (logo.path, logo.status) == ("logo.png", "binary")
 
 
-def test_nothing_is_nothing() -> None:
+def test_an_empty_diff_has_no_files() -> None:
     assert parse_diff("") == []
 
 
-def test_a_place_where_lines_only_went_counts_as_one() -> None:
+def test_a_hunk_with_only_deletions_has_one_planned_line() -> None:
     [file] = parse_diff(TEXT.split("diff --git a/gone")[0] + "@@ -30,4 +32,2 @@\n a\n-b\n-c\n d\n")
     assert [sorted(planned_lines(hunk)) for hunk in file.hunks] == [[2, 3], [22], [33]]
 

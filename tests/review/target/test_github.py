@@ -26,7 +26,7 @@ RECEIVED: list[bytes] = []  # received requests, newest last
         ("ssh://git@github.com/acme/shop.x.git", "acme/shop.x"),
     ],
 )
-def test_the_repository_is_known_by_its_remote(remote: str, name: str) -> None:
+def test_the_repository_name_is_taken_from_the_remote(remote: str, name: str) -> None:
     root = make_project(Path("shop").resolve())
     with pytest.raises(BadInput, match="name on GitHub is unknown"):
         GitHub.connect(root, {"PATH": "/usr/bin:/bin"})
@@ -34,7 +34,7 @@ def test_the_repository_is_known_by_its_remote(remote: str, name: str) -> None:
     assert GitHub.connect(root, {"PATH": "/usr/bin:/bin"}).repository == name
 
 
-def test_a_token_goes_over_https_only() -> None:
+def test_an_api_url_without_https_is_refused() -> None:
     with pytest.raises(BadInput, match="https"):
         GitHub.connect(Path.cwd(), {"GITHUB_REPOSITORY": "a/b", "GITHUB_API_URL": "http://example.org"})
 
@@ -54,14 +54,14 @@ def serve_answer(answer: bytes) -> Iterator[GitHub]:
 
 
 @pytest.mark.parametrize("answer", [b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{", b"220 mail ready\r\n\r\n", b""])
-def test_an_answer_that_breaks_off_or_is_no_http_is_one_clear_line(answer: bytes) -> None:
+def test_a_cut_or_invalid_http_response_is_a_connection_error(answer: bytes) -> None:
     with serve_answer(answer) as github, pytest.raises(GitHubError, match="cannot be reached at") as raised:
         github.request("GET", "pulls/7")
     assert not raised.value.message.endswith("..")
 
 
 @pytest.mark.parametrize("body", [b"[]", b"{}", b"7", b"null", b"[7]", b'[{"id": "x"}]'])
-def test_an_answer_of_another_shape_is_one_clear_line(body: bytes) -> None:
+def test_a_response_with_unexpected_json_is_an_error(body: bytes) -> None:
     head = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
     with serve_answer(head + body) as github, pytest.raises(GitHubError, match="GitHub's answer"):
         github.login()
@@ -70,7 +70,7 @@ def test_an_answer_of_another_shape_is_one_clear_line(body: bytes) -> None:
             github.get_list("pulls/7/comments", "id", int)
 
 
-def test_a_token_goes_to_no_other_place() -> None:
+def test_a_redirect_to_another_server_is_followed_without_the_token() -> None:
     with serve_answer(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{}") as other:
         head = f"HTTP/1.1 301 Moved\r\nLocation: {other.api}/x\r\nContent-Length: 0\r\n\r\n".encode()
         with serve_answer(head) as github:

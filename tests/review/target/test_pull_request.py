@@ -14,7 +14,7 @@ from tests.support.project import make_project
 PATCH = "@@ -1,3 +1,4 @@\n one\n+two\n+three\n four\n"
 
 
-def test_its_newest_commit_has_to_be_in_the_clone() -> None:
+def test_a_pull_request_can_be_reviewed_once_its_newest_commit_is_in_the_clone() -> None:
     with FakeGitHub({"a.py": PATCH, "b.py": PATCH}) as hub:
         check_target(hub)
 

@@ -34,7 +34,7 @@ def change_file() -> None:
     path.write_text(path.read_text().replace("0.19", "0.21"))
 
 
-def test_the_uncommitted_changes_with_new_files() -> None:
+def test_the_default_target_is_the_uncommitted_changes_including_new_files() -> None:
     change_file()
     Path("shop/new.py").write_text("x = 1\n")
     found = find()
@@ -43,7 +43,7 @@ def test_the_uncommitted_changes_with_new_files() -> None:
     assert found.diffs["shop/prices.py"].lines == {1, 2, 3, 4, 5, 6}
 
 
-def test_what_is_staged_a_commit_a_range_and_a_base() -> None:
+def test_staged_changes_a_commit_a_range_and_a_base_are_targets() -> None:
     change_file()
     run_git("add", "-A")
     assert find("--staged").files == ("shop/prices.py",)
@@ -53,7 +53,7 @@ def test_what_is_staged_a_commit_a_range_and_a_base() -> None:
         assert find(*words).files == ("shop/prices.py",)
 
 
-def test_a_commit_is_what_it_changes_of_its_first_parent_also_a_merge_and_the_first_one() -> None:
+def test_a_commit_is_compared_with_its_first_parent_including_merges_and_the_root_commit() -> None:
     change_file()
     run_git("checkout", "-qb", "work")
     run_git("commit", "-qam", "second")
@@ -81,7 +81,7 @@ def test_files_outside_of_a_sparse_checkout_are_read_from_the_commit() -> None:
     ]
 
 
-def test_paths_and_the_whole_tree() -> None:
+def test_a_folder_and_the_whole_tree_are_targets_without_env_and_binary_files() -> None:
     assert find("shop").files == ("shop/__init__.py", "shop/prices.py")
     assert "tests/test_prices.py" in find(".").files
     Path("shop/.env").write_text("TOKEN=x")
@@ -104,7 +104,7 @@ def test_paths_and_the_whole_tree() -> None:
         (("../..",), "outside"),
     ],
 )
-def test_what_cannot_be_reviewed_is_one_line(words: tuple[str, ...], message: str) -> None:
+def test_an_invalid_target_is_an_error_of_one_line_with_a_hint(words: tuple[str, ...], message: str) -> None:
     with pytest.raises(SwecliError, match=message) as caught:
         find(*words)
     assert "\n" not in str(caught.value)
@@ -112,7 +112,7 @@ def test_what_cannot_be_reviewed_is_one_line(words: tuple[str, ...], message: st
 
 
 @pytest.mark.slow
-def test_binary_and_deleted_files_are_skipped_and_what_is_huge_or_text_will_not_be_taken_for_read() -> None:
+def test_binary_linked_and_deleted_files_are_skipped_and_a_huge_file_is_reported_as_not_read() -> None:
     Path("shop/shop/prices.py").unlink()
     Path("shop/data.bin").write_bytes(b"\0\1\2" * 100)
     Path("shop/huge.txt").write_bytes((b"x" * 3_999 + b"\n") * 1_300)
@@ -142,7 +142,7 @@ def planned_paths(target: Target) -> tuple[list[str], list[str], list[str]]:
     return sent, [hunk.path for hunk in plan.hunks if hunk.why], [skip.path for skip in plan.target.skips]
 
 
-def test_a_change_cannot_hide_by_what_it_adds_to_a_file() -> None:
+def test_a_generated_marker_or_long_line_added_by_a_change_does_not_skip_the_file() -> None:
     path = Path("shop/shop/prices.py")
     path.write_text("# generated, do not edit\n" + path.read_text())
     Path("shop/new.py").write_text("# generated, do not edit\nx = 1\n")
@@ -151,7 +151,7 @@ def test_a_change_cannot_hide_by_what_it_adds_to_a_file() -> None:
     assert planned_paths(find())[1] == ["shop/prices.py", "shop/prices.py"]
 
 
-def test_include_brings_back_what_a_rule_skips_for_its_text() -> None:
+def test_include_or_an_explicit_path_overrides_skipping_by_content() -> None:
     Path("shop/new.py").write_text(f"# generated, do not edit\nx = '{'x' * 6_000}'\n")
     for target in (resolve_target(Path("shop").resolve(), (), include=("*.py",)), find("new.py")):
         assert set(planned_paths(target)[0]) == {"new.py"}
@@ -165,7 +165,7 @@ def test_without_a_repository_paths_can_be_reviewed() -> None:
     assert resolve_target(Path("plain").resolve(), (".",)).files == ("a.py",)
 
 
-def test_a_repository_without_a_commit() -> None:
+def test_new_files_in_a_repository_without_a_commit_are_the_default_target() -> None:
     Path("fresh").mkdir()
     subprocess.run(["git", "init", "-q", "fresh"], check=True)
     Path("fresh/a.py").write_text("x\n")
@@ -173,7 +173,7 @@ def test_a_repository_without_a_commit() -> None:
 
 
 @pytest.mark.slow
-def test_from_a_subfolder_all_is_relative_to_the_top() -> None:
+def test_a_target_given_from_a_subfolder_equals_the_one_from_the_top_folder() -> None:
     change_file()
     below = Path("shop/shop").resolve()
     assert resolve_target(below, ()) == find()
@@ -184,7 +184,7 @@ def test_from_a_subfolder_all_is_relative_to_the_top() -> None:
 
 
 @pytest.mark.parametrize("words", [("HEAD",), ("HEAD~1..HEAD",), ("--base", "HEAD~1")])
-def test_a_shallow_clone_lacks_what_a_commit_is_compared_with(words: tuple[str, ...]) -> None:
+def test_a_base_missing_from_a_shallow_clone_is_an_error_that_suggests_fetch_depth_0(words: tuple[str, ...]) -> None:
     change_file()
     run_git("commit", "-qam", "second")
     run_git("clone", "-q", "--depth", "1", f"file://{Path('shop').resolve()}", "../cut")
@@ -193,7 +193,7 @@ def test_a_shallow_clone_lacks_what_a_commit_is_compared_with(words: tuple[str, 
     assert "fetch-depth: 0" in error.value.hint
 
 
-def test_a_commit_is_its_own_whatever_stands_in_for_it() -> None:
+def test_git_replacements_of_a_commit_are_ignored() -> None:
     change_file()
     run_git("commit", "-qam", "second")
     run_git("replace", "HEAD", "HEAD~1")
