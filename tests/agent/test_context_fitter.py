@@ -138,7 +138,7 @@ def check_fit(turn: FittedTurn) -> None:
 @pytest.mark.slow
 @given(fitted_turns())
 @settings(max_examples=int(os.environ.get("SWECLI_TEST_EXAMPLES", "150")))
-def test_any_history_under_any_limits_becomes_a_request_or_a_named_stop(turn: FittedTurn) -> None:
+def test_any_history_under_any_limits_becomes_a_valid_request_or_is_context_full(turn: FittedTurn) -> None:
     check_fit(turn)
 
 
@@ -158,7 +158,7 @@ def grow(turn: FittedTurn, steps: int) -> None:
     turn.messages = normalize_keyed([m | {KEY: f"1.{n}"} for n, m in enumerate(turn.messages)])
 
 
-def test_a_failed_summary_is_tried_again_as_the_conversation_grows_and_a_success_ends_it() -> None:
+def test_a_failed_summary_is_retried_as_the_conversation_grows_and_a_success_resets_the_count() -> None:
     asked: list[int] = []
     answers = iter(["", "", "", "", "All is well.", ""])
 
@@ -183,7 +183,7 @@ def test_a_failed_summary_is_tried_again_as_the_conversation_grows_and_a_success
     ]
 
 
-def test_more_than_two_reductions_in_four_steps_are_reported_and_then_it_is_cut_to_half() -> None:
+def test_a_third_reduction_in_four_steps_is_reported_and_halves_the_request() -> None:
     model = ScriptedModel(lambda request: "x", context_window=6_200, max_output=100)
     turn = FittedTurn(long_turn(25), model, threshold=100, condense=False)
     notes, sizes = [], []
@@ -197,7 +197,7 @@ def test_more_than_two_reductions_in_four_steps_are_reported_and_then_it_is_cut_
     assert sizes[2] <= 5_480 / 2 + 10 < sizes[1]
 
 
-def test_a_named_limit_holds_for_the_shape_it_was_named_for() -> None:
+def test_a_limit_named_by_the_provider_applies_only_to_the_same_max_tokens() -> None:
     turn = FittedTurn(long_turn(20), ScriptedModel(["x"], context_window=100_000), condense=False)
     turn.fit()
     error = ContextOverflow("too long")
@@ -208,7 +208,7 @@ def test_a_named_limit_holds_for_the_shape_it_was_named_for() -> None:
     assert turn.fitter.limits.allowed is None, "a shorter answer is another request"
 
 
-def test_a_provider_that_cuts_silently_is_found_out_and_one_that_cannot_count_is_not_believed() -> None:
+def test_silent_truncation_by_a_provider_is_detected_and_implausible_usage_is_ignored() -> None:
     turn = FittedTurn(long_turn(40), reporting_model(["x"], context_window=100_000))
     turn.fit()
     sent = turn.last
@@ -233,7 +233,7 @@ def test_tokens_are_counted_only_near_the_limit(monkeypatch: pytest.MonkeyPatch)
         assert turn.last.size.estimated is estimated
 
 
-def test_an_estimate_does_not_prove_that_a_provider_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_estimate_above_the_reported_usage_is_not_reported_as_truncation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tokenizer_folder()))
     turn = FittedTurn(
         [{"role": "user", "content": "x = 1;" + " " * 60_000}], reporting_model(["x"], context_window=1_000_000)
@@ -246,7 +246,7 @@ def test_an_estimate_does_not_prove_that_a_provider_cuts(monkeypatch: pytest.Mon
     assert turn.fitter.observed.scales == {"scripted/test": 1_100 / exact}
 
 
-def test_a_summary_that_was_refused_leaves_no_row_when_truncation_follows() -> None:
+def test_a_discarded_summary_leaves_no_row_when_truncation_follows() -> None:
     history: list[Message] = [{"role": "user", "content": "a"}]
     history += [{"role": "assistant", "content": None, "tool_calls": [call("c0")]}, result("c0", "x")]
     history += [{"role": "assistant", "content": None, "tool_calls": [call("c1")]}, result("c1", "y" * 750)]

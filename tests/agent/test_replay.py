@@ -74,7 +74,7 @@ def reduction_rows(sessions: SessionManager) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize(
     "window", ["5+3", pytest.param("5", marks=pytest.mark.slow), pytest.param("full", marks=pytest.mark.slow)]
 )
-async def test_requests_and_reductions_are_those_of_the_session(tmp_path: Path, window: str) -> None:
+async def test_a_replay_sends_the_requests_and_makes_the_reductions_of_the_session(tmp_path: Path, window: str) -> None:
     given: dict[str, Any] = {"window": WindowSpec.parse(window), "auto_condense_context": False}
     past, requests = await run_recorded_turns(tmp_path, **given)
     replayed, turns, _ = await replay_session(past, **given)
@@ -85,7 +85,7 @@ async def test_requests_and_reductions_are_those_of_the_session(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("window", ["5+3", pytest.param("full", marks=pytest.mark.slow)])
-async def test_what_a_turn_sent_first_is_rebuilt_from_its_rows(tmp_path: Path, window: str) -> None:
+async def test_the_first_request_of_each_turn_is_rebuilt_from_the_stored_rows(tmp_path: Path, window: str) -> None:
     given: dict[str, Any] = {"window": WindowSpec.parse(window), "auto_condense_context": False}
     past, _ = await run_recorded_turns(tmp_path, **given)
     _, turns, history = await replay_session(past, **given)
@@ -96,7 +96,7 @@ async def test_what_a_turn_sent_first_is_rebuilt_from_its_rows(tmp_path: Path, w
     assert {str(turn.window) for turn in known.turns} == {window}
 
 
-async def test_summaries_come_at_the_same_steps(tmp_path: Path) -> None:
+async def test_a_replay_condenses_at_the_same_steps_as_the_session(tmp_path: Path) -> None:
     past, _ = await run_recorded_turns(tmp_path, window=WindowSpec(mode="full"))
     replayed, _, _ = await replay_session(past, window=WindowSpec(mode="full"))
     assert "condense" in {row[0] for row in reduction_rows(past)}

@@ -20,7 +20,9 @@ ACTS = st.one_of(
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(ACTS, min_size=1, max_size=12), st.sampled_from(["2+2", "3", "auto", "full"]))
 @pytest.mark.slow
-async def test_two_prepares_in_a_row_are_equal(acts: list[str], window: str) -> None:
+async def test_preparing_a_request_twice_gives_equal_requests_and_changes_no_state(
+    acts: list[str], window: str
+) -> None:
     replies = (calls(("list_files", {})) if number % 3 == 1 else "It is so. " * 30 for number in range(99))
     runtime = make_runtime(lambda request: next(replies), window=WindowSpec.parse(window), playbook_tokens=120)
     for number, act in enumerate(acts):

@@ -75,7 +75,9 @@ def runtime_with_many_strategies(**settings: object) -> Runtime:
 
 @pytest.mark.parametrize("window", [WindowSpec(5, 3), WindowSpec(mode="full"), WindowSpec(5)], ids=str)
 @pytest.mark.parametrize("budget", [150, 600])
-async def test_however_topics_change_no_request_reports_more_than_the_budget(window: WindowSpec, budget: int) -> None:
+async def test_strategies_in_a_request_stay_within_the_budget_when_topics_change(
+    window: WindowSpec, budget: int
+) -> None:
     runtime = runtime_with_many_strategies(window=window, playbook_tokens=budget, max_strategies=30)
     count = runtime.agent.counter.count
     for number in range(24):
@@ -89,7 +91,7 @@ async def test_however_topics_change_no_request_reports_more_than_the_budget(win
         )
 
 
-async def test_nothing_is_reported_twice_when_an_epoch_begins() -> None:
+async def test_no_request_contains_a_strategy_twice_when_an_epoch_begins() -> None:
     runtime = runtime_with_many_strategies(window=WindowSpec(1, 2), playbook_tokens=300)
     for number in range(10):
         await run_turn(runtime, f"why are the {TOPICS[number % 4]} logs empty?", learn=False)
@@ -97,7 +99,7 @@ async def test_nothing_is_reported_twice_when_an_epoch_begins() -> None:
         assert len(lines) == len(set(lines))
 
 
-async def test_what_is_recorded_as_shown_is_what_stands_in_the_request() -> None:
+async def test_the_strategies_recorded_as_shown_are_those_in_the_request() -> None:
     runtime = runtime_with_many_strategies(playbook_tokens=300)
     for number in range(9):
         await run_turn(runtime, f"why are the {TOPICS[number % 6]} logs empty?", learn=False)
@@ -110,7 +112,7 @@ async def test_what_is_recorded_as_shown_is_what_stands_in_the_request() -> None
         assert value["tokens"] <= value["budget"]
 
 
-async def test_why_a_turn_had_what_it_had_is_reported_as_it_was_then() -> None:
+async def test_why_shows_removed_and_quarantined_strategies_as_they_were_in_the_turn() -> None:
     runtime = make_runtime(lambda request: "Done.")
     teach(runtime, "The billing port is 8000.", "Restart billing with `svc`.")
     await run_turn(runtime, "restart billing", learn=False)
@@ -120,7 +122,7 @@ async def test_why_a_turn_had_what_it_had_is_reported_as_it_was_then() -> None:
     assert rows["P-1"]["content"] == "The billing port is 8000."
 
 
-async def test_what_names_a_file_that_is_gone_by_now_is_in_no_request_and_that_is_reported_once() -> None:
+async def test_a_strategy_that_names_a_missing_file_is_left_out_and_reported_once() -> None:
     runtime = make_runtime(lambda request: "Done.")
     Path("docs").mkdir()
     for name in ("docs/notes.md", "docs/plan.md"):
@@ -141,7 +143,7 @@ async def test_what_names_a_file_that_is_gone_by_now_is_in_no_request_and_that_i
 
 
 @pytest.mark.parametrize("how", ["remove", "disable"])
-async def test_what_the_user_takes_back_is_in_no_later_request(how: str) -> None:
+async def test_a_removed_or_disabled_strategy_is_in_no_later_request(how: str) -> None:
     runtime = make_runtime(lambda request: "Done.", window=WindowSpec(mode="full"))
     teach(runtime, "The billing port is 8000.")
     await run_turn(runtime, "restart billing", learn=False)
@@ -159,7 +161,7 @@ async def test_what_the_user_takes_back_is_in_no_later_request(how: str) -> None
     assert runtime.sessions.context.log(session)[0].detail
 
 
-async def test_what_is_pinned_or_taught_while_the_epoch_is_full_is_in_the_next_request() -> None:
+async def test_a_strategy_pinned_or_added_while_the_epoch_is_full_is_in_the_next_request() -> None:
     runtime = runtime_with_many_strategies(window=WindowSpec(mode="full"), playbook_tokens=200)
     for topic in TOPICS[:4]:
         await run_turn(runtime, f"why are the {topic} logs empty?", learn=False)
@@ -169,7 +171,7 @@ async def test_what_is_pinned_or_taught_while_the_epoch_is_full_is_in_the_next_r
     assert {"P-117", "P-121"} <= strategy_ids(runtime)
 
 
-async def test_facts_that_differ_in_a_name_and_a_figure_are_all_reported() -> None:
+async def test_strategies_that_differ_only_in_a_name_and_a_number_are_all_in_the_request() -> None:
     runtime = make_runtime(lambda request: "Done.")
     services = ("auth", "billing", "search", "mail")
     for port, service in enumerate(services, 8001):
