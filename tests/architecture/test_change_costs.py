@@ -93,7 +93,7 @@ async def ring(params: RingParams, ctx: ToolContext, plan: ToolPlan) -> ToolResu
 '''
 
 
-def test_a_tool_with_a_permission_kind_of_its_own_is_one_file_and_its_text(tree: Tree) -> None:
+def test_adding_a_tool_with_a_new_permission_kind_changes_one_code_file(tree: Tree) -> None:
     tree.write("swecli/tools/builtin/ring.py", RING)
     tree.write("swecli/tools/builtin/ring.md", "Ring one of the bells of this house, by its name.")
     ringing = {"calls": [{"name": "ring", "arguments": {"name": "door/front"}}]}
@@ -141,21 +141,21 @@ print(asyncio.run(offered("/echo")), asyncio.run(offered("/echo l")))
 """
 
 
-def test_a_command_with_completion_is_one_file(tree: Tree) -> None:
+def test_adding_a_command_with_completion_changes_one_code_file(tree: Tree) -> None:
     tree.write("swecli/repl/commands/builtin/echo.py", ECHO)
     assert tree.python(OFFERED) == "['echo'] ['loud']\n"
     assert "| `/echo [loud]` |  | Print the words |" in tree.reference("commands.md")
     assert len(tree.changed) == 1
 
 
-def test_a_provider_is_one_file(tree: Tree) -> None:
-    """Checks that nothing else names the provider; that it answers turns is tested with the providers."""
+def test_adding_a_provider_changes_one_code_file(tree: Tree) -> None:
+    """Check that no other file names the provider; its answers are tested with the providers."""
     tree.write("swecli/llm/providers/acme.py", PROVIDER)
     assert "ACME_API_KEY is not set" in tree.swecli("-p", "hi", "-m", "acme/small").complaint
     assert len(tree.changed) == 1
 
 
-def test_a_setting_is_one_file(tree: Tree) -> None:
+def test_adding_a_setting_changes_one_code_file(tree: Tree) -> None:
     setting = '    loudness: int = _setting(3, integer(0, 9), "how loud the bell is", tightens=True)\n'
     tree.insert("swecli/config/settings.py", "    color: bool", setting)
     assert tree.swecli("config", "get", "loudness").out == "3\n"
@@ -181,14 +181,14 @@ FORMAT = Words
 '''
 
 
-def test_an_output_format_is_one_file(tree: Tree) -> None:
+def test_adding_an_output_format_changes_one_code_file(tree: Tree) -> None:
     tree.write("swecli/headless/writers/word_count.py", WORDS)
     assert tree.swecli("-p", "hi", "-m", HELLO, "--output-format", "word-count").out.strip().isdecimal()
     assert "word-count" in tree.swecli("--help").out
     assert len(tree.changed) == 1
 
 
-def test_a_column_of_sessions_is_its_table_its_step_and_its_model(tree: Tree) -> None:
+def test_adding_a_session_column_changes_the_table_the_migrations_and_the_model(tree: Tree) -> None:
     swecli("-p", "hi", "-m", HELLO)  # an older database
     column = '    mood: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})\n'
     tree.insert("swecli/store/tables/sessions.py", "    first_query: str = Field(", column)

@@ -36,18 +36,18 @@ def functions(module: str) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
     return [node for node in nodes(module) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
 
 
-def test_no_folder_has_a_name_that_refuses_nothing() -> None:
+def test_no_folder_has_a_generic_name() -> None:
     assert not [p for p in PACKAGE.rglob("*") if p.is_dir() and p.name in FORBIDDEN_FOLDERS]
 
 
-def test_a_file_is_a_page_and_a_function_a_paragraph() -> None:
+def test_files_and_functions_stay_within_their_line_limits() -> None:
     longest = {module: ROOMS_THAT_ROT.get(module, LONGEST_FILE) for module in TEXTS}
     assert not {module for module, text in TEXTS.items() if len(text.splitlines()) > longest[module]}
     lengths = {(m, f.name): (f.end_lineno or 0) - f.lineno + 1 for m in TEXTS for f in functions(m)}
     assert not {where for where, lines in lengths.items() if lines > LONGEST_FUNCTION}
 
 
-def test_a_module_states_what_it_is() -> None:
+def test_every_module_has_a_docstring() -> None:
     described = {m for m in TEXTS if (top := nodes(m)[0]) and isinstance(top, ast.Module) and ast.get_docstring(top)}
     assert {m for m in TEXTS if not m.endswith("__init__.py")} <= described
 
@@ -64,16 +64,16 @@ def test_only_the_command_line_reads_the_environment() -> None:
     assert not {m for m in reading if not m.startswith("cli/") and "# reads the environment:" not in TEXTS[m]}
 
 
-def test_git_is_started_in_one_place() -> None:
-    """The module that keeps git from running other programs."""
+def test_git_is_started_or_looked_up_only_in_tools_git_and_doctor() -> None:
+    """`tools/git.py` keeps git from running other programs."""
     lists = {m: [n for n in nodes(m) if isinstance(n, ast.List) and n.elts] for m in TEXTS}
     starting = {m for m, found in lists.items() for n in found if getattr(n.elts[0], "value", None) == "git"}
     asking = {m for m, text in TEXTS.items() if 'find_program("git"' in text}
     assert starting | asking == {"tools/git.py", "repl/actions/doctor.py"}
 
 
-def test_a_late_import_states_why() -> None:
-    """An import inside a function exists only for start-up time, and a comment above it says so."""
+def test_a_late_import_has_a_comment_with_its_reason() -> None:
+    """An import inside a function exists only for start-up time, which a comment above it states."""
     late = {
         (module, node.lineno)
         for module in TEXTS
@@ -101,25 +101,25 @@ NO_STORE = ["sessions --help", "playbook --help", "findings --help", "config get
 
 @pytest.mark.parametrize("words", NO_STORE)
 @pytest.mark.slow
-def test_a_subcommand_that_reads_no_session_loads_no_database_library(words: str) -> None:
+def test_a_subcommand_that_reads_no_session_loads_no_heavy_library(words: str) -> None:
     run = "from swecli.cli.main import run_safely\ntry: run_safely(sys.argv[1:])\nexcept SystemExit: pass"
     loaded = loaded_by(f"import sys; sys.argv[1:] = {words.split()}\n{run}")
     assert not {"sqlmodel", "sqlalchemy", "litellm", "tiktoken", "rich", "prompt_toolkit"} & loaded
 
 
-def test_asking_for_the_version_loads_next_to_nothing() -> None:
+def test_the_version_option_loads_at_most_60_modules() -> None:
     run = "from swecli.cli.main import main\ntry: main()\nexcept SystemExit: pass"
     code = f"import sys; sys.argv[1:] = ['--version']\n{run}"
     assert len(loaded_by(code)) <= 60
 
 
-def test_importing_the_package_does_nothing() -> None:
+def test_importing_the_package_imports_no_submodule() -> None:
     assert not {m for m in loaded_by("import swecli") if m.startswith("swecli.")}
 
 
 HEAVY = {"litellm", "openai", "httpx", "pydantic", "sqlalchemy", "sqlmodel", "tiktoken", "typer", "rich", "mcp"}
 
 
-def test_reading_flags_and_settings_loads_nothing_heavy() -> None:
+def test_reading_flags_and_settings_loads_no_heavy_library() -> None:
     imports = "from swecli.cli.startup import make_start\nfrom swecli.cli.flags import Parser"
     assert not HEAVY & loaded_by(f"{imports}\nmake_start(Parser.for_run().parse_args([]))")
