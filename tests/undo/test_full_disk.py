@@ -29,7 +29,7 @@ asyncio.run(main())
 
 
 @pytest.mark.slow
-async def test_what_does_not_fit_is_named_left_whole_and_comes_back_later() -> None:
+async def test_a_file_too_large_to_restore_is_reported_left_unchanged_and_restored_by_a_later_undo() -> None:
     from tests.support.command_context import ScriptedContext  # noqa: PLC0415
     from tests.support.runtime import calls, make_runtime, run_turn  # noqa: PLC0415
 

@@ -87,7 +87,7 @@ def queries(runtime: Runtime) -> list[str]:
 
 
 @pytest.mark.slow
-async def test_ten_mixed_turns_come_back_byte_for_byte_and_go_forward_again() -> None:
+async def test_undo_of_ten_turns_restores_every_byte_and_redo_reapplies_them() -> None:
     runtime, states = await ten_turns()
     ctx = ScriptedContext(runtime)
     printed = await ctx.type("/undo 10")
@@ -101,7 +101,7 @@ async def test_ten_mixed_turns_come_back_byte_for_byte_and_go_forward_again() ->
     runtime.close()
 
 
-async def test_each_turn_is_undone_and_redone_by_itself() -> None:
+async def test_ten_turns_are_undone_and_redone_one_by_one() -> None:
     runtime, states = await ten_turns()
     ctx = ScriptedContext(runtime)
     for number in range(9, -1, -1):
@@ -137,7 +137,7 @@ async def runtime_with(*turns: Reply, **settings: object) -> Runtime:
 
 
 @pytest.mark.slow
-async def test_a_turn_after_an_undo_ends_what_could_be_redone() -> None:
+async def test_a_new_turn_after_an_undo_discards_the_redo() -> None:
     Path("a").write_text("0")
     runtime = make_runtime(replies([shell("echo 1 > a"), shell("echo 2 > a"), shell("echo 3 > a")]), mode="auto")
     await run_turn(runtime, "first")
@@ -159,7 +159,7 @@ async def test_a_turn_after_an_undo_ends_what_could_be_redone() -> None:
 
 
 @pytest.mark.parametrize("answer", ["leave", "overwrite", "", None])
-async def test_a_file_that_another_hand_changed_since_is_asked_about(answer: str | None) -> None:
+async def test_undo_asks_before_it_overwrites_a_file_changed_outside_the_session(answer: str | None) -> None:
     Path("mine").write_text("before")
     Path("theirs").write_text("before")
     runtime = await runtime_with(shell("echo turn | tee mine > theirs"))
@@ -181,7 +181,7 @@ async def test_a_file_that_another_hand_changed_since_is_asked_about(answer: str
 
 
 @pytest.mark.slow
-async def test_a_change_of_the_users_between_two_turns_is_asked_about_too() -> None:
+async def test_undo_asks_about_a_file_that_the_user_changed_between_two_turns() -> None:
     runtime = await runtime_with(shell("echo 1 > a"))
     Path("a").write_text("the user's")
     runtime.agent.model = make_runtime(replies([shell("echo 2 >> a")])).agent.model
@@ -193,7 +193,7 @@ async def test_a_change_of_the_users_between_two_turns_is_asked_about_too() -> N
     runtime.close()
 
 
-async def test_without_a_terminal_it_is_refused_and_named() -> None:
+async def test_without_a_terminal_undo_of_a_file_changed_outside_is_refused() -> None:
     Path("a").write_text("before")
     runtime = await runtime_with(shell("echo turn > a"))
     Path("a").write_text("by the user")
@@ -210,7 +210,9 @@ async def test_without_a_terminal_it_is_refused_and_named() -> None:
     ("part", "content", "left"),
     [("files", "before", 1), ("conversation", "turn\n", 0), ("window", "turn\n", 1), ("playbook", "turn\n", 1)],
 )
-async def test_each_part_is_undone_and_redone_alone(part: str, content: str, left: int) -> None:
+async def test_files_conversation_window_and_playbook_are_undone_and_redone_separately(
+    part: str, content: str, left: int
+) -> None:
     Path("a").write_text("before")
     runtime = await runtime_with(shell("echo turn > a"))
     ctx = ScriptedContext(runtime)
@@ -227,7 +229,7 @@ async def test_each_part_is_undone_and_redone_alone(part: str, content: str, lef
     runtime.close()
 
 
-async def test_what_a_turn_taught_goes_with_it_and_may_be_learned_again() -> None:
+async def test_undo_removes_the_strategies_of_a_turn_and_they_can_be_learned_again() -> None:
     taught = calls(("remember", {"text": "Use tabs in this project", "quote": "Always use tabs in this project"}))
     runtime = make_runtime([taught, "ok", taught, "ok"], mode="auto", reflect_with_model=False)
     query = "Always use tabs in this project"
@@ -246,7 +248,7 @@ async def test_what_a_turn_taught_goes_with_it_and_may_be_learned_again() -> Non
     runtime.close()
 
 
-async def test_the_next_request_has_nothing_of_an_undone_turn_and_goes_on_with_the_rest() -> None:
+async def test_after_an_undo_the_next_request_contains_only_the_remaining_turns() -> None:
     runtime = await runtime_with(write("one", "1"), write("two", "2"))
     await ScriptedContext(runtime).type("/undo")
     turn = runtime.agent.prepare("and now?")
@@ -263,7 +265,7 @@ async def test_the_next_request_has_nothing_of_an_undone_turn_and_goes_on_with_t
 
 
 @pytest.mark.slow
-async def test_a_file_over_the_cap_is_reported_as_it_changes_and_named_by_the_undo() -> None:
+async def test_a_file_over_the_size_limit_is_reported_when_it_changes_and_by_undo() -> None:
     Path("big.bin").write_bytes(b"\0" * 50_000_000)
     Path("small").write_text("s")
     runtime = make_runtime(replies([shell("printf x >> big.bin; echo t > small")]), mode="auto")
@@ -277,7 +279,7 @@ async def test_a_file_over_the_cap_is_reported_as_it_changes_and_named_by_the_un
     runtime.close()
 
 
-async def test_a_folder_that_holds_more_than_the_turn_made_stays_and_is_named() -> None:
+async def test_undo_keeps_and_reports_a_folder_that_contains_ignored_files() -> None:
     Path(".gitignore").write_text("*.log\n")
     runtime = await runtime_with(shell("mkdir out && echo x > out/a && echo y > out/b.log"))
     printed = await ScriptedContext(runtime).type("/undo")
@@ -287,7 +289,7 @@ async def test_a_folder_that_holds_more_than_the_turn_made_stays_and_is_named() 
     runtime.close()
 
 
-async def test_a_link_in_the_place_of_a_folder_is_not_written_through(tmp_path: Path) -> None:
+async def test_undo_does_not_write_through_a_symbolic_link_that_replaced_a_folder(tmp_path: Path) -> None:
     Path("src").mkdir()
     Path("src/a").write_text("before")
     runtime = await runtime_with(shell("echo turn > src/a"))
@@ -315,7 +317,9 @@ async def test_a_link_in_the_place_of_a_folder_is_not_written_through(tmp_path: 
     ],
 )
 @pytest.mark.slow
-async def test_what_cannot_be_undone_is_named_and_nothing_changes(line: str, message: str) -> None:
+async def test_invalid_arguments_of_undo_rewind_redo_and_diff_are_refused_and_change_nothing(
+    line: str, message: str
+) -> None:
     runtime = await runtime_with(write("a", "1"))
     with pytest.raises((BadInput, UsageError), match=message):
         await ScriptedContext(runtime).type(line)
@@ -325,14 +329,14 @@ async def test_what_cannot_be_undone_is_named_and_nothing_changes(line: str, mes
 
 
 @pytest.mark.parametrize("line", ["/undo", "/redo", "/diff", "/rewind"])
-async def test_a_session_without_turns_has_nothing_to_undo(line: str) -> None:
+async def test_undo_redo_diff_and_rewind_are_refused_in_a_session_without_turns(line: str) -> None:
     runtime = make_runtime()
     with pytest.raises((BadInput, UsageError), match="nothing to undo|nothing to redo|There is no turn"):
         await ScriptedContext(runtime).type(line)
     runtime.close()
 
 
-async def test_rewind_offers_the_turns_with_what_each_changed() -> None:
+async def test_rewind_offers_the_turns_with_their_changed_files() -> None:
     runtime = await runtime_with(write("a", "1"), shell("echo 2 > a; echo 3 > b"), Reply("words"))
     ctx = ScriptedContext(runtime, "2", "files")
     await ctx.type("/rewind")
@@ -347,7 +351,7 @@ async def test_rewind_offers_the_turns_with_what_each_changed() -> None:
     runtime.close()
 
 
-async def test_diff_shows_a_turn_the_session_and_what_is_no_text() -> None:
+async def test_diff_shows_the_changes_of_a_turn_or_session_with_binary_files_and_modes() -> None:
     Path("a").write_text("old\n")
     runtime = await runtime_with(edit("a", "old", "new"), shell("echo more >> a; printf '\\000' > bin; chmod 600 a"))
     ctx = ScriptedContext(runtime)
@@ -367,7 +371,7 @@ async def test_diff_shows_a_turn_the_session_and_what_is_no_text() -> None:
     runtime.close()
 
 
-async def test_what_is_ignored_and_what_only_reads_is_not_looked_at() -> None:
+async def test_reading_commands_record_no_changes_and_undo_keeps_ignored_files() -> None:
     Path(".gitignore").write_text("*.log\n")
     runtime = await runtime_with(shell("ls -la"), shell("echo x > a.log"))
     assert runtime.sessions.undo.load_changes(runtime.sessions.current_session, 1) == []  # type: ignore[arg-type]
@@ -376,7 +380,7 @@ async def test_what_is_ignored_and_what_only_reads_is_not_looked_at() -> None:
     runtime.close()
 
 
-async def test_the_next_request_is_what_it_was_before_the_undone_turns() -> None:
+async def test_after_an_undo_the_next_request_equals_the_one_before_the_undone_turns() -> None:
     runtime = make_runtime(["I see."] * 20, mode="auto", reflect_with_model=False)
     for number in range(1, 8):
         await run_turn(runtime, f"never touch file {number}", learn=False)

@@ -26,7 +26,7 @@ def content(versions: FileVersions, state: FileState) -> bytes | None:
     return versions.load(state.digest)
 
 
-def test_a_scan_reads_only_what_changed_also_in_a_new_process(tmp_path: Path, versions: FileVersions) -> None:
+def test_a_scan_reads_only_changed_files_even_in_a_new_process(tmp_path: Path, versions: FileVersions) -> None:
     for number in range(300):
         Path(f"f{number}").write_text(str(number))
     past = time.time() - 100
@@ -43,7 +43,7 @@ def test_a_scan_reads_only_what_changed_also_in_a_new_process(tmp_path: Path, ve
     assert read == [str(Path("f7").absolute())]
 
 
-def test_a_change_that_keeps_size_and_time_is_seen(versions: FileVersions) -> None:
+def test_a_change_that_keeps_size_and_modification_time_is_detected(versions: FileVersions) -> None:
     Path("a").write_text("one")
     status = Path("a").stat()
     before = versions.scan()
@@ -53,7 +53,7 @@ def test_a_change_that_keeps_size_and_time_is_seen(versions: FileVersions) -> No
     assert versions.scan() != before
 
 
-def test_what_was_not_used_for_long_is_removed_with_one_line(tmp_path: Path, versions: FileVersions) -> None:
+def test_versions_unused_for_40_days_are_removed_with_one_notice(tmp_path: Path, versions: FileVersions) -> None:
     Path("a").write_text("old")
     Path("b").write_text("new")
     old, new = versions.read_state(str(Path("a").absolute())), versions.read_state(str(Path("b").absolute()))
@@ -72,7 +72,7 @@ def test_a_damaged_version_has_no_content(tmp_path: Path, versions: FileVersions
     assert content(versions, state) is None
 
 
-def test_of_too_many_files_the_rest_is_not_kept_and_that_is_reported(
+def test_a_scan_over_the_limit_of_files_is_incomplete_and_reports_it(
     versions: FileVersions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_MAX_FILES", 3)
@@ -83,7 +83,7 @@ def test_of_too_many_files_the_rest_is_not_kept_and_that_is_reported(
     assert any("more than 3 files" in line for line in versions.notices)
 
 
-def test_of_too_many_bytes_the_rest_is_known_and_not_kept(
+def test_files_over_the_limit_of_bytes_are_recorded_without_content_and_reported_once(
     versions: FileVersions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_MAX_BYTES", 5)
@@ -94,7 +94,7 @@ def test_of_too_many_bytes_the_rest_is_known_and_not_kept(
     assert len(versions.notices) == 1
 
 
-def test_the_folder_is_the_users_alone(tmp_path: Path, versions: FileVersions) -> None:
+def test_only_the_user_can_access_the_version_folder_and_its_files(tmp_path: Path, versions: FileVersions) -> None:
     Path("secret").write_text("key")
     versions.scan()
     modes = {path.stat().st_mode & 0o777 for path in (tmp_path / "versions").rglob("*") if path.is_file()}
@@ -102,14 +102,14 @@ def test_the_folder_is_the_users_alone(tmp_path: Path, versions: FileVersions) -
     assert (tmp_path / "versions").stat().st_mode & 0o777 == 0o700
 
 
-def test_a_name_that_is_no_utf8_is_left_alone_and_reported(versions: FileVersions) -> None:
+def test_a_file_name_that_is_not_utf8_is_skipped_and_reported(versions: FileVersions) -> None:
     Path(os.fsdecode(b"bad\xff")).write_text("x")
     Path("good").write_text("x")
     assert [Path(path).name for path in versions.scan()] == ["good"]
     assert len(versions.notices) == 1
 
 
-async def test_what_an_interrupted_command_had_changed_is_undone_too() -> None:
+async def test_undo_restores_a_file_changed_by_an_interrupted_command() -> None:
     Path("a").write_text("before")
     run = calls(("run_command", {"command": "echo turn > a; sleep 60"}))
     runtime = make_runtime([run, "never"], mode="auto", reflect_with_model=False)
@@ -124,7 +124,7 @@ async def test_what_an_interrupted_command_had_changed_is_undone_too() -> None:
 
 
 @pytest.mark.slow
-async def test_undone_turns_are_in_no_list_and_go_with_their_session() -> None:
+async def test_undone_turns_are_not_listed_and_are_deleted_with_their_session() -> None:
     Path("a").write_text("before")
     runtime = make_runtime([calls(("write_file", {"path": "b", "content": "x"})), "done"] * 2, mode="auto")
     await run_turn(runtime, "first")
