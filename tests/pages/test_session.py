@@ -65,7 +65,7 @@ def export_session(runtime: Runtime) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-async def test_a_page_shows_turns_calls_and_diffs_and_fetches_and_runs_nothing() -> None:
+async def test_an_html_export_shows_turns_calls_and_diffs_and_loads_no_script_or_image() -> None:
     whole = export_session(await run_session(f"mend add {HOSTILE}", "and now?"))
     seen = PageTags(format_session("html", whole))
     assert "script" not in seen.tags
@@ -79,14 +79,14 @@ async def test_a_page_shows_turns_calls_and_diffs_and_fetches_and_runs_nothing()
     assert [line for line in seen.texts if line[:2] in ("+ ", "- ")] == ["- a - b", "+ a + b"]
 
 
-async def test_markdown_has_each_turn_and_its_fences_hold() -> None:
+async def test_a_markdown_export_has_the_turns_in_order_and_a_fence_for_each_call() -> None:
     text = format_session("md", export_session(await run_session("mend add", "and now?")))
     assert text.index("## T1: mend add") < text.index("**read_file** calc.py") < text.index("## T2: and now?")
     assert text.count("```\n") == 4, "two calls, each with its fence"
 
 
 @pytest.mark.slow
-async def test_an_empty_or_imported_session_without_figures_is_a_page() -> None:
+async def test_a_session_without_requests_or_without_turns_is_exported_as_html() -> None:
     whole = export_session(await run_session("hello"))
     assert "svg" in PageTags(format_session("html", whole)).tags
     assert "svg" not in PageTags(format_session("html", whole | {"requests": []})).tags
@@ -95,7 +95,7 @@ async def test_an_empty_or_imported_session_without_figures_is_a_page() -> None:
 
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.slow
-async def test_a_file_is_written_once_and_without_secrets(form: str) -> None:
+async def test_an_export_contains_no_secret_and_does_not_overwrite_a_file(form: str) -> None:
     runtime = await run_session("the key is ghp_" + "a1B2" * 9)
     ctx = ScriptedContext(runtime)
     printed = (await ctx.type(f"/export {form} out.{form}")).split()
@@ -107,7 +107,7 @@ async def test_a_file_is_written_once_and_without_secrets(form: str) -> None:
     assert Path(f"out.{form}").read_text(encoding="utf-8") == text
 
 
-async def test_what_was_exported_as_json_can_be_imported() -> None:
+async def test_a_json_export_can_be_imported() -> None:
     runtime = await run_session("mend add", "and now?")
     await ScriptedContext(runtime).type("/export json whole.json")
     other = open_database(Path("other.db"))
@@ -119,11 +119,11 @@ async def test_what_was_exported_as_json_can_be_imported() -> None:
     ("args", "complaint"),
     [("pdf", "Unknown format 'pdf'"), ("html no/such/folder.html", "cannot be written: No such file")],
 )
-async def test_what_cannot_be_exported_is_one_line(args: str, complaint: str) -> None:
+async def test_exporting_to_an_unknown_format_or_a_missing_folder_is_an_error(args: str, complaint: str) -> None:
     with pytest.raises(SwecliError, match=complaint):
         await ScriptedContext(await run_session("hello")).type(f"/export {args}")
 
 
-async def test_a_session_without_a_turn_has_nothing_to_export() -> None:
+async def test_exporting_a_session_without_turns_is_refused() -> None:
     with pytest.raises(UsageError, match="nothing to export"):
         await ScriptedContext(make_runtime([])).type("/export")
