@@ -90,7 +90,7 @@ async def test_the_to_do_list_is_that_of_the_session_in_use() -> None:
     runtime.new_session()
     assert runtime.agent.ctx.todos == []
     runtime.resume(first.id)
-    assert runtime.agent.ctx.todos == open_steps, "what was refused is not a list"
+    assert runtime.agent.ctx.todos == open_steps, "the refused call returned no list"
     runtime.close()
 
 

@@ -130,7 +130,7 @@ def check_fit(turn: FittedTurn) -> None:
     assert turn.rebuild_from_rows() == after
     rows = len(turn.sessions.context.log(turn.session))
     turn.settings = replace(turn.settings, auto_condense_context=False)
-    assert turn.fit() == [], "twice changes nothing"
+    assert turn.fit() == [], "fitting again changes nothing"
     assert turn.messages == after
     assert len(turn.sessions.context.log(turn.session)) == rows
 
@@ -217,11 +217,11 @@ def test_silent_truncation_by_a_provider_is_detected_and_implausible_usage_is_ig
     turn.fitter.check_usage(Usage(input=11), sent)  # Too small for any context window, so not a real count.
     assert turn.fitter.observed.scales == {"scripted/test": 2.0}
     notice = turn.fitter.check_usage(Usage(input=2_048), sent)
-    assert "may have been truncated" in notice, "one witness is not a proof"
+    assert "may have been truncated" in notice, "one equal count does not prove truncation"
     larger = replace(sent, counted=sent.counted + 500)
     with pytest.raises(ContextOverflow) as raised:
         turn.fitter.check_usage(Usage(input=2_050), larger)
-    assert raised.value.limit == sent.counted * 2, "as much as was read in full"
+    assert raised.value.limit == sent.counted * 2, "the largest request read completely"
 
 
 def test_tokens_are_counted_only_near_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:

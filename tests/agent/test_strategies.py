@@ -108,7 +108,9 @@ async def test_the_strategies_recorded_as_shown_are_those_in_the_request() -> No
         assert set(info.shown) == strategy_ids(runtime)
         value = runtime.learning.perform("why", [f"T{number + 1}"]).value
         assert {row["id"] for row in value["candidates"] if row["chosen"]} == strategy_ids(runtime)
-        assert len([row for row in value["candidates"] if not row["chosen"]]) <= 5, "no more are kept than help"
+        assert len([row for row in value["candidates"] if not row["chosen"]]) <= 5, (
+            "at most five rejected candidates are stored"
+        )
         assert value["tokens"] <= value["budget"]
 
 
@@ -139,7 +141,7 @@ async def test_a_strategy_that_names_a_missing_file_is_left_out_and_reported_onc
     Path("docs/plan.md").unlink()
     runtime.new_session()
     await run_turn(runtime, "restart billing", learn=False)
-    assert strategy_ids(runtime) == set(), "a new session looks at what it takes over"
+    assert strategy_ids(runtime) == set(), "a new session checks the anchors of the strategies it inherits"
 
 
 @pytest.mark.parametrize("how", ["remove", "disable"])

@@ -41,8 +41,8 @@ def test_subcommands_actions_flags_and_choices_are_completed() -> None:
     assert "--model" in complete("--mo")
     assert complete("-p", "x", "--output-format", "stream") == ["stream-json"]
     assert complete("--", "--mo") != []
-    assert complete("sessions", "show", "") == [], "an id is not guessed, and files may stand there"
-    assert complete("--db", "") == [], "a file may stand here"
+    assert complete("sessions", "show", "") == [], "ids are not completed, files are"
+    assert complete("--db", "") == [], "files are completed"
     assert complete("no such", "") == []
 
 

@@ -273,7 +273,7 @@ def test_a_slash_command_is_never_sent_to_a_model(run: Run, prompt: str, instead
     done = run("-p", prompt, "-m", script("s.json", "One."))
     assert (done.code, done.out) == (2, "")
     assert done.complaint.endswith(instead)
-    assert run("sessions", "list", "--json").json == [], "nothing was begun"
+    assert run("sessions", "list", "--json").json == [], "no turn was stored"
 
 
 def test_a_prompt_that_begins_with_a_path_is_not_a_slash_command(run: Run) -> None:

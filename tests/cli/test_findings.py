@@ -28,7 +28,7 @@ def finding_states(run: Run) -> list[str]:
 def test_findings_are_listed_and_shown(run: Run) -> None:
     lines = run("findings", "list").out.splitlines()
     assert lines[0].split() == ["id", "place", "type", "severity", "state", "message"]
-    assert len(lines) == 3, "what is in no file is refuted"
+    assert len(lines) == 3, "a finding whose code is in no file is refuted"
     assert run("findings", "list", "path:README.md", "--json").json[0]["id"] == "F-2"
     assert "there is no such file" in run("findings", "show", "f3").out
 
@@ -60,7 +60,7 @@ def test_check_estimates_its_cost_and_sends_requests_only_with_yes(run: Run) -> 
     assert priced.err.startswith("1 finding to check: 1 request, about")
     assert run("findings", "check", "F-1", "-m", model, "--yes").out == "F-1 shop/prices.py:3: open, confirmed\n"
     again = run("findings", "check", "F-1", "-m", model)
-    assert "0 requests" in again.err, "a verdict is not paid for twice"
+    assert "0 requests" in again.err, "a verdict is reused"
 
 
 @pytest.mark.parametrize("style", ["markdown", "json", "sarif"])

@@ -198,7 +198,7 @@ def test_playbook_changes_are_sent_as_notes_and_join_the_head_in_the_next_epoch(
     store_turn(session, second)
     session.playbook.bullets["P-2"] = replace(session.playbook.bullets["P-2"], helpful=1)
     third = prepare_request(session)
-    assert third.enhanced == "Now", "counts are never told"
+    assert third.enhanced == "Now", "the prompt contains no counts"
     store_turn(session, third)
     session.playbook.bullets["P-1"] = replace(session.playbook.bullets["P-1"], state="deleted")
     fourth = prepare_request(session)
@@ -225,7 +225,9 @@ def test_a_large_window_is_cut_early_only_if_as_much_is_removed_as_is_kept() -> 
     session, allowed = Session("s", window=WindowSpec(2, 9)), OpeningConditions(allowed=40_000)
     for _ in range(3):
         store_turn(session, prepare_request(session), assistant_message("word " * 8_000))
-    assert prepare_request(session, conditions=allowed).opened is None, "what stays would be billed in full once more"
+    assert prepare_request(session, conditions=allowed).opened is None, (
+        "the remaining turns would be billed in full again"
+    )
     store_turn(session, prepare_request(session), assistant_message("word " * 8_000))
     assert prepare_request(session, conditions=allowed).window == (3, 4)
 
@@ -246,7 +248,7 @@ def test_the_head_contains_retained_facts_of_turns_that_left_the_window() -> Non
     session = Session("s", window=WindowSpec(1))
     session.context.keep([RetainedFact("constraint", "x", "Never touch setup.py", 1)])
     store_turn(session, prepare_request(session))
-    assert "Never touch" not in prepare_request(session).messages[0]["content"], "turn 1 is still there word for word"
+    assert "Never touch" not in prepare_request(session).messages[0]["content"], "turn 1 is still sent verbatim"
     store_turn(session, prepare_request(session))
     assert '"Never touch setup.py" (T1)' in prepare_request(session).messages[0]["content"]
 

@@ -72,7 +72,7 @@ def test_safe_truncation_is_valid_and_keeps_the_first_and_last_messages(history:
     assert kept[-1] == users[-1]
     assert after[-1] == history[-1]
     left = iter(history)
-    assert all(m in left for m in after if m != NOTE), "what is kept keeps its order"
+    assert all(m in left for m in after if m != NOTE), "the order of kept messages is unchanged"
     assert len(after) < len(history) or after == history
 
 

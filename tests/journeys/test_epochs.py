@@ -90,7 +90,7 @@ async def test_sent_bytes_change_only_with_a_reduction_row(window: WindowSpec, c
         found = [row for row in reduction_rows(runtime) if row.how != "begin"]
         changed = sum(not later.startswith(earlier) for earlier, later in zip([before, *seen], seen, strict=False))
         assert changed <= len(found) - known
-        assert changed or len(found) == known, "a row without a change"
+        assert changed or len(found) == known, "a reduction row without a change of bytes"
         assert all(complaint(request.messages) == "" for request in runtime.agent.model.requests)  # type: ignore[attr-defined]
         before, known = seen[-1], len(found)
         runtime.agent.model.requests.clear()  # type: ignore[attr-defined]
@@ -122,7 +122,7 @@ async def test_undo_restores_the_earlier_bytes_also_after_a_restart() -> None:
     for again in (runtime, make_runtime(runtime.agent.model, resume=current_session_of(runtime).id)):
         assert json.dumps(again.agent.prepare("five").messages, ensure_ascii=False).startswith(older)
     await run_turn(runtime, "five")
-    assert sent_turns(runtime)[-1].startswith(older), "it is not taken out again at once"
+    assert sent_turns(runtime)[-1].startswith(older), "an undone reduction is not repeated at once"
 
 
 async def test_a_summary_replaces_earlier_messages_and_is_requested_on_the_same_prefix() -> None:
@@ -138,7 +138,7 @@ async def test_a_summary_replaces_earlier_messages_and_is_requested_on_the_same_
     before = requests[place - 1].messages
     assert asked.messages[: len(before)] == before
     assert "SUMMARY of all" in following.messages[0]["content"]
-    assert "never touch setup.py, number 0" in following.messages[0]["content"], "what the user asked is kept"
+    assert "never touch setup.py, number 0" in following.messages[0]["content"], "the user's request is kept"
     assert row.after < row.before
     assert asked.tools == requests[place - 1].tools
     spent = runtime.sessions.totals().by_purpose
@@ -242,5 +242,5 @@ async def test_the_context_plan_predicts_the_next_reduction(condense: bool, step
         if plan.when.startswith("with the next"):
             foretold.append((plan.how, plan.after))
             seen.append((new[0].how, new[0].after if plan.after is not None else None))
-    assert foretold, "it came so far"
+    assert foretold, "the loop reached a planned reduction"
     assert [how for how, _ in foretold] == [how for how, _ in seen]

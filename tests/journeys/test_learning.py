@@ -22,7 +22,7 @@ async def test_a_taught_strategy_is_in_the_next_request_and_has_evidence() -> No
     model = runtime.agent.model
     assert isinstance(model, ScriptedModel)
     assert "pytest -q" not in model.requests[0].messages[0]["content"]
-    assert model.requests[1].messages[0] == model.requests[0].messages[0], "the head stays as it was sent"
+    assert model.requests[1].messages[0] == model.requests[0].messages[0], "the head is unchanged"
     assert f"Strategy [{learned.added[0]}] is new" in model.requests[1].messages[-1]["content"]
     assert "pytest -q" in model.requests[1].messages[-1]["content"]
     evidence = runtime.sessions.playbook.evidence(learned.added[0])
@@ -70,7 +70,7 @@ async def test_lessons_of_the_rules_are_reported_even_if_the_reflection_fails() 
     assert [e.kept for e in failed] == [True]
     session = runtime.sessions.current_session
     assert session is not None
-    assert runtime.sessions.playbook.pending(session.id), "it is tried again at the next start"
+    assert runtime.sessions.playbook.pending(session.id), "the reflection is retried at the next start"
 
 
 async def test_a_turn_is_reflected_on_only_once() -> None:

@@ -21,7 +21,7 @@ async def test_a_turn_of_sixty_calls_finishes_in_any_window(context_window: int,
     assert sum(found.rungs.values()) <= most
     assert found.asked <= summaries, "no summary after summary"
     if "condense" in found.rungs:
-        assert "Files changed: found.txt" in found.system, "what the turn itself changed survives its condensing"
+        assert "Files changed: found.txt" in found.system, "the facts of the running turn survive a summary"
         assert "mend the leak in f1" in found.system
 
 
@@ -40,8 +40,8 @@ async def test_a_long_turn_finishes_whatever_the_condenser_answers(condenser: st
     assert found.illegal == []
     assert found.requests - found.asked == CALLS + 1
     notes = [line for line in found.notices if "condens" in line]
-    assert len(notes) <= 2, "reported once, and once more when it goes on"
+    assert len(notes) <= 2, "reported at the first failure and at most once more"
     assert bool(notes) == (condenser != "works")
     assert ("condense" in found.rungs) == (condenser == "works" or condenser.startswith("fails"))
     if condenser.startswith("answers"):
-        assert 4 <= found.asked <= 9, "tried again as the conversation grows, ever more seldom"
+        assert 4 <= found.asked <= 9, "retried as the conversation grows, with growing distance"

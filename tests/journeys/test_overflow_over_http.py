@@ -223,7 +223,7 @@ async def test_a_request_refused_as_too_long_is_retried_smaller_and_later_reques
         while not any("retrying with a smaller request" in text for text in notice_texts(events)):
             number += 1
             events = await ask_question(runtime, number)
-        assert number < 10, "it did happen"
+        assert number < 10, "no overflow happened"
         assert f"question {number}: word" in last_query(line.sent[-1]), "the query itself is not cut"
         refused, prompt = len(line.refused), len(json.dumps(line.sent[-1]["messages"]))
         if service.names:
@@ -231,9 +231,9 @@ async def test_a_request_refused_as_too_long_is_retried_smaller_and_later_reques
             assert str(runtime.agent.make_fitter().observed.windows[runtime.agent.model.name]) == figure
         assert len(json.dumps(line.sent[line.refused[-1]]["messages"])) > prompt or service.sums
         await run_turn(runtime, "short", learn=False)
-        assert len(line.refused) == refused, "what was learned holds"
+        assert len(line.refused) == refused, "the learned limit is used"
         assert "short" in last_query(line.sent[-1])
-        assert f"question {number}" in json.dumps(line.sent[-1]), "the turn before is there"
+        assert f"question {number}" in json.dumps(line.sent[-1]), "the previous turn is sent"
         for later in range(number + 1, number + 4):
             assert not any(
                 "retrying with a smaller request" in text for text in notice_texts(await ask_question(runtime, later))
@@ -261,5 +261,5 @@ async def test_a_reported_limit_is_discarded_with_a_new_session_or_model() -> No
             while len(line.refused) == refused:
                 await ask_question(runtime, 2)
             [sent] = [len(json.dumps(line.sent[n])) for n in line.refused[refused:]]
-            assert sent > service.window * 4, "it is sent whole until it is refused anew"
+            assert sent > service.window * 4, "the query is sent in full until it is refused again"
         runtime.close()

@@ -95,7 +95,7 @@ def test_twenty_loops_keep_every_finding(model: str) -> None:
         measured = [row for row in happened if row["type"] == "context_measured"]
         assert all(row["limit"] is None or row["tokens"] <= row["limit"] for row in measured)
         sizes = [size(body) for body in server.bodies]
-        assert max(sizes[8:]) < 1.7 * max(sizes[5:8]), "the request grows no more once the window moves"
+        assert max(sizes[8:]) < 1.7 * max(sizes[5:8]), "requests stop growing once the window moves"
 
 
 def test_a_review_killed_at_loop_twelve_resumes_without_losing_findings() -> None:

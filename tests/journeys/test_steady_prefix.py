@@ -35,5 +35,5 @@ async def test_tags_alone_do_not_change_the_sent_prefix(window: WindowSpec) -> N
     assert bullet is not None
     assert bullet.helpful + bullet.harmful == 100
     reductions = [row for row in runtime.sessions.context.log(session) if row.how != "begin"]
-    assert changes == len(reductions), "only the window moves it, and that is said"
+    assert changes == len(reductions), "only the window changes the prefix, with a row"
     assert bool(reductions) is (window.mode != "full")

@@ -57,7 +57,9 @@ async def test_a_task_has_a_separate_context_and_returns_only_its_last_message()
     assert "PAPAYA" not in str(apart[0].messages)
     assert [tool.name for tool in apart[0].tools] == READ_ONLY
     assert finished_tool(events).result.for_model == "The word is KIWI (a.txt:1)."
-    assert "the word is KIWI" not in str(model.requests[-1].messages), "what it read stays with it"
+    assert "the word is KIWI" not in str(model.requests[-1].messages), (
+        "the text that the task read is not in the conversation"
+    )
     assert any(isinstance(event, ToolProgress) and event.text == "Read a.txt\n" for event in events)
     runtime.close()
 
@@ -82,10 +84,10 @@ async def test_a_task_is_stored_as_an_unlisted_child_session_that_can_be_resumed
     again.close()
     newest = make_runtime(["x"], resume="")
     assert newest.sessions.current_session is not None
-    assert newest.sessions.current_session.id == parent.id, "the last of the folder is never a task's"
+    assert newest.sessions.current_session.id == parent.id, "-c never continues a task's session"
     newest.new_session()
     newest.sessions.delete(parent.id)
-    assert child_sessions(newest) == [], "it goes with its parent"
+    assert child_sessions(newest) == [], "a task's session is deleted with its parent"
     newest.close()
 
 
@@ -130,7 +132,7 @@ async def test_a_task_asks_for_approval_of_its_tools_and_has_no_others() -> None
     assert "for the task 'find the word'" in asked.why
     assert not Path("made.txt").exists()
     assert not Path("never").exists()
-    assert "There is no tool 'run_command'" in str(model.requests[3].messages), "it was not given that one"
+    assert "There is no tool 'run_command'" in str(model.requests[3].messages), "the task has no such tool"
     assert finished_tool(events).summary == "Task find the word, write_file"
     runtime.close()
 
@@ -208,7 +210,7 @@ async def test_cancelling_the_turn_cancels_the_task_and_keeps_its_partial_answer
     (call,) = parent.messages[-1].tool_calls
     assert call.result is not None
     assert call.result.startswith("Stopped by the user")
-    assert agent.ctx.jobs.all == [], "what it started in the background is not a job of the conversation"
+    assert agent.ctx.jobs.all == [], "a task's background command is no job of the conversation"
     runtime.close()
 
 

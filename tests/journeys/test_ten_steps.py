@@ -92,7 +92,7 @@ async def test_thinking_blocks_are_accepted_over_ten_steps_a_reduction_and_a_mod
     with StrictProvider(signer, models=MODELS) as server:
         runtime = make_runtime(model_at(server, NAMES[wire]), learn=False)
         assert isinstance(await turn(runtime, "read all of it"), TurnFinished)
-        assert signer.accepted >= sum(range(STEPS)), "each step sends all thoughts before it"
+        assert signer.accepted >= sum(range(STEPS)), "each step sends all earlier thinking blocks"
         bodies = [_unmarked(body["messages"]) for body in server.bodies]
         assert all(after[: len(before)] == before for before, after in pairwise(bodies))
         session = runtime.sessions.current_session
@@ -120,4 +120,4 @@ def test_thinking_blocks_stored_before_a_kill_are_sent_after_resuming(wire: str)
         _, complaints = start_process(server, NAMES[wire], Path.cwd(), "go on", "-c").communicate(timeout=120)
         assert (signer.refused, server.refusals) == ([], []), complaints
         assert len(server.requests) > KILLED_AT
-        assert signer.accepted > accepted, "what was stored before the kill is sent with its thoughts"
+        assert signer.accepted > accepted, "stored messages are sent with their thinking blocks"

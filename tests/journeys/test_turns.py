@@ -101,7 +101,7 @@ async def test_a_permanent_failure_ends_the_turn_and_the_query_is_kept() -> None
     again = await run_turn(runtime, "hello again")
     assert next(e for e in again if isinstance(e, TurnFinished)).text == "Now it works."
     roles = [m["role"] for m in runtime.agent.model.requests[1].messages]  # type: ignore[attr-defined]
-    assert roles == ["system", "user", "assistant", "user"], "the unanswered question keeps its place, legally"
+    assert roles == ["system", "user", "assistant", "user"], "the unanswered query stays, followed by a stub"
 
 
 async def test_a_repeated_tool_call_is_reported_to_the_model_and_then_ends_the_turn() -> None:
@@ -112,7 +112,7 @@ async def test_a_repeated_tool_call_is_reported_to_the_model_and_then_ends_the_t
     assert next(e for e in events if isinstance(e, TurnFinished)).reason == "loop"
     assert len([e for e in events if isinstance(e, ToolFinished)]) == 3
     result_text = runtime.agent.model.requests[2].messages[-1]["content"]  # type: ignore[attr-defined]
-    assert "again: the same call, the same outcome" in result_text, "the model hears of it before the user does"
+    assert "again: the same call, the same outcome" in result_text, "the model is warned before the turn is stopped"
     assert user.asked[0].summary == "Continue repeating read_file"
 
 

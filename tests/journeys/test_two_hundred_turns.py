@@ -100,7 +100,7 @@ async def test_two_hundred_turns_send_valid_bounded_requests_and_the_last_reduct
             changed += head != earlier["messages"]
             assert changed <= rows, "bytes that were sent changed without a row"
             announced = rows
-        assert changed == announced, "a row without a change"
+        assert changed == announced, "a reduction row without a change of bytes"
         assert 5 <= changed <= TURNS // 3
 
         early = mean(estimate_tokens(body) for turn, body, _ in sent if 20 <= turn <= 70)

@@ -23,9 +23,9 @@ async def test_no_request_contains_more_turns_than_size_and_slack(window: str, r
     make_project()
     found = await run_window(window, reflector, turns=16)
     assert found.most == MOST[window]
-    assert found.broken == found.announced, "every break has its row, every row is a break"
+    assert found.broken == found.announced, "each change of the prefix has a row, and each row is a change"
     assert found.refused == []
-    assert (found.waiting > 0) == (reflector in ("fails", "never answers")), "what was not learned waits"
+    assert (found.waiting > 0) == (reflector in ("fails", "never answers")), "turns without a reflection are pending"
 
 
 @pytest.mark.slow
@@ -43,7 +43,7 @@ async def test_turns_outside_the_window_are_reflected_on_from_the_store() -> Non
         await run_turn(runtime, f"question {number}", learn=False)
     session = runtime.sessions.current_session
     assert session is not None
-    assert runtime.agent.prepare("now").request.window[0] > 1, "the first turn has left"
+    assert runtime.agent.prepare("now").request.window[0] > 1, "the first turn left the window"
     runtime.close()
     later = make_runtime(["Done."], resume=session.id, window=WindowSpec(1))
     await catch_up(later)

@@ -99,7 +99,7 @@ def test_a_date_to_wait_for_is_read() -> None:
 def test_an_overflow_is_known_by_its_words_and_its_limit_is_read(body: str, limit: int | None) -> None:
     error = error_for_response(400, {}, body, ENDPOINT)
     assert isinstance(error, ContextOverflow)
-    assert error.limit == limit, "of all numbers the window's"
+    assert error.limit == limit, "the window is chosen among all numbers"
 
 
 @pytest.mark.parametrize("body", ["Invalid 'tools[0]'", "max_tokens: must be at least 1", "unknown parameter"])

@@ -35,7 +35,7 @@ def test_no_chat_model_of_the_table_keeps_less_than_half_of_its_window() -> None
 )  # fmt: skip
 def test_the_reserve_is_at_most_a_quarter_of_the_window(window: int | None, output: int | None, reserve: int) -> None:
     assert Profile(window, output).reserve() == reserve
-    assert Profile(window, output).reserve(777) == 777, "what the user set counts"
+    assert Profile(window, output).reserve(777) == 777, "the user's setting wins"
 
 
 def test_a_field_knows_its_layer_and_the_highest_one_counts() -> None:

@@ -23,7 +23,7 @@ async def test_anchors_are_not_checked_without_strategies_of_the_project() -> No
     assert await _check_anchors(runtime.sessions, session) == ()
     ops = (Op("ADD", fields={"content": "Use `nowhere.py`", "scope": "user"}),)
     runtime.sessions.playbook.apply(Delta("d", ops, "user"), session)
-    assert await _check_anchors(runtime.sessions, session) == (), "what is for all projects is left alone"
+    assert await _check_anchors(runtime.sessions, session) == (), "strategies for all projects are not checked"
 
 
 async def test_a_missing_file_is_reported_in_one_line_for_all_strategies_that_name_it() -> None:

@@ -59,7 +59,7 @@ def test_a_missing_anchor_is_named_with_the_reason(lookup: WorkspaceLookup) -> N
 def test_a_bullet_is_stale_only_if_all_of_its_anchors_are_missing() -> None:
     lookup = WorkspaceLookup(Path(__file__).parent)
     assert lookup.missing(Bullet("P-1", "Read `test_workspace.py`")) == ""
-    assert lookup.missing(Bullet("P-2", "Use tabs")) is None, "only what was looked for is verified"
+    assert lookup.missing(Bullet("P-2", "Use tabs")) is None, "only checked strategies are verified"
     assert lookup.missing(Bullet("P-3", "`nowhere.py` was renamed to `test_workspace.py`")) == ""
     assert lookup.missing(Bullet("P-4", "Read `nowhere.py`, then `src/gone.py`")) == "nowhere.py does not exist"
 

@@ -144,7 +144,7 @@ async def test_rules_learn_at_once_and_reflections_run_one_after_the_other() -> 
     learner = SlowLearning()
     background.learn(learner, 1)  # type: ignore[arg-type]
     background.learn(learner, 2)  # type: ignore[arg-type]
-    assert learner.log == ["rules 1", "rules 2"], "nothing was waited for"
+    assert learner.log == ["rules 1", "rules 2"], "rules run without waiting for the model"
     await background.drain()
     assert learner.log[2:] == ["begin 1", "end 1", "begin 2", "end 2"]
     assert texts(listener.shown) == ["saw 1", "saw 2", "learned 1", "learned 2"]
@@ -186,8 +186,8 @@ async def test_a_slow_reflector_does_not_block_the_prompt() -> None:
 
     background.learn(Slow(), 1)  # type: ignore[arg-type]
     background.learn(Slow(), 2)  # type: ignore[arg-type]
-    assert background.busy, "it was begun, and the prompt has gone on"
-    assert texts(listener.shown) == ["saw 1", "saw 2"], "what the rules see needs nobody else"
+    assert background.busy, "the reflection began, and the prompt did not wait"
+    assert texts(listener.shown) == ["saw 1", "saw 2"], "rules need no model"
     answered.set()
     await background.drain()
     assert len(listener.shown) == 4

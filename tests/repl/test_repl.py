@@ -192,7 +192,7 @@ async def test_a_steering_line_is_in_the_next_request_of_the_running_turn(keys: 
     assert sent[-1]["content"] == "rather count to four"
     session = played.runtimes[0].sessions.current_session
     assert session is not None
-    assert session.interactions == 1, "it belongs to the turn that it steers"
+    assert session.interactions == 1, "a steering line belongs to the running turn"
 
 
 @pytest.mark.slow

@@ -154,7 +154,7 @@ def test_programs_that_plain_git_would_start_are_not_started(name: str, program:
     git(root, "config", name, str(hooks) if name == "core.hooksPath" else program)
     (root / ".gitattributes").write_text("* filter=own diff=own\n")
     subprocess.run(["git", *ATTACKS[name]], cwd=root, capture_output=True, check=False)
-    assert mark.exists(), "else this tests nothing"
+    assert mark.exists(), "git itself runs the program, so that the test proves something"
     mark.unlink()
     git(root, "remote", "add", "origin", "https://github.com/a/b.git")
     for question in GIT_USES.values():

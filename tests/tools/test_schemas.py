@@ -23,7 +23,7 @@ def test_a_small_context_window_gets_five_tools_and_a_short_prompt() -> None:
     assert [spec.name for spec in specs] == FIVE
     assert counter.count_tools(specs) <= 900
     assert counter.count(load_prompt("system", _LEAN_WINDOW)) <= 350
-    assert all("." not in spec.description[:-1] for spec in specs), "a sentence each"
+    assert all("." not in spec.description[:-1] for spec in specs), "each parameter has a sentence"
     whole = {spec.name: spec for spec in ToolRegistry.discover().specs()}
     for spec in specs:
         assert spec.parameters["properties"].keys() == whole[spec.name].parameters["properties"].keys() - {"background"}

@@ -34,7 +34,7 @@ def test_input_tokens_are_plotted_on_a_logarithmic_scale() -> None:
 
 def test_turns_that_share_a_column_are_averaged() -> None:
     lines = plot([make_usage("full", [1_000, 100_000] * 150)], 80)
-    assert not any(line.startswith("100,000┤") for line in lines), "two turns share one place, and their mean is drawn"
+    assert not any(line.startswith("100,000┤") for line in lines), "two turns share one column, which shows their mean"
 
 
 @given(values)

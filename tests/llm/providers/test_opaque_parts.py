@@ -48,10 +48,12 @@ async def test_signed_thoughts_go_back_in_a_loop_of_ten_steps_while_the_prefix_s
         ]
         for before, after in zip(server.bodies, server.bodies[1:11], strict=False):
             bare = [json.dumps(_unmarked(body["messages"])) for body in (before, after)]
-            assert bare[1].startswith(bare[0][:-1]), "a request is the one before it and more"
+            assert bare[1].startswith(bare[0][:-1]), "each request extends the previous one"
         changed = [messages[0], messages[1] | {"content": "something else"}, *messages[2:]]
         await ask(model, ModelRequest("m", changed, [READ]))
-        assert not any(thinking_blocks(server.bodies[11])), "bound to what stood before: all behind the change go"
+        assert not any(thinking_blocks(server.bodies[11])), (
+            "blocks after the change are dropped, because they are bound to their prefix"
+        )
 
 
 async def test_thoughts_go_to_their_origin_only_and_not_beside_text_that_was_changed() -> None:
@@ -94,7 +96,7 @@ async def test_reasoning_goes_back_with_calls_in_the_field_it_came_in() -> None:
         body = model.body(ModelRequest("m", messages, [READ]))  # type: ignore[attr-defined]
         assert body["messages"][2]["reasoning_content"] == "let me see"
         plain = stored_messages(await ask(model, ModelRequest("m", list(HELLO), [READ])))
-        assert "blocks" not in plain[0], "thoughts without calls are not wanted back"
+        assert "blocks" not in plain[0], "reasoning without calls is not sent back"
 
 
 async def test_signatures_of_calls_and_pieces_of_thoughts_go_back_as_a_whole() -> None:

@@ -59,7 +59,7 @@ async def test_a_quirk_without_a_screen(server: StrictProvider, quirk: Quirk, wi
     assert out.getvalue().strip() == quirk.answer, err.getvalue()
     assert quirk.seen in err.getvalue()
     assert quirk.seen or not err.getvalue()
-    assert not any(Path(name).exists() for name in ("half.txt", "cut.txt")), "a call that did not come whole was run"
+    assert not any(Path(name).exists() for name in ("half.txt", "cut.txt")), "an incomplete call was run"
 
 
 @pytest.mark.slow

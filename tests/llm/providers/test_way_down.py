@@ -61,7 +61,9 @@ def test_the_words_of_a_refusal_name_what_to_leave_out(field: str, words: str, l
     assert lesson[0] == learned
     assert value is None or lesson[1] == value
     without = {name: part for name, part in BODY.items() if name != field}
-    assert Profile().fact_from_refusal("m", without, "", words, ()) is None, "what was not sent cannot be what is wrong"
+    assert Profile().fact_from_refusal("m", without, "", words, ()) is None, (
+        "a field that was not sent cannot be the refused one"
+    )
 
 
 def test_thoughts_that_are_refused_are_left_out_and_those_that_are_missed_are_sent() -> None:
@@ -74,7 +76,7 @@ def test_thoughts_that_are_refused_are_left_out_and_those_that_are_missed_are_se
     asked = Profile().fact_from_refusal("m", thinking, "", "The reasoning_content must be passed back to the API.")
     assert refused is not None
     assert missed is not None
-    assert asked == missed, "also where that of other messages was sent"
+    assert asked == missed, "also if blocks of other messages were sent"
     assert (refused[:2], missed[:2]) == (
         ("think_back", "never"),
         ("think_back", "with calls"),
@@ -155,7 +157,9 @@ async def test_one_refusal_then_an_answer_and_never_again(
         assert len(server.requests) == 2
         assert [notice in one.reason for one in asked.notices] == [True]
         assert (await asked.reply()).text == "Hello."
-        assert (await RetryingClient(server, tmp_path).reply()).text == "Hello.", "the next process knows it"
+        assert (await RetryingClient(server, tmp_path).reply()).text == "Hello.", (
+            "the fact is known in the next process"
+        )
         assert len(server.requests) == 4
 
 
@@ -189,7 +193,7 @@ async def test_a_permanent_refusal_ends_the_retries(tmp_path: Path, words: str) 
         with pytest.raises(ProviderError, match=words):
             await asked.reply()
         assert len(server.requests) == 2
-    assert asked.facts.of(asked.model.endpoint.origin) == {}, "what was not borne out is not kept"  # type: ignore[attr-defined]
+    assert asked.facts.of(asked.model.endpoint.origin) == {}, "an unconfirmed fact is not stored"  # type: ignore[attr-defined]
 
 
 async def test_a_refusal_that_comes_last_is_not_an_empty_line(tmp_path: Path) -> None:
@@ -210,7 +214,9 @@ async def test_a_window_that_the_first_refusal_names_brings_few_tools_in_the_sam
         runtime = make_runtime(model_at(resolve("openai/unlisted", server.environ()), None), learn=False)
         turns = [await run_turn(runtime, "hello", learn=False) for _ in range(2)]
         assert [event_types(turn)[-1] for turn in turns] == ["turn_finished"] * 2
-        assert [len(body["tools"]) < 6 for body in server.bodies] == [False, True, True], "nor is it asked again"
+        assert [len(body["tools"]) < 6 for body in server.bodies] == [False, True, True], (
+            "the second request is not repeated"
+        )
 
 
 @pytest.mark.parametrize("window", [3_000, 4_096])

@@ -133,7 +133,7 @@ async def test_the_fallback_asks_once_at_each_try() -> None:
     assert isinstance(model, NativeModel)
     closed = model.to_provider_error(httpx.RemoteProtocolError("closed without an answer"), answering=False)
     assert isinstance(closed, Unavailable)
-    assert closed.tries == 1, "litellm has sent it twice itself"
+    assert closed.tries == 1, "litellm itself retries once"
 
 
 @pytest.mark.slow
@@ -332,7 +332,7 @@ async def test_silence_before_the_first_event_ends_after_the_first_limit(name: s
     assert error_type(error) is Unavailable
     assert "sent no data for 0.15 s" in error.message
     assert isinstance(error, Unavailable)
-    assert error.tries == 1, "it may have been billed"
+    assert error.tries == 1, "the attempt may have been billed"
     assert "billed" in error.hint
 
 

@@ -97,7 +97,7 @@ async def test_tags_of_a_model_count_once_per_turn_for_every_bullet_shown() -> N
     await run_turn(runtime, "hello")
     assert (find_bullet(runtime, "P-1").harmful, find_bullet(runtime, "P-2").helpful) == (1, 1)
     await runtime.learning.learn(1, asked=True)
-    assert find_bullet(runtime, "P-1").harmful == 1, "one tag for a turn, however often it is looked at"
+    assert find_bullet(runtime, "P-1").harmful == 1, "one tag a turn, however often it is reflected on"
 
 
 async def test_a_harmful_bullet_is_held_back_for_review_unless_the_user_wrote_it() -> None:
@@ -113,7 +113,7 @@ async def test_a_harmful_bullet_is_held_back_for_review_unless_the_user_wrote_it
     assert "P-1" in [row["id"] for row in runtime.learning.perform("review", []).value]
     runtime.learning.perform("review", ["P-1", "use"])
     assert passes(find_bullet(runtime, "P-1"))
-    assert find_bullet(runtime, "P-1").harmful == 0, "what was held against it counts no more"
+    assert find_bullet(runtime, "P-1").harmful == 0, "earlier evidence against it is ignored"
 
 
 async def test_a_bullet_held_back_is_used_again_when_its_evidence_has_faded() -> None:

@@ -199,7 +199,7 @@ def test_closing_the_terminal_approves_nothing() -> None:
         for _ in range(400):
             if (state := Path(f"/proc/{pid}/stat")).exists() and " Z " not in state.read_text():
                 time.sleep(0.05)
-        assert not state.exists() or " Z " in state.read_text(), "it has ended"
+        assert not state.exists() or " Z " in state.read_text(), "the process has ended"
     assert not Path("made").exists()
 
 

@@ -61,7 +61,7 @@ async def test_a_review_of_a_commit_reads_the_files_of_the_commit_and_runs_no_gi
     assert "gone" not in read.call.result
     [finding] = review_store(runtime).findings()
     assert (finding.path, finding.line, finding.state) == ("shop/slow.py", 2, "open")
-    assert not root.exists(), "it is gone with the review"
+    assert not root.exists(), "the snapshot is deleted with the review"
     assert not (tmp_path / "ran").exists(), "no program of the repository ran"
     assert git("status", "--porcelain").strip() == "M shop/slow.py"
 
@@ -78,5 +78,5 @@ async def test_a_review_of_a_commit_keeps_findings_in_the_work_tree_open() -> No
         ("shop/slow.py:2", "open"),
     ]
     job = (await begin_review(runtime, "HEAD~1")).job
-    assert review_store(runtime).get("F-2").state == "open", "it is compared with the commit, not with the work tree"
+    assert review_store(runtime).get("F-2").state == "open", "findings are compared with the commit, not the work tree"
     job.verifier.sources.close()

@@ -169,5 +169,5 @@ def test_an_older_database_keeps_bullets_counts_and_history(tmp_path: Path) -> N
     assert bullet.current_belief[2] > PRIORS["user"][2]
     assert [change.delta.id for change in manager.playbook.log(session)] == ["d1"]
     manager.playbook.apply(Delta("d2", (Op("RESTORE", "P-7"),), "user"), session)
-    assert session.playbook.bullets["P-7"].helpful == 4, "what was counted stays when it is worked out again"
+    assert session.playbook.bullets["P-7"].helpful == 4, "counts are unchanged by a recomputation"
     manager.database.close()

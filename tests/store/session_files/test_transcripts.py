@@ -109,7 +109,7 @@ def test_claude_code_lines_not_typed_by_the_user_start_no_turn(manager: SessionM
         (3, "assistant", "Kept.", []),
         (4, "user", "/ship now", []),
         (4, "assistant", "Shipped.", []),
-    ], "what was queued is a turn; commands of the tool's own, reminders and what was taken back are none"
+    ], "queued lines are turns; the tool's commands, reminders and retracted lines are not"
     assert (session.title, session.model) == ("Shop work", "claude-opus-4-5")
     usage = manager.totals().usage
     assert (usage.input, usage.cache_read, usage.cache_write, usage.output) == (11, 100, 7, 81)

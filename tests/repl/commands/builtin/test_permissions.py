@@ -20,7 +20,7 @@ async def test_permissions_shows_each_rule_with_its_source(runtime: Runtime, ctx
     rules.last = "Run find . -delete: asked (-delete deletes files)"
     shown = await ctx.type("/permissions")
     for text in ("run(make *)", "this session", "run(pytest *)", "permissions.toml", "run(rm *)", "environment"):
-        assert "".join(text.split()) in "".join(shown.split()), "a long path goes over lines"
+        assert "".join(text.split()) in "".join(shown.split()), "a long path is wrapped"
     assert "last decision: Run find . -delete: asked (-delete deletes files)" in shown
 
 

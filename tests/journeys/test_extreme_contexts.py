@@ -78,7 +78,7 @@ async def test_a_request_truncated_silently_by_the_provider_is_reduced_and_sent_
     assert "context_reduced" in {event.type for event in events}
     assert [event.error for event in events if isinstance(event, TurnFailed)] == []
     sizes = [sum(len(str(m["content"])) for m in r.messages) for r in model.requests]
-    assert len(sizes) > 9, "it was sent again"
+    assert len(sizes) > 9, "the request was sent again"
     assert sizes[-1] < max(sizes)
 
 
@@ -153,7 +153,7 @@ async def test_an_oversized_first_message_stays_truncated_in_later_turns_and_aft
     model = ScriptedModel(lambda request: "fine", context_window=8_000)
     resumed = make_runtime(model, resume=session.id, learn=False, auto_condense_context=False)
     events = await run_turn(resumed, "go on", learn=False)
-    assert [event.type for event in events if event.type == "context_reduced"] == [], "it stays as it was cut"
+    assert [event.type for event in events if event.type == "context_reduced"] == [], "the cut text is unchanged"
     assert "paste paste" in model.requests[-1].messages[1]["content"], "its beginning is still sent"
     resumed.close()
 

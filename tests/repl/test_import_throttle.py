@@ -28,7 +28,7 @@ async def test_imports_pause_only_while_the_user_types_and_no_line_is_pending(mo
     assert pauses == []
     prompt.last_key = time.monotonic() + 60
     finder.find_spec("x", None)
-    assert pauses == [], "the loop's own imports never wait"
+    assert pauses == [], "imports of the event loop's thread are not throttled"
     await run_in_thread(lambda: finder.find_spec("x", None), "worker")
     assert len(pauses) == 1
     program.working = True

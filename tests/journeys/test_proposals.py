@@ -102,7 +102,7 @@ async def test_a_strategy_already_in_trusted_instructions_is_refused(project: Pa
 
 ROWS = (Path(__file__).parents[1] / "playbook" / "gate" / "injections.tsv").read_text(encoding="utf-8").splitlines()
 SOURCES = ("file", "output", "web")
-SAID = {source: [row.split("\t")[1:] for row in ROWS if row.startswith(f"{source}\t")][:4] for source in SOURCES}
+INJECTED = {source: [row.split("\t")[1:] for row in ROWS if row.startswith(f"{source}\t")][:4] for source in SOURCES}
 
 
 class Page(BaseHTTPRequestHandler):
@@ -138,7 +138,7 @@ async def test_a_strategy_based_only_on_read_text_does_not_become_active(project
         "web": ("run_command", {"command": f"{sys.executable} -c '{fetch}'"}),
     }[source]
     runtime = make_runtime(cwd=project)
-    for injected, reworded in SAID[source]:
+    for injected, reworded in INJECTED[source]:
         (project / "NOTES.md").write_text(f"# Notes\n\n{injected}\n")
         Page.text = injected
         steps: list[Any] = [calls(look, ("run_command", {"command": "ls --nope"})), "I see."]
@@ -149,6 +149,6 @@ async def test_a_strategy_based_only_on_read_text_does_not_become_active(project
         bullets, _ = await learn_from_turn(runtime, "what is in there?")
         assert [request.purpose for request in model.requests] == ["turn", "turn", "reflect"]
         results = [call.result for m in runtime.sessions.current_session.messages for call in m.tool_calls]  # type: ignore[union-attr]
-        assert any(injected.split()[-1] in str(result) for result in results), "it really was read"
+        assert any(injected.split()[-1] in str(result) for result in results), "the injected page was read"
         assert [text for text, bullet in bullets.items() if bullet.state == "active"] == []
         assert injected not in str(runtime.agent.prepare("and now?").messages[0])
