@@ -21,7 +21,7 @@ SERVERS = ("OLLAMA_HOST", "LM_STUDIO_BASE_URL", "LLAMACPP_BASE_URL", "VLLM_BASE_
 ELSEWHERE = {variable: "http://box.test:9/v1" for variable in SERVERS}  # An address on another machine is not probed.
 
 
-def test_a_setting_wins_and_states_which_layer_it_came_from() -> None:
+def test_a_model_setting_is_chosen_with_its_layer_and_no_server_is_probed() -> None:
     settings = Settings(model="openai/gpt-4.1", origins={"model": "flags"})
     with StrictProvider(models=("a",)) as server:
         found = choose_model(settings, {"ANTHROPIC_API_KEY": "k", "OLLAMA_HOST": server.url})
@@ -38,7 +38,7 @@ def test_a_setting_wins_and_states_which_layer_it_came_from() -> None:
         ({"OPENAI_API_KEY": " ", "GOOGLE_API_KEY": "k"}, "gemini", "GOOGLE_API_KEY"),
     ],
 )
-def test_a_key_chooses_its_providers_model_and_no_server_is_asked(
+def test_a_key_chooses_the_default_model_of_its_provider_and_no_server_is_probed(
     environ: dict[str, str], provider: str, variable: str
 ) -> None:
     with StrictProvider(models=("a",)) as server:
@@ -47,7 +47,7 @@ def test_a_key_chooses_its_providers_model_and_no_server_is_asked(
         assert not server.looks
 
 
-def test_each_keyed_provider_of_the_table_has_a_default_and_the_others_say_what_to_do() -> None:
+def test_every_keyed_provider_has_a_default_model_or_a_reason_that_names_the_flag() -> None:
     chosen = {one.name: choose_model(Settings(), ELSEWHERE | {one.keys[-1]: "k"}) for one in KEYED}
     assert {name for name, choice in chosen.items() if choice.name == "demo"} == {"openrouter", "perplexity"}
     assert "OPENROUTER_API_KEY is set" in chosen["openrouter"].why
@@ -55,18 +55,18 @@ def test_each_keyed_provider_of_the_table_has_a_default_and_the_others_say_what_
 
 
 @pytest.mark.slow
-def test_a_local_server_comes_before_the_demo() -> None:
+def test_a_local_server_is_chosen_before_the_demo() -> None:
     with StrictProvider(models=("qwen3:8b",)) as server:
         choice = choose_model(Settings(), ELSEWHERE | {"OLLAMA_HOST": server.url})
     assert choice == ModelChoice("ollama/qwen3:8b", f"a local server answers on port {server.port}")
 
 
-def test_without_anything_it_is_the_demo() -> None:
+def test_the_demo_is_chosen_without_setting_key_or_server() -> None:
     assert choose_model(Settings(), ELSEWHERE).name == "demo"
 
 
 @pytest.mark.slow
-def test_the_servers_are_asked_in_order_and_none_behind_the_first_that_answers() -> None:
+def test_servers_are_probed_in_order_until_one_answers() -> None:
     with StrictProvider(models=("a",)) as one, StrictProvider(models=("b",)) as other:
         bases = {"OLLAMA_HOST": f"http://127.0.0.1:{closed_port()}", "VLLM_BASE_URL": other.url}
         environ = ELSEWHERE | bases | {"LLAMACPP_BASE_URL": one.url}
@@ -75,14 +75,14 @@ def test_the_servers_are_asked_in_order_and_none_behind_the_first_that_answers()
         assert [name.rpartition("/")[2] for name, _ in live_models(environ)] == ["a", "b"]
 
 
-def test_an_address_of_any_interface_is_this_machine() -> None:
+def test_a_server_at_0_0_0_0_is_probed_as_local() -> None:
     with StrictProvider(models=("a",)) as server:
         environ = ELSEWHERE | {"OLLAMA_HOST": f"0.0.0.0:{server.port}"}
         assert choose_model(Settings(), environ).name == "ollama/a"
 
 
 @pytest.mark.parametrize("base", ["http://box:notaport", "http://[::1", ":::"])
-def test_an_address_nobody_can_read_is_not_asked(base: str) -> None:
+def test_a_server_with_an_invalid_address_is_skipped(base: str) -> None:
     assert choose_model(Settings(), ELSEWHERE | {"OLLAMA_HOST": base}).name == "demo"
 
 
@@ -90,7 +90,7 @@ def test_an_address_nobody_can_read_is_not_asked(base: str) -> None:
     ("variable", "provider"), [*zip(SERVERS, ("ollama", "lm_studio", "llamacpp", "vllm"), strict=True)]
 )
 @pytest.mark.slow
-def test_a_server_that_answers_is_asked_once_for_its_chat_models(variable: str, provider: str) -> None:
+def test_each_local_server_gets_one_request_and_only_its_chat_models_are_found(variable: str, provider: str) -> None:
     with StrictProvider(models=("nomic-embed-text", "qwen3:8b", "other")) as server:
         found = [*live_models(ELSEWHERE | {variable: server.url})]
         assert found == [(f"{provider}/{name}", server.port) for name in ("qwen3:8b", "other")]
@@ -115,7 +115,7 @@ def closed_port() -> int:
         b"HTTP/1.1 200 OK\r\n\r\n" + b"[" * (2 << 20),
     ],
 )
-def test_other_servers_on_those_ports_are_not_taken_for_models(answer: bytes) -> None:
+def test_responses_of_other_servers_yield_no_models(answer: bytes) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(5)
 
@@ -138,12 +138,12 @@ def vllm_environ(server: socket.socket) -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_a_server_that_never_answers_does_not_hold_the_start() -> None:
+def test_a_server_that_does_not_answer_yields_no_models() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         assert not [*live_models(vllm_environ(server))]
 
 
-def test_choosing_imports_nothing_heavy_and_looks_up_no_name() -> None:
+def test_choosing_a_model_imports_no_heavy_modules_and_resolves_no_host_names() -> None:
     program = (
         "import os, sys\n"
         "def guard(event, args):\n"

@@ -23,7 +23,7 @@ from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound
         ("bedrock/mine", {}, None, None),
     ],
 )
-def test_the_usual_variables_are_honoured(
+def test_base_url_and_key_are_read_from_the_environment_variables_of_the_provider(
     name: str, environ: dict[str, str], base: str | None, key: str | None
 ) -> None:
     endpoint = resolve(name, environ)
@@ -44,7 +44,7 @@ def test_the_usual_variables_are_honoured(
         ("[::1]:9000", "http://[::1]:9000/v1"),
     ],
 )
-def test_every_way_to_write_ollamas_address_is_understood(given: str, base: str) -> None:
+def test_ollama_host_is_accepted_in_every_form(given: str, base: str) -> None:
     endpoint = resolve("ollama/qwen3:8b", {"OLLAMA_HOST": given})
     assert endpoint.base == base
     assert (endpoint.api, endpoint.model) == ("openai", "qwen3:8b")
@@ -52,7 +52,7 @@ def test_every_way_to_write_ollamas_address_is_understood(given: str, base: str)
     assert endpoint.key is None
 
 
-def test_a_missing_key_names_the_variable_and_the_ways_out() -> None:
+def test_a_missing_key_is_an_error_that_names_the_variable_and_the_demo() -> None:
     with pytest.raises(AuthFailed) as caught:
         resolve("anthropic/claude-haiku-4-5", {"ANTHROPIC_API_KEY": " "})
     assert "ANTHROPIC_API_KEY is not set" in caught.value.message
@@ -65,14 +65,14 @@ def test_a_name_without_provider_or_model_is_refused(name: str) -> None:
         resolve(name, {})
 
 
-def test_a_key_is_never_in_what_is_reported() -> None:
+def test_an_endpoint_does_not_show_its_key() -> None:
     endpoint = resolve("openai/gpt-4.1", {"OPENAI_API_KEY": "sk-secret"})
     assert "sk-secret" not in f"{endpoint.address}{endpoint.name}{endpoint.key_name}"
     assert "sk-secret" not in repr(endpoint)
 
 
 @pytest.mark.parametrize("key", ["sk-1\nsk-2", "sk-1\r", "schlüssel", "a\0b"])
-def test_a_key_that_no_header_can_hold_is_named_and_not_shown(key: str) -> None:
+def test_a_key_that_is_invalid_in_a_header_is_refused_without_showing_it(key: str) -> None:
     given = f"x{key}x"
     with pytest.raises(AuthFailed, match="OPENAI_API_KEY has") as caught:
         resolve("openai/gpt-4.1", {"OPENAI_API_KEY": given})
@@ -80,7 +80,7 @@ def test_a_key_that_no_header_can_hold_is_named_and_not_shown(key: str) -> None:
 
 
 @pytest.mark.parametrize("base", ["gateway", "ftp://x/v1", "http://", "https:///v1"])
-def test_an_address_that_is_none_is_refused_before_anything_is_sent(base: str) -> None:
+def test_an_invalid_base_url_is_refused(base: str) -> None:
     with pytest.raises(ConfigError, match="OPENAI_BASE_URL is not an address"):
         resolve("openai/gpt-4.1", {"OPENAI_BASE_URL": base})
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from swecli.llm.price_table import prepare_environment, tokenizer_folder
 
 
-def test_every_table_is_local_and_no_env_file_is_read() -> None:
+def test_the_environment_makes_litellm_use_local_tables_and_production_mode() -> None:
     environ = {"LITELLM_LOCAL_MODEL_COST_MAP": "False"}
     prepare_environment(environ)
     assert {name for name, value in environ.items() if value == "True"} >= {
@@ -20,7 +20,7 @@ def test_every_table_is_local_and_no_env_file_is_read() -> None:
     assert environ["LITELLM_MODE"] == "PRODUCTION"
 
 
-def test_every_switch_litellm_has_against_fetching_is_set() -> None:
+def test_every_litellm_variable_for_local_tables_is_set() -> None:
     tables = tokenizer_folder()
     assert tables is not None
     folder = tables.parents[1]
@@ -35,13 +35,13 @@ def test_every_switch_litellm_has_against_fetching_is_set() -> None:
     assert known <= set(environ)
 
 
-def test_a_token_folder_the_user_gave_is_kept() -> None:
+def test_a_tiktoken_cache_dir_of_the_user_is_kept() -> None:
     environ = {"TIKTOKEN_CACHE_DIR": "/mine"}
     prepare_environment(environ)
     assert environ["TIKTOKEN_CACHE_DIR"] == "/mine"
 
 
-def test_the_token_tables_are_where_tiktoken_will_look() -> None:
+def test_tiktoken_cache_dir_is_the_folder_with_the_token_tables() -> None:
     tables = tokenizer_folder()
     environ: dict[str, str] = {}
     prepare_environment(environ)
@@ -51,7 +51,7 @@ def test_the_token_tables_are_where_tiktoken_will_look() -> None:
     assert any(len(path.name) == 40 for path in tables.iterdir())
 
 
-def test_preparing_imports_nothing_heavy() -> None:
+def test_preparing_the_environment_imports_no_heavy_modules() -> None:
     program = (
         "import sys; from swecli.llm.price_table import prepare_environment; prepare_environment({}); "
         "print([m for m in ('litellm', 'openai', 'httpx', 'pydantic', 'tiktoken') if m in sys.modules])"

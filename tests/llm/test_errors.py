@@ -49,11 +49,11 @@ def retry_after(headers: dict[str, str], body: str = "") -> float | None:
         ({}, "Please retry after 35 seconds.", 35.0),
     ],
 )
-def test_the_wait_is_read_in_every_form(headers: dict[str, str], body: str, seconds: float | None) -> None:
+def test_retry_after_is_read_from_headers_and_body(headers: dict[str, str], body: str, seconds: float | None) -> None:
     assert retry_after(headers, body) == seconds
 
 
-def test_a_date_to_wait_for_is_read() -> None:
+def test_retry_after_is_read_from_a_date_or_reset_time() -> None:
     for wait in (
         retry_after({"retry-after": formatdate(time() + 40, usegmt=True)}),
         retry_after({}, f'{{"metadata": {{"headers": {{"X-RateLimit-Reset": "{time() + 40:.0f}000"}}}}}}'),
@@ -96,19 +96,19 @@ def test_a_date_to_wait_for_is_read() -> None:
         ("Prompt 超长", None),
     ],
 )
-def test_an_overflow_is_known_by_its_words_and_its_limit_is_read(body: str, limit: int | None) -> None:
+def test_a_context_overflow_is_detected_by_its_message_and_its_limit_is_read(body: str, limit: int | None) -> None:
     error = error_for_response(400, {}, body, ENDPOINT)
     assert isinstance(error, ContextOverflow)
     assert error.limit == limit, "the window is chosen among all numbers"
 
 
 @pytest.mark.parametrize("body", ["Invalid 'tools[0]'", "max_tokens: must be at least 1", "unknown parameter"])
-def test_other_refusals_are_no_overflow(body: str) -> None:
+def test_other_400_responses_are_not_context_overflows(body: str) -> None:
     error = error_for_response(400, {}, body, ENDPOINT)
     assert type(error) is ProviderError
 
 
-def test_a_request_above_the_limit_of_a_minute_is_not_sent_again() -> None:
+def test_a_request_above_the_token_limit_per_minute_is_not_retried() -> None:
     body = "Request too large for gpt-4.1 on tokens per min (TPM): Limit 30000, Requested 45001."
     error = error_for_response(429, {"retry-after": "1"}, body, ENDPOINT)
     assert (type(error), error.retryable, error.status) == (ProviderError, False, 429)
@@ -116,13 +116,13 @@ def test_a_request_above_the_limit_of_a_minute_is_not_sent_again() -> None:
 
 
 @pytest.mark.parametrize("body", ["API key not valid. Please pass a valid API key.", "Incorrect API key provided: k"])
-def test_a_key_that_is_refused_as_a_bad_request_is_named(body: str) -> None:
+def test_a_400_response_about_the_key_is_an_auth_error_that_names_its_variable(body: str) -> None:
     error = error_for_response(400, {}, body, ENDPOINT)
     assert isinstance(error, AuthFailed)
     assert "refused the key in OPENAI_API_KEY (400)" in error.message
 
 
-def test_an_overflow_that_a_gateway_wraps_twice_is_understood() -> None:
+def test_a_context_overflow_wrapped_twice_by_a_gateway_is_detected() -> None:
     inner = json.dumps({"error": {"message": "This model's maximum context length is 40960 tokens."}})
     wrapped = {"code": "error", "message": "Stream error occurred", "value": {"error_message": inner}}
     error = error_for_event({"error": wrapped}, ENDPOINT)
@@ -130,7 +130,7 @@ def test_an_overflow_that_a_gateway_wraps_twice_is_understood() -> None:
     assert error.limit == 40_960
 
 
-def test_what_the_service_behind_a_router_reported_is_named_and_understood() -> None:
+def test_the_error_of_the_service_behind_a_router_is_reported_and_classified() -> None:
     raw = json.dumps({"error": {"message": "prompt is too long: 210000 tokens > 200000 maximum"}})
     body = {"error": {"message": "Provider returned error", "code": 400, "metadata": {"raw": raw}}}
     error = error_for_response(400, {}, json.dumps(body), ENDPOINT)
@@ -138,7 +138,7 @@ def test_what_the_service_behind_a_router_reported_is_named_and_understood() -> 
     assert (error.limit, "210000 tokens" in error.message) == (200_000, True)
 
 
-def test_the_words_behind_a_router_are_shown_also_where_they_end_alike() -> None:
+def test_the_message_behind_a_router_is_shown_even_if_both_end_with_the_same_word() -> None:
     error = {"message": "Provider returned error", "metadata": {"raw": "internal error"}, "code": "502"}
     assert "Provider returned error (internal error)" in str(error_for_event({"error": error}, ENDPOINT))
 
@@ -153,11 +153,11 @@ def test_the_words_behind_a_router_are_shown_also_where_they_end_alike() -> None
         '{"code": "invalid", "error": "no such thing"}',
     ],
 )
-def test_the_words_of_an_error_are_found_wherever_they_stand(body: str) -> None:
+def test_the_message_is_found_in_every_shape_of_error_body(body: str) -> None:
     assert parse_error_body(body) == ("no such thing", "")
 
 
-def test_of_a_page_its_words_are_shown() -> None:
+def test_an_html_error_page_is_reduced_to_its_text() -> None:
     page = "<!DOCTYPE html><!--[if IE]> x <![endif]--><html><style>a {b: c}</style><h1>502 Bad Gateway</h1></html>"
     assert parse_error_body(page) == ("502 Bad Gateway", "")
 
@@ -171,7 +171,7 @@ def test_of_a_page_its_words_are_shown() -> None:
         ({"type": "request_too_large", "message": "x"}, 413),
     ],
 )
-def test_an_error_in_a_stream_is_of_the_kind_that_it_names(error: dict[str, Any], status: int) -> None:
+def test_an_error_event_in_a_stream_has_the_status_that_it_names(error: dict[str, Any], status: int) -> None:
     failed = error_for_event({"error": error}, ENDPOINT)
     assert failed is not None
     assert failed.status == status
@@ -179,13 +179,13 @@ def test_an_error_in_a_stream_is_of_the_kind_that_it_names(error: dict[str, Any]
     assert (bare is not None) == ("type" in error), "also where the event itself is the error"
 
 
-def test_a_call_that_the_service_could_not_read_is_asked_for_once_more() -> None:
+def test_a_400_response_about_a_failed_tool_call_is_retried_once() -> None:
     error = error_for_response(400, {}, "Failed to call a function. (tool_use_failed)", ENDPOINT)
     assert isinstance(error, Unavailable)
     assert error.tries == 2
 
 
-def test_foreign_words_are_one_clean_short_line() -> None:
+def test_one_line_removes_control_characters_and_truncates_the_text() -> None:
     assert one_line("a\n\tb\x1b[31m c\u202ed\x9b") == "a b [31m c d"
     assert len(one_line("x" * 5000)) == 300
 
@@ -193,7 +193,7 @@ def test_foreign_words_are_one_clean_short_line() -> None:
 @pytest.mark.parametrize(
     ("number", "why"), [(socket.EAI_NONAME, "no such host"), (socket.EAI_AGAIN, "its name is not looked up")]
 )
-def test_the_cause_of_a_failed_look_up_is_named(number: int, why: str) -> None:
+def test_the_cause_of_a_failed_host_name_lookup_is_reported(number: int, why: str) -> None:
     try:
         try:
             raise socket.gaierror(number, "Name or service not known")
@@ -205,7 +205,7 @@ def test_the_cause_of_a_failed_look_up_is_named(number: int, why: str) -> None:
     assert f"cannot be reached ({why})" in error.message
 
 
-def test_a_handshake_that_takes_too_long_is_no_matter_of_certificates() -> None:
+def test_a_tls_handshake_timeout_is_not_reported_as_a_certificate_error() -> None:
     try:
         try:
             raise ssl.SSLWantReadError("The operation did not complete (read)")

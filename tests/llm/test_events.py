@@ -28,9 +28,7 @@ def read(pieces: list[bytes]) -> tuple[list[bytes], bytes]:
 
 @pytest.mark.parametrize(("stream", "events"), STREAMS)
 @pytest.mark.parametrize("size", [1, 2, 7, 4_096])
-def test_every_line_end_and_every_size_of_piece_gives_the_same_events(
-    stream: bytes, events: list[bytes], size: int
-) -> None:
+def test_line_endings_and_chunk_sizes_do_not_change_the_events(stream: bytes, events: list[bytes], size: int) -> None:
     assert read([stream[at : at + size] for at in range(0, len(stream), size)])[0] == events
 
 
@@ -43,15 +41,15 @@ def test_any_split_of_a_stream_gives_the_same_events(stream: tuple[bytes, list[b
 
 
 @given(st.binary(max_size=200))
-def test_no_bytes_break_it(stream: bytes) -> None:
+def test_any_bytes_are_parsed_without_an_error(stream: bytes) -> None:
     read([stream[at : at + 3] for at in range(0, len(stream), 3)])
 
 
-def test_what_is_no_event_stream_is_kept_to_be_named() -> None:
+def test_lines_that_are_not_events_are_kept() -> None:
     assert b"no stream" in read([STREAMS[-1][0]])[1]
 
 
-def test_an_event_without_an_end_is_given_up_and_nothing_is_kept_of_past_ones() -> None:
+def test_an_event_above_the_size_limit_is_an_error_and_past_events_do_not_count() -> None:
     reader = EventReader()
     for _ in range(100):
         reader.feed(b"data: " + b"x" * 100_000 + b"\n\n")

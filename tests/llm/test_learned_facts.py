@@ -15,7 +15,7 @@ ORIGIN = "openai http://box/v1 small"
 DAY = 86_400
 
 
-def test_facts_outlive_the_process_with_their_date_and_words(tmp_path: Path) -> None:
+def test_facts_are_stored_with_date_and_message_in_a_private_file(tmp_path: Path) -> None:
     path = tmp_path / "state" / "models.json"
     LearnedFacts(path, today=0).learn(ORIGIN, "off.stream_options", True, "unknown field stream_options")
     LearnedFacts(path, today=0).learn(ORIGIN, "max_output", 4096, "at most 4096")
@@ -25,7 +25,7 @@ def test_facts_outlive_the_process_with_their_date_and_words(tmp_path: Path) -> 
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_what_was_switched_off_is_tried_again_after_a_month_and_a_limit_is_not(tmp_path: Path) -> None:
+def test_unsupported_features_expire_after_a_month_and_limits_do_not(tmp_path: Path) -> None:
     path = tmp_path / "models.json"
     for field, value in (("tools", False), ("off.temperature", True), ("max_output", 4096)):
         LearnedFacts(path, today=0).learn(ORIGIN, field, value, "")
@@ -36,7 +36,7 @@ def test_what_was_switched_off_is_tried_again_after_a_month_and_a_limit_is_not(t
     "text",
     ["", "{", "[]", "null", '{"version": "x"}', '{"version": 1, "models": 7}', '{"version": 1, "models": {"a": 1}}'],
 )
-def test_a_damaged_file_is_not_used_and_is_written_afresh(tmp_path: Path, text: str) -> None:
+def test_an_invalid_facts_file_is_ignored_and_overwritten(tmp_path: Path, text: str) -> None:
     path = tmp_path / "models.json"
     path.write_text(text)
     facts = LearnedFacts(path)
@@ -48,14 +48,14 @@ def test_a_damaged_file_is_not_used_and_is_written_afresh(tmp_path: Path, text: 
 @pytest.mark.parametrize(
     "fact", [{"max_output": "many"}, {"window": "8k"}, {"off": ["a"]}, {"origins": {}}, {"price": [1]}, {"tools": "no"}]
 )
-def test_a_fact_that_no_refusal_teaches_is_left_out(tmp_path: Path, fact: dict[str, object]) -> None:
+def test_stored_facts_with_an_invalid_name_or_value_are_ignored(tmp_path: Path, fact: dict[str, object]) -> None:
     path = tmp_path / "models.json"
     facts = {name: {"value": value, "on": "2999-01-01"} for name, value in fact.items()}
     path.write_text(json.dumps({"version": 1, "models": {ORIGIN: facts}}))
     assert LearnedFacts(path).of(ORIGIN) == {}
 
 
-def test_a_file_from_the_future_is_left_alone(tmp_path: Path) -> None:
+def test_a_facts_file_of_a_newer_version_is_neither_used_nor_changed(tmp_path: Path) -> None:
     path = tmp_path / "models.json"
     path.write_text('{"version": 99, "models": {}}')
     LearnedFacts(path).learn(ORIGIN, "max_output", 10, "")
@@ -69,7 +69,7 @@ def _learn(path: Path, number: int) -> None:
     LearnedFacts(path).learn(f"{ORIGIN}-{number}", "max_output", number, "")
 
 
-def test_two_processes_that_learn_at_once_lose_nothing(tmp_path: Path) -> None:
+def test_processes_that_learn_at_the_same_time_lose_no_facts(tmp_path: Path) -> None:
     path = tmp_path / "models.json"
     made = [multiprocessing.get_context("fork").Process(target=_learn, args=(path, n)) for n in range(1, 9)]
     for process in made:

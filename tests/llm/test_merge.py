@@ -46,7 +46,7 @@ def test_text_and_reasoning_are_joined_in_order(texts: list[str], thoughts: list
 
 @given(st.lists(parameters, min_size=1, max_size=4), st.data())
 @pytest.mark.slow
-def test_calls_come_out_whole_however_they_were_cut_and_interleaved(
+def test_tool_calls_are_merged_however_they_are_split_and_interleaved(
     made: list[dict[str, Any]], data: st.DataObject
 ) -> None:
     queues = []
@@ -64,7 +64,7 @@ def test_calls_come_out_whole_however_they_were_cut_and_interleaved(
 
 
 @pytest.mark.parametrize("arguments", [{"command": "rm a\0b"}, {"edits": [{"old": "\0"}]}, {"a\0": 1}])
-def test_a_nul_in_the_arguments_is_not_passed_on_as_something_else(arguments: dict[str, Any]) -> None:
+def test_a_nul_in_the_arguments_makes_a_tool_call_malformed(arguments: dict[str, Any]) -> None:
     reply = build_reply(piece(0, "a", "f", json.dumps(arguments)), piece(1, "b", "f", '{"path": "x"}'))
     assert list(reply.malformed) == ["a"]
     assert "NUL" in reply.malformed["a"]
@@ -75,12 +75,12 @@ def test_calls_keep_the_order_in_which_they_began() -> None:
     assert [(c.id, c.name) for c in reply.calls] == [("a", "f"), ("b", "g")]
 
 
-def test_parallel_calls_under_one_index_are_reported_apart_by_their_ids() -> None:
+def test_parallel_tool_calls_with_one_index_are_separated_by_their_ids() -> None:
     reply = build_reply(piece(0, "a", "f", '{"x": 1}'), piece(0, "b", "f", '{"x": 2}'), piece(0, "b", "f"))
     assert [(c.id, c.parameters) for c in reply.calls] == [("a", {"x": 1}), ("b", {"x": 2})]
 
 
-def test_missing_doubled_and_used_ids_are_made_unique() -> None:
+def test_missing_duplicate_and_used_ids_are_made_unique() -> None:
     reply = build_reply(piece(0, "", "f"), piece(1, "a", "f"), piece(2, "a", "f"), piece(3, "old", "f"), taken=("old",))
     ids = [c.id for c in reply.calls]
     assert ids[1] == "a"
@@ -92,13 +92,13 @@ def test_usage_cost_and_stop_are_the_last_reported() -> None:
     assert (reply.usage, reply.cost, reply.stop) == (Usage(1), 0.5, "length")
 
 
-def test_a_reply_may_be_built_from_half_a_stream() -> None:
+def test_a_reply_can_be_built_from_a_partial_stream() -> None:
     builder = ReplyBuilder()
     builder.add(ModelChunk(text="half"))
     assert builder.build().text == "half"
 
 
-def test_a_new_beginning_forgets_everything() -> None:
+def test_reset_discards_all_earlier_chunks() -> None:
     builder = ReplyBuilder()
     builder.add(ModelChunk(text="wrong", call=CallDelta(0, "a", "f"), stop="stop"))
     builder.reset()
@@ -119,7 +119,7 @@ def test_a_new_beginning_forgets_everything() -> None:
         '{"a": ' + "9" * 5000,
     ],
 )
-def test_arguments_that_are_no_json_object_are_reported(text: str) -> None:
+def test_arguments_that_are_not_a_json_object_are_reported_with_a_short_error(text: str) -> None:
     given_, problem = parse_arguments(text)
     assert given_ == {}
     assert problem
@@ -127,11 +127,11 @@ def test_arguments_that_are_no_json_object_are_reported(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "  ", "{}", "null", '"{}"'])
-def test_no_arguments_are_no_parameters(text: str) -> None:
+def test_empty_arguments_are_parsed_as_no_parameters(text: str) -> None:
     assert parse_arguments(text) == ({}, "")
 
 
-def test_arguments_that_a_server_quoted_once_more_are_read() -> None:
+def test_arguments_that_are_quoted_twice_are_parsed() -> None:
     assert parse_arguments(r'"{\"path\": \"a.txt\"}"') == ({"path": "a.txt"}, "")
 
 
@@ -139,13 +139,13 @@ def test_arguments_that_a_server_quoted_once_more_are_read() -> None:
     ("name", "kept"),
     [("", "unnamed"), ("no spaces", "no_spaces"), ("x" * 70, "x" * 64), ("functions.f", "functions_f")],
 )
-def test_a_name_no_provider_takes_back_is_reported_and_made_harmless(name: str, kept: str) -> None:
+def test_an_invalid_tool_name_is_reported_and_replaced_by_a_valid_one(name: str, kept: str) -> None:
     reply = build_reply(piece(0, "a", name, "{}"))
     assert reply.calls[0].name == kept
     assert repr(name) in reply.malformed["a"]
 
 
-def test_characters_cut_in_two_are_joined_and_lone_halves_replaced() -> None:
+def test_split_surrogate_pairs_are_joined_and_lone_surrogates_replaced() -> None:
     reply = build_reply(
         ModelChunk(text="\ud83d"), ModelChunk(text="\ude00 \ud83d"), piece(0, "a", "f", '{"x\\ud800": ["\\ud83d"]}')
     )

@@ -40,7 +40,7 @@ async def ask_with_retry(model: ChatModel, what: ModelRequest) -> ModelReply:
     return builder.build()
 
 
-async def test_two_gateways_of_one_protocol_stand_side_by_side() -> None:
+async def test_two_gateways_of_one_protocol_can_be_configured() -> None:
     with StrictProvider([Reply("one")], key="k1") as first, StrictProvider([Reply("two")], key="k2") as second:
         tables = {"a": model_table(first, key_env="KEY_A"), "b": model_table(second, key_env="KEY_B")}
         settings = Settings(models=parse_models(tables))
@@ -50,7 +50,7 @@ async def test_two_gateways_of_one_protocol_stand_side_by_side() -> None:
         assert (len(first.requests), len(second.requests)) == (1, 1)
 
 
-async def test_a_gateway_of_the_other_protocol_gets_its_key_headers_and_fields() -> None:
+async def test_a_gateway_with_the_anthropic_protocol_receives_key_headers_and_extra_fields() -> None:
     with StrictProvider([Reply("hi")], key="k1") as server:
         own = {
             "api": "anthropic",
@@ -67,7 +67,7 @@ async def test_a_gateway_of_the_other_protocol_gets_its_key_headers_and_fields()
         assert model.name == "work"
 
 
-async def test_a_key_that_a_command_prints_is_asked_for_when_it_is_needed() -> None:
+async def test_key_command_runs_once_at_the_first_request() -> None:
     with StrictProvider([Reply("hi"), Reply("again")], key="k1") as server:
         command = [*PRINT, "open('ran', 'a').write('.'); print('k1')"]
         model = make_user_model("work", model_table(server, key_command=command))
@@ -80,7 +80,7 @@ async def test_a_key_that_a_command_prints_is_asked_for_when_it_is_needed() -> N
 @pytest.mark.parametrize(
     "wire", [{}, pytest.param({"api": "litellm", "model": "openai/gpt-4.1"}, marks=pytest.mark.slow)]
 )
-async def test_a_key_that_ran_out_is_printed_once_more_for_one_more_request(wire: dict[str, str]) -> None:
+async def test_key_command_runs_again_after_a_refused_key_and_the_request_is_retried(wire: dict[str, str]) -> None:
     with StrictProvider([Reply("hi")], key="new") as server:
         count = "import os; n = os.path.exists('ran'); open('ran', 'a').close(); print('new' if n else 'old')"
         model = make_user_model("work", model_table(server, key_command=[*PRINT, count], **wire))
@@ -88,7 +88,7 @@ async def test_a_key_that_ran_out_is_printed_once_more_for_one_more_request(wire
         assert len(server.requests) == 2
 
 
-async def test_a_key_that_is_refused_twice_costs_two_requests() -> None:
+async def test_a_key_that_is_refused_twice_is_an_error_after_two_requests() -> None:
     with StrictProvider(key="good") as server:
         model = make_user_model("work", model_table(server, key_command=[*PRINT, "print('bad-secret')"]))
         with pytest.raises(AuthFailed, match="refused the key in key_command") as caught:
@@ -105,7 +105,9 @@ async def test_a_key_that_is_refused_twice_costs_two_requests() -> None:
         ("print('k1-secret'); raise SystemExit(3)", "failed with exit code 3"),
     ],
 )
-async def test_a_command_without_a_key_is_one_line_and_no_request(program: str, says: str) -> None:
+async def test_a_key_command_that_prints_no_valid_key_is_an_error_and_no_request_is_sent(
+    program: str, says: str
+) -> None:
     with StrictProvider() as server:
         model = make_user_model("work", model_table(server, key_command=[*PRINT, program]))
         with pytest.raises(AuthFailed, match=says) as caught:
@@ -114,7 +116,7 @@ async def test_a_command_without_a_key_is_one_line_and_no_request(program: str, 
         assert not server.requests
 
 
-async def test_a_command_that_is_not_there_is_named() -> None:
+async def test_a_missing_key_command_is_an_error_that_names_it() -> None:
     model = make_user_model(
         "work", {"api": "openai", "base_url": "http://127.0.0.1:9/v1", "key_command": ["no-such-program"]}
     )
@@ -122,7 +124,7 @@ async def test_a_command_that_is_not_there_is_named() -> None:
         await ask(model, request())
 
 
-async def test_an_address_of_ones_own_gets_no_key_that_was_not_meant_for_it() -> None:
+async def test_a_custom_base_url_does_not_receive_the_key_of_the_provider() -> None:
     with StrictProvider([Reply("hi")], key=None) as server:
         model = make_user_model("work", model_table(server), {"OPENAI_API_KEY": "sk-openai"})
         assert (await ask(model, request())).text == "hi"
@@ -151,14 +153,14 @@ async def test_an_address_of_ones_own_gets_no_key_that_was_not_meant_for_it() ->
         ),
     ],
 )
-def test_what_is_missing_is_named_before_anything_is_sent(
+def test_a_model_table_that_cannot_be_used_is_an_error_when_the_model_is_made(
     own: dict[str, Any], environ: dict[str, str], error: type[Exception], says: str
 ) -> None:
     with pytest.raises(error, match=says):
         make_user_model("work", own, environ)
 
 
-def test_a_table_states_more_of_a_model_than_any_other_layer() -> None:
+def test_a_model_table_overrides_the_other_layers_of_the_profile() -> None:
     own = {
         "model": "openai/gpt-4.1",
         "context_window": 50_000,
@@ -176,13 +178,13 @@ def test_a_table_states_more_of_a_model_than_any_other_layer() -> None:
     assert model.endpoint.address == "https://api.openai.com/v1"
 
 
-def test_a_table_with_the_name_of_a_known_model_adds_to_it() -> None:
+def test_a_table_named_like_a_known_model_overrides_only_what_it_sets() -> None:
     settings = Settings(models=parse_models({"openai/gpt-4.1": {"context_window": 9_000}}))
     model = make_model("openai/gpt-4.1", settings, {"OPENAI_API_KEY": "k"})
     assert (model.profile.window, model.profile.max_output) == (9_000, 32_768)
 
 
-async def test_thinking_is_the_tables_unless_a_request_states_otherwise() -> None:
+async def test_thinking_of_the_table_is_used_unless_the_request_sets_it() -> None:
     with StrictProvider([Reply("a"), Reply("b")], models=("gpt-5",)) as server:
         model = make_user_model(
             "work", model_table(server, model="gpt-5", key_env="KEY", thinking="high"), {"KEY": "test-key"}
@@ -192,7 +194,7 @@ async def test_thinking_is_the_tables_unless_a_request_states_otherwise() -> Non
         assert [body["reasoning_effort"] for body in server.bodies] == ["high", "low"]
 
 
-async def test_a_model_that_is_not_there_is_answered_with_near_names() -> None:
+async def test_an_unknown_model_is_an_error_that_suggests_similar_names() -> None:
     with StrictProvider(models=("qwen3:8b", "gpt-4.1")) as server:
         model = make_user_model("work", model_table(server, model="qwen3:8", key_env="KEY"), {"KEY": "test-key"})
         with pytest.raises(ModelNotFound, match=r"Did you mean openai/qwen3:8b"):
@@ -202,7 +204,7 @@ async def test_a_model_that_is_not_there_is_answered_with_near_names() -> None:
             await ask(far, request())
 
 
-async def test_a_redirect_to_another_host_is_not_followed_with_the_key() -> None:
+async def test_a_redirect_to_another_host_is_an_error_and_is_not_followed() -> None:
     with StrictProvider(key=None) as other:
         there = Refusal(307, headers={"location": f"http://localhost:{other.port}/v1/chat/completions"})
         with StrictProvider([there]) as server:

@@ -83,7 +83,9 @@ def test_a_turn_is_answered_by_a_provider_of_one_file(tree: Path, service: Servi
     assert "there.txt" in second["messages"][-1]["content"]
 
 
-def test_its_key_alone_chooses_it_and_without_the_key_the_variable_is_named(tree: Path, service: Service) -> None:
+def test_the_key_chooses_an_added_provider_and_a_missing_key_is_an_error_that_names_its_variable(
+    tree: Path, service: Service
+) -> None:
     listed = run(tree, None, "models", "--json", **KEY).json
     assert (listed["chosen"], listed["why"]) == ("acme/large", "ACME_API_KEY is set")
     assert {"model": "acme/…", "key": "ACME_API_KEY", "state": "ready", "address": ""} in listed["models"]
@@ -107,7 +109,7 @@ def package(tmp_path: Path) -> Path:
     return site
 
 
-def test_a_package_brings_a_provider_by_its_entry_point(package: Path, service: Service) -> None:
+def test_a_package_adds_a_provider_through_its_entry_point(package: Path, service: Service) -> None:
     assert run(package, service, "-p", "hi", "-m", "acme/small", **KEY).out == "Aha.\n"
     states = {row["model"]: row["state"] for row in run(package, None, "models", "--json").json["models"]}
     assert states["acme/…"] == "key not set"
@@ -115,6 +117,6 @@ def test_a_package_brings_a_provider_by_its_entry_point(package: Path, service: 
 
 
 @pytest.mark.parametrize(("name", "says"), [("broken/x", "cannot be loaded"), ("odd/x", "declares no provider")])
-def test_a_package_that_is_broken_is_one_line(package: Path, name: str, says: str) -> None:
+def test_a_broken_provider_package_is_an_error_with_exit_code_42(package: Path, name: str, says: str) -> None:
     done = run(package, None, "-p", "hi", "-m", name)
     assert (done.code, says in done.complaint) == (42, True)

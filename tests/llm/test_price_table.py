@@ -35,14 +35,14 @@ def test_a_row_of_another_provider_is_not_taken() -> None:
     assert find_row("openai", "nonesuch") is None
 
 
-def test_every_row_is_found_by_its_name_without_reading_the_whole() -> None:
+def test_sampled_rows_are_found_by_provider_and_name() -> None:
     for name in list(TABLE)[::97]:
         provider = str(TABLE[name].get("litellm_provider"))
         if provider in ("openai", "anthropic", "gemini", "mistral", "deepseek"):
             assert find_row(provider, name.removeprefix(f"{provider}/")) is not None
 
 
-def test_the_provider_of_a_bare_name_is_known() -> None:
+def test_a_name_without_provider_is_found_with_its_provider() -> None:
     for name, provider in (("gpt-4.1", "openai"), ("claude-haiku-4-5", "anthropic")):
         assert (find_row("", name) or {})["litellm_provider"] == provider
     assert find_row("", "nonesuch") is None
@@ -52,7 +52,7 @@ def test_all_providers_are_listed() -> None:
     assert {"openai", "anthropic", "gemini", "groq", "bedrock", "azure", "ollama"} <= provider_names()
 
 
-def test_the_defaults_are_chat_models_of_the_table_that_can_call_tools_in_parallel() -> None:
+def test_default_models_are_chat_models_of_the_table_that_support_tool_calls() -> None:
     for provider, name in [(one.name, one.default_model) for one in KEYED if one.default_model]:
         assert name in chat_models(TABLE, provider)
         row = find_row(provider, name.partition("/")[2])

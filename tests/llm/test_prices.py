@@ -27,7 +27,7 @@ def litellm() -> Any:
     "name", [*MODELS, "gemini/gemini-3.8-flash", "anthropic/claude-sonnet-5-5", "groq/openai/gpt-oss-120b"]
 )
 @pytest.mark.parametrize("size", [1_000, 250_000, 400_000])
-def test_the_sum_is_the_one_litellm_makes(litellm: Any, name: str, size: int) -> None:
+def test_the_cost_equals_the_cost_that_litellm_computes(litellm: Any, name: str, size: int) -> None:
     provider, _, model = name.partition("/")
     usage = Usage(input=size, cache_read=2_000, output=300, reasoning=200)
     theirs = litellm.Usage(
@@ -41,28 +41,28 @@ def test_the_sum_is_the_one_litellm_makes(litellm: Any, name: str, size: int) ->
     assert cost_of(usage, find_row(provider, model)) == pytest.approx(expected)
 
 
-def test_a_long_prompt_takes_the_dearer_price_of_the_table() -> None:
+def test_a_prompt_above_200k_tokens_is_charged_at_the_higher_price() -> None:
     row = TABLE["gemini/gemini-2.5-pro"]
     assert cost_of(Usage(input=200_000), row) == pytest.approx(200_000 * row["input_cost_per_token"])
     assert cost_of(Usage(input=200_001), row) == pytest.approx(200_001 * row["input_cost_per_token_above_200k_tokens"])
 
 
-def test_an_unknown_price_is_unknown_and_never_zero() -> None:
+def test_the_cost_is_unknown_if_the_price_is_unknown() -> None:
     assert cost_of(Usage(input=5), None) is None
     assert cost_of(Usage(input=5), {"input_cost_per_token": 1e-6}) is None
     assert cost_of(Usage(input=5), find_row("openai", "nonesuch")) is None
 
 
-def test_a_price_of_nothing_is_nothing() -> None:
+def test_a_price_of_zero_gives_a_cost_of_zero() -> None:
     assert cost_of(Usage(input=5), {"input_cost_per_token": 0.0, "output_cost_per_token": 0.0}) == 0.0
 
 
-def test_cache_writes_cost_what_the_table_states() -> None:
+def test_cache_writes_are_charged_at_their_price_in_the_table() -> None:
     row = TABLE["claude-haiku-4-5"]
     assert cost_of(Usage(cache_write=1000), row) == pytest.approx(1000 * row["cache_creation_input_token_cost"])
 
 
-def test_counts_of_tokens_are_numbers_or_unknown() -> None:
+def test_token_count_is_the_first_number_of_the_given_columns_or_zero() -> None:
     assert token_count({"a": "x", "b": 5.0}, "a", "b") == 5
     assert token_count({"a": 0}, "a") == 0
     assert token_count(None, "a") == 0

@@ -84,7 +84,9 @@ def serve_json(answers: Mapping[str, Any]) -> Iterator[str]:
         ("ollama", {"/api/show": "odd"}, {}),
     ],
 )
-def test_a_server_names_the_window_it_serves(service: str, answers: dict[str, Any], known: dict[str, Any]) -> None:
+def test_probing_a_server_finds_the_window_and_features_of_its_model(
+    service: str, answers: dict[str, Any], known: dict[str, Any]
+) -> None:
     with serve_json(answers) as address:
         at = resolve(f"{service}/m", {f"{service.upper()}_BASE_URL": f"{address}/v1", "OPENAI_API_KEY": "k"})
         assert at.probe() == known

@@ -38,7 +38,7 @@ def test_the_reserve_is_at_most_a_quarter_of_the_window(window: int | None, outp
     assert Profile(window, output).reserve(777) == 777, "the user's setting wins"
 
 
-def test_a_field_knows_its_layer_and_the_highest_one_counts() -> None:
+def test_each_field_records_its_layer_and_the_highest_layer_is_used() -> None:
     at = resolve("openai/gpt-4.1", {"OPENAI_API_KEY": "k"})
     profile = Profile.build(at, CHAT["gpt-4.1"], {"window": 8_000}).layered({"tools": False}, "learned")
     assert (profile.window, profile.tools) == (8_000, False)

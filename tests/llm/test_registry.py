@@ -17,7 +17,7 @@ from tests.support.scripted import ScriptedModel
 KEYS = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k", "GEMINI_API_KEY": "k"}
 
 
-def test_a_script_is_a_model(tmp_path: Path) -> None:
+def test_a_script_file_can_be_used_as_a_model(tmp_path: Path) -> None:
     path = tmp_path / "s.json"
     path.write_text(json.dumps(["hi"]), encoding="utf-8")
     model = make_model(f"scripted/{path}", Settings(), {})
@@ -59,19 +59,19 @@ def test_limits_and_encoding_come_from_the_local_table(
         ("openai/", "provider/name"),
     ],
 )
-def test_an_unknown_provider_or_name_is_refused_with_a_way_out(name: str, says: str) -> None:
+def test_an_unknown_provider_or_name_is_refused_with_a_suggestion(name: str, says: str) -> None:
     with pytest.raises(ModelNotFound) as caught:
         make_model(name, Settings(), KEYS)
     assert says in str(caught.value)
     assert caught.value.exit_code == 42
 
 
-def test_a_missing_key_is_found_before_anything_is_sent() -> None:
+def test_a_missing_key_is_an_error_when_the_model_is_made() -> None:
     with pytest.raises(AuthFailed, match="OPENAI_API_KEY"):
         make_model("openai/gpt-4.1", Settings(), {})
 
 
-def test_making_a_model_imports_nothing_heavy() -> None:
+def test_making_a_model_imports_no_heavy_modules() -> None:
     program = (
         "import sys\n"
         "from swecli.config.settings import Settings\n"

@@ -53,13 +53,13 @@ class Recorder:
         return self.builder.build()
 
 
-async def test_a_good_answer_is_passed_on_untouched() -> None:
+async def test_a_complete_answer_is_passed_on_without_a_retry() -> None:
     recorder = Recorder()
     assert (await recorder.run(ScriptedModel(["hello"]))).text == "hello"
     assert (recorder.waits, recorder.retries) == ([], [])
 
 
-async def test_failures_before_the_first_piece_are_tried_again_with_growing_waits() -> None:
+async def test_failures_before_the_first_chunk_are_retried_with_growing_delays() -> None:
     recorder = Recorder()
     model = ScriptedModel([Unavailable("one"), Unavailable("two"), Unavailable("three"), "hello"])
     assert (await recorder.run(model)).text == "hello"
@@ -71,7 +71,7 @@ async def test_failures_before_the_first_piece_are_tried_again_with_growing_wait
     ]
 
 
-async def test_the_fifth_failure_is_the_last() -> None:
+async def test_no_request_is_sent_after_the_fifth_failure() -> None:
     recorder = Recorder()
     model = ScriptedModel([Unavailable(str(n)) for n in range(9)])
     with pytest.raises(Unavailable, match="4"):
@@ -80,20 +80,20 @@ async def test_the_fifth_failure_is_the_last() -> None:
     assert len(recorder.waits) == 4
 
 
-async def test_the_wait_a_service_asks_for_is_kept() -> None:
+async def test_the_retry_after_of_the_provider_is_used_as_delay() -> None:
     recorder = Recorder()
     await recorder.run(ScriptedModel([Unavailable("slow", retry_after=17.0), "hello"]))
     assert recorder.waits == [17.0]
 
 
-async def test_a_service_that_asks_for_more_than_a_minute_is_not_waited_for() -> None:
+async def test_a_retry_after_above_the_longest_wait_is_an_error_without_a_retry() -> None:
     recorder = Recorder()
     with pytest.raises(Unavailable):
         await recorder.run(ScriptedModel([Unavailable("slow", retry_after=LONGEST_WAIT + 1), "hello"]))
     assert recorder.waits == []
 
 
-async def test_waits_are_spread_and_never_longer_than_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_delays_are_jittered_and_limited_singly_and_in_total(monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -110,14 +110,14 @@ async def test_waits_are_spread_and_never_longer_than_a_minute(monkeypatch: pyte
 
 
 @pytest.mark.parametrize(("tries", "requests"), [(1, 1), (2, 2), (3, 3), (5, 5)])
-async def test_each_kind_of_failure_has_its_own_number_of_tries(tries: int, requests: int) -> None:
+async def test_the_number_of_tries_is_set_by_the_failure(tries: int, requests: int) -> None:
     model = ScriptedModel(lambda _: Unavailable("x", tries=tries))
     with pytest.raises(Unavailable):
         await Recorder().run(model)
     assert len(model.requests) == requests
 
 
-async def test_kinds_are_counted_apart_and_five_is_the_most_of_any_mixture() -> None:
+async def test_kinds_of_failure_are_counted_separately_with_five_requests_at_most() -> None:
     failures = [Unavailable("429"), Unavailable("cut", tries=3), Unavailable("empty", tries=2)]
     assert (await Recorder().run(ScriptedModel([*failures, "hello"]))).text == "hello"
     mixed = ScriptedModel([*failures[:2], *failures[:2], *failures[:2]])
@@ -131,21 +131,21 @@ async def test_kinds_are_counted_apart_and_five_is_the_most_of_any_mixture() -> 
     [AuthFailed("x"), ModelNotFound("x"), ContextOverflow("x"), ProviderError("x")],
     ids=lambda e: type(e).__name__,
 )
-async def test_what_cannot_pass_is_raised_at_once(failure: SwecliError) -> None:
+async def test_a_permanent_error_is_raised_without_a_retry(failure: SwecliError) -> None:
     recorder = Recorder()
     with pytest.raises(type(failure)):
         await recorder.run(ScriptedModel([failure, "hello"]))
     assert recorder.waits == []
 
 
-async def test_a_cut_answer_begins_again_and_what_came_is_to_be_thrown_away() -> None:
+async def test_an_answer_that_is_cut_off_is_retried_and_its_chunks_are_discarded() -> None:
     recorder = Recorder()
     model = ScriptedModel([Reply("half of it", piece=4, cut_after=2, failure=Unavailable("gone")), "whole"])
     assert (await recorder.run(model)).text == "whole"
     assert [r.restart for r in recorder.retries] == [True]
 
 
-async def test_a_stream_that_just_ends_is_cut_off() -> None:
+async def test_a_stream_that_ends_without_a_stop_is_retried_as_cut_off() -> None:
     recorder = Recorder()
     model = ScriptedModel([Reply("half of it", piece=4, cut_after=2), "whole"])
     assert (await recorder.run(model)).text == "whole"
@@ -153,7 +153,7 @@ async def test_a_stream_that_just_ends_is_cut_off() -> None:
     assert "cut off" in recorder.retries[0].reason
 
 
-async def test_cancelling_during_the_wait_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_cancelling_during_the_delay_ends_the_retries(monkeypatch: pytest.MonkeyPatch) -> None:
     model = ScriptedModel([Unavailable("x"), "hello"])
     waiting = asyncio.Event()
 
@@ -176,7 +176,7 @@ async def test_cancelling_during_the_wait_is_heard(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.slow
-async def test_real_failures_of_a_service_are_got_over() -> None:
+async def test_http_and_connection_failures_are_retried_with_the_same_request() -> None:
     answers = [
         Refusal(429, "slow", headers={"retry-after": "3"}),
         Refusal(529, "busy"),

@@ -14,7 +14,7 @@ from swecli.models.message import Usage
 numbers = st.one_of(st.none(), st.integers(-5, 10**6), st.floats(), st.text(max_size=2))
 
 
-def test_cached_and_reasoning_tokens_are_taken_out_of_what_holds_them() -> None:
+def test_cached_and_reasoning_tokens_are_subtracted_from_prompt_and_completion_tokens() -> None:
     fields = dict(
         prompt_tokens=100,
         completion_tokens=20,
@@ -24,7 +24,7 @@ def test_cached_and_reasoning_tokens_are_taken_out_of_what_holds_them() -> None:
     assert parse_usage(fields) == Usage(input=30, cache_read=60, cache_write=10, output=15, reasoning=5)
 
 
-def test_anthropics_input_leaves_out_the_cache() -> None:
+def test_input_tokens_of_anthropic_do_not_include_cached_tokens() -> None:
     counted = {"input_tokens": 3, "cache_read_input_tokens": 60, "cache_creation_input_tokens": 7, "output_tokens": 9}
     assert parse_usage(counted) == Usage(input=3, cache_read=60, cache_write=7, output=9)
     assert parse_usage({"output_tokens": 9}) is None
@@ -35,7 +35,7 @@ def test_deepseeks_and_moonshots_cache_counts_are_read() -> None:
     assert parse_usage({"prompt_tokens": 9, "cached_tokens": 4}) == Usage(input=5, cache_read=4)
 
 
-def test_nothing_known_is_unknown() -> None:
+def test_usage_without_tokens_is_unknown() -> None:
     assert parse_usage(None) is None
     assert parse_usage(dict(prompt_tokens=0, completion_tokens=0)) is None
 

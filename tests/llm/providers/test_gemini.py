@@ -85,7 +85,7 @@ async def test_text_calls_and_usage_are_read() -> None:
     assert reply.cost is not None
 
 
-async def test_a_stream_whose_last_piece_never_came_is_cut_off() -> None:
+async def test_a_stream_without_its_last_chunk_is_reported_as_cut_off() -> None:
     with (
         serve_gemini(part(text="Hel"), part(text="lo")) as (model, _),
         pytest.raises(Unavailable, match="cut its answer off"),
@@ -93,7 +93,7 @@ async def test_a_stream_whose_last_piece_never_came_is_cut_off() -> None:
         await ask(model, request())
 
 
-async def test_an_answer_that_hit_its_length_states_it() -> None:
+async def test_an_answer_truncated_by_its_length_has_the_stop_reason_length() -> None:
     with serve_gemini(part(text="Hel"), end("MAX_TOKENS")) as (model, _):
         assert (await ask(model, request())).stop == "length"
 
@@ -104,7 +104,7 @@ async def test_a_prompt_that_is_blocked_is_reported_as_withheld() -> None:
         await ask(model, request())
 
 
-async def test_what_the_fallback_is_refused_is_left_out_in_the_next_request() -> None:
+async def test_the_litellm_fallback_omits_refused_tools_from_the_next_request() -> None:
     words = "Function calling is not enabled for models/gemma-3"
     refusal = {"error": {"code": 400, "message": words, "status": "INVALID_ARGUMENT"}}
     with serve_gemini(refusal, status=400) as (model, received):
@@ -115,7 +115,7 @@ async def test_what_the_fallback_is_refused_is_left_out_in_the_next_request() ->
     assert ["tools" in body for body in received] == [True, False]
 
 
-async def test_a_signature_goes_back_as_it_came() -> None:
+async def test_a_thought_signature_is_sent_back_unchanged() -> None:
     with serve_gemini(call("a", thoughtSignature=SIGNATURE), call("b"), end()) as (model, received):
         first = await ask(model, request(tools=[READ]))
         for made in first.calls:
@@ -129,7 +129,7 @@ async def test_a_signature_goes_back_as_it_came() -> None:
             received[1]["contents"][2]["parts"]] == [{"content": "text"}] * 2  # fmt: skip
 
 
-async def test_too_many_requests_say_how_long_to_wait() -> None:
+async def test_a_429_response_sets_retry_after() -> None:
     with serve_gemini(quota_error(), status=429) as (model, _), pytest.raises(Unavailable) as caught:
         await ask(model, request())
     assert caught.value.retry_after == 17.0

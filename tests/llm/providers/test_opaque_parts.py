@@ -32,7 +32,7 @@ def thinking_blocks(body: dict[str, Any]) -> list[list[dict[str, Any]]]:
     return [[b for b in content if b["type"] == "thinking"] for content in turns]
 
 
-async def test_signed_thoughts_go_back_in_a_loop_of_ten_steps_while_the_prefix_stands() -> None:
+async def test_signed_thinking_is_sent_back_until_an_earlier_message_changes() -> None:
     answers = [Reply("", reasoning=f"thought {n}", calls=(Call("read_file", {"path": str(n)}),)) for n in range(10)]
     with StrictProvider([*answers, Reply("done", reasoning="x"), Reply("again")], models=(ALWAYS,)) as server:
         at = resolve(f"anthropic/{ALWAYS}", server.environ())
@@ -56,7 +56,7 @@ async def test_signed_thoughts_go_back_in_a_loop_of_ten_steps_while_the_prefix_s
         )
 
 
-async def test_thoughts_go_to_their_origin_only_and_not_beside_text_that_was_changed() -> None:
+async def test_thinking_is_sent_back_only_to_its_model_and_with_unchanged_text() -> None:
     reply = Reply("Reading.", reasoning="hm", calls=(Call("read_file", {"path": "a"}),))
     with StrictProvider([reply, *[Reply("ok")] * 3], models=("claude-haiku-4-5", ALWAYS)) as server:
         at = resolve("anthropic/claude-haiku-4-5", server.environ())
@@ -69,7 +69,7 @@ async def test_thoughts_go_to_their_origin_only_and_not_beside_text_that_was_cha
         assert server.refusals == []
 
 
-async def test_a_refused_signature_is_left_out_once_and_for_all() -> None:
+async def test_thinking_with_a_refused_signature_is_omitted_after_one_refusal() -> None:
     def service(received: Received) -> Reply | Refusal:
         if any(thinking_blocks(received.body)):
             return Refusal(400, "messages.1.content.0: Invalid `signature` in `thinking` block")
@@ -88,7 +88,7 @@ async def test_a_refused_signature_is_left_out_once_and_for_all() -> None:
 
 
 @pytest.mark.slow
-async def test_reasoning_goes_back_with_calls_in_the_field_it_came_in() -> None:
+async def test_reasoning_with_tool_calls_is_sent_back_in_the_field_it_was_received_in() -> None:
     asked = Reply("", reasoning="let me see", calls=(Call("read_file", {"path": "a"}),))
     with StrictProvider([asked, Reply("ok", reasoning="fine")]) as server:
         model = model_at(resolve("openai/gpt-4.1", server.environ()), None)
@@ -99,7 +99,7 @@ async def test_reasoning_goes_back_with_calls_in_the_field_it_came_in() -> None:
         assert "blocks" not in plain[0], "reasoning without calls is not sent back"
 
 
-async def test_signatures_of_calls_and_pieces_of_thoughts_go_back_as_a_whole() -> None:
+async def test_signatures_of_tool_calls_and_merged_reasoning_details_are_sent_back() -> None:
     signed = {"google": {"thought_signature": "SIG"}}
     call = {"id": "c", "type": "function", "function": {"name": "read_file", "arguments": "{}"}}
     kind = {"type": "reasoning.text", "index": 0}
@@ -124,7 +124,7 @@ def _unmarked(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("odd", [{"foo": 1}, {"type": "tool_use", "input": {}}, {"type": "text", "text": None}])
-async def test_a_block_of_no_known_shape_does_not_end_the_session(odd: dict[str, Any]) -> None:
+async def test_a_stored_block_of_unknown_shape_does_not_fail_the_request(odd: dict[str, Any]) -> None:
     with StrictProvider([Reply("ok")], models=(ALWAYS,)) as server:
         at = resolve(f"anthropic/{ALWAYS}", server.environ())
         kept = {"origin": at.origin, "content": [odd, {"type": "thinking", "thinking": "hm", "signature": "s"}]}

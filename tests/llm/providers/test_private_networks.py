@@ -46,7 +46,7 @@ def private_authority(tmp_path: Path) -> tuple[ssl.SSLContext, Path]:
     return context, certificate
 
 
-async def test_a_private_authority_is_trusted_where_ssl_cert_file_names_it(
+async def test_a_private_certificate_authority_in_ssl_cert_file_is_trusted(
     private_authority: tuple[ssl.SSLContext, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     context, certificate = private_authority
@@ -55,7 +55,7 @@ async def test_a_private_authority_is_trusted_where_ssl_cert_file_names_it(
         assert (await ask(model_behind(server.openai_base), request())).text == "hi"
 
 
-async def test_without_it_nothing_is_sent_and_the_line_names_the_way_out(
+async def test_an_untrusted_certificate_is_an_error_that_names_ssl_cert_file_and_nothing_is_sent(
     private_authority: tuple[ssl.SSLContext, Path],
 ) -> None:
     with StrictProvider([Reply("hi")], tls=private_authority[0]) as server:
@@ -104,7 +104,7 @@ def proxy() -> Iterator[_Proxy]:
     thread.join(10)
 
 
-async def test_a_proxy_of_the_environment_is_asked_for_a_name_that_only_it_knows(
+async def test_a_proxy_of_the_environment_receives_the_request_for_an_unknown_host(
     proxy: _Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.server_port}")
@@ -114,7 +114,7 @@ async def test_a_proxy_of_the_environment_is_asked_for_a_name_that_only_it_knows
     assert proxy.asked == ["gateway.example"]
 
 
-async def test_what_no_proxy_names_is_asked_directly(proxy: _Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_host_in_no_proxy_is_requested_directly(proxy: _Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.server_port}")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with StrictProvider([Reply("hi")]) as server:
@@ -122,14 +122,14 @@ async def test_what_no_proxy_names_is_asked_directly(proxy: _Proxy, monkeypatch:
     assert not proxy.asked
 
 
-async def test_a_proxy_that_is_not_there_is_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unreachable_proxy_is_reported_as_connection_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     with pytest.raises(Unavailable, match="connection refused"):
         await ask(model_behind("http://gateway.example/v1"), request())
 
 
 @pytest.mark.parametrize(("name", "value"), [("ALL_PROXY", "socks5h://127.0.0.1:9"), ("NO_PROXY", "[::1]")])
-async def test_proxy_variables_that_cannot_be_used_are_named(
+async def test_an_invalid_proxy_variable_is_an_error_that_names_it(
     name: str, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(name, value)

@@ -65,7 +65,7 @@ def run(server: StrictProvider, tmp_path: Path, *names: str, **more: str) -> tup
 
 @pytest.mark.slow
 @pytest.mark.parametrize("more", [{}, {"LITELLM_LOG": "DEBUG"}], ids=["as it is", "with the library's debug wish"])
-def test_answers_and_failures_of_all_kinds_print_nothing_and_reach_only_the_service(
+def test_answers_and_failures_print_nothing_and_connect_only_to_the_provider(
     tmp_path: Path, more: dict[str, str]
 ) -> None:
     answers = [

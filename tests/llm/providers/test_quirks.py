@@ -49,7 +49,7 @@ def model_of(server: StrictProvider, wire: str) -> ChatModel:
 
 
 @each
-async def test_a_quirk_without_a_screen(server: StrictProvider, quirk: Quirk, wire: str) -> None:
+async def test_a_headless_run_handles_each_quirk(server: StrictProvider, quirk: Quirk, wire: str) -> None:
     runtime = make_runtime(model_of(server, wire), refuse, learn=False)  # type: ignore[arg-type]
     out, err = io.StringIO(), io.StringIO()
     code = await run_prompts(runtime, read_prompts(Prompt("hello")), make_writer("text", out, err))
@@ -64,7 +64,7 @@ async def test_a_quirk_without_a_screen(server: StrictProvider, quirk: Quirk, wi
 
 @pytest.mark.slow
 @each
-async def test_a_quirk_in_the_repl(server: StrictProvider, quirk: Quirk, wire: str) -> None:
+async def test_the_repl_handles_each_quirk(server: StrictProvider, quirk: Quirk, wire: str) -> None:
     def build(start: Start, ask: Ask) -> Runtime:
         return build_runtime(start, ask, model=model_of(server, wire))
 
@@ -75,5 +75,5 @@ async def test_a_quirk_in_the_repl(server: StrictProvider, quirk: Quirk, wire: s
     assert quirk.seen in shown or quirk.code in (1, 53), shown  # Turn endings have a shorter text on the screen.
 
 
-def test_the_page_is_written_from_the_table() -> None:
+def test_the_documentation_page_matches_the_table_of_quirks() -> None:
     assert PAGE.read_text(encoding="utf-8") == page(), "run PYTHONPATH=. python -m tests.support.quirks"

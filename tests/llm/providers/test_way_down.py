@@ -55,7 +55,7 @@ BODY: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(("field", "words", "learned", "value"), LESSONS)
-def test_the_words_of_a_refusal_name_what_to_leave_out(field: str, words: str, learned: str, value: Any) -> None:
+def test_a_fact_is_learned_from_the_message_of_a_refusal(field: str, words: str, learned: str, value: Any) -> None:
     lesson = Profile().fact_from_refusal("m", BODY, "", words, ("top_k", "a(b}{"))
     assert lesson is not None
     assert lesson[0] == learned
@@ -66,7 +66,7 @@ def test_the_words_of_a_refusal_name_what_to_leave_out(field: str, words: str, l
     )
 
 
-def test_thoughts_that_are_refused_are_left_out_and_those_that_are_missed_are_sent() -> None:
+def test_a_refusal_teaches_to_omit_reasoning_or_to_send_it_with_tool_calls() -> None:
     thinking = BODY | {"messages": [*HELLO, {"role": "assistant", "content": "", "reasoning_content": "hm"}]}
     refused = Profile().fact_from_refusal("m", thinking, "", "additional property 'reasoning_content' was unexpected")
     assert refused == Profile().fact_from_refusal("m", thinking, "", "not permitted: messages.2.reasoning_content")
@@ -93,7 +93,7 @@ def test_thoughts_that_are_refused_are_left_out_and_those_that_are_missed_are_se
         "image input is not supported - hint: you may need to provide the mmproj",
     ],
 )
-def test_pictures_that_are_refused_are_left_out(words: str) -> None:
+def test_a_refusal_of_images_teaches_that_images_are_unsupported(words: str) -> None:
     shown: dict[str, Any] = {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]}
     lesson = Profile().fact_from_refusal("m", shown, "", words)
     assert lesson is not None
@@ -148,7 +148,7 @@ def refuse_if(words: str, seen: Callable[[dict[str, Any]], bool]) -> Callable[[R
     ],
     ids=["tools", "system", "stream_options", "stream"],
 )
-async def test_one_refusal_then_an_answer_and_never_again(
+async def test_a_refused_parameter_is_left_out_in_the_retry_and_in_later_requests(
     tmp_path: Path, words: str, seen: Callable[[dict[str, Any]], bool], notice: str
 ) -> None:
     with StrictProvider(refuse_if(words, seen)) as server:
@@ -163,20 +163,20 @@ async def test_one_refusal_then_an_answer_and_never_again(
         assert len(server.requests) == 4
 
 
-async def test_a_stream_that_broke_is_not_a_stream_that_is_refused(tmp_path: Path) -> None:
+async def test_a_stream_error_is_retried_with_streaming(tmp_path: Path) -> None:
     words = "stream error: stream ID 7; INTERNAL_ERROR; received from peer"
     with StrictProvider([Refusal(500, words, headers={"retry-after": "0"}), Reply("Hello.")]) as server:
         assert (await RetryingClient(server, tmp_path).reply()).text == "Hello."
     assert server.bodies[1]["stream"] is True
 
 
-async def test_without_tools_the_model_is_notified_so(tmp_path: Path) -> None:
+async def test_a_retry_without_tools_states_so_in_the_system_message(tmp_path: Path) -> None:
     with StrictProvider(refuse_if("does not support tools", lambda body: "tools" in body)) as server:
         await RetryingClient(server, tmp_path).reply()
     assert "no tools in this conversation" in server.bodies[1]["messages"][0]["content"]
 
 
-async def test_without_system_role_its_text_heads_the_users_message(tmp_path: Path) -> None:
+async def test_without_system_role_the_system_text_precedes_the_text_of_the_user(tmp_path: Path) -> None:
     with StrictProvider(
         refuse_if("System role not supported", lambda b: b["messages"][0]["role"] == "system")
     ) as server:
@@ -187,7 +187,7 @@ async def test_without_system_role_its_text_heads_the_users_message(tmp_path: Pa
 @pytest.mark.parametrize(
     "words", ["this model does not support tools", "'max_tokens' unknown; 'max_completion_tokens' unknown"]
 )
-async def test_a_permanent_refusal_ends_the_retries(tmp_path: Path, words: str) -> None:
+async def test_a_repeated_refusal_ends_the_retries_and_is_not_learned(tmp_path: Path, words: str) -> None:
     with StrictProvider(lambda _: Refusal(400, words)) as server:
         asked = RetryingClient(server, tmp_path)
         with pytest.raises(ProviderError, match=words):
@@ -196,7 +196,7 @@ async def test_a_permanent_refusal_ends_the_retries(tmp_path: Path, words: str) 
     assert asked.facts.of(asked.model.endpoint.origin) == {}, "an unconfirmed fact is not stored"  # type: ignore[attr-defined]
 
 
-async def test_a_refusal_that_comes_last_is_not_an_empty_line(tmp_path: Path) -> None:
+async def test_a_refusal_at_the_last_try_is_reported_with_its_message(tmp_path: Path) -> None:
     busy = [Refusal(503, "busy", headers={"retry-after": "0"})] * 4
     answers = [*busy, Refusal(400, "System role not supported")]
     with StrictProvider(answers) as server, pytest.raises(ProviderError) as caught:
@@ -204,7 +204,7 @@ async def test_a_refusal_that_comes_last_is_not_an_empty_line(tmp_path: Path) ->
     assert "System role not supported" in caught.value.hint
 
 
-async def test_a_window_that_the_first_refusal_names_brings_few_tools_in_the_same_turn() -> None:
+async def test_a_window_named_by_a_refusal_reduces_the_tools_in_the_same_turn() -> None:
     def small(received: Received) -> Reply | Refusal:
         prompt, answer = len(received.raw) // 4, received.body["max_tokens"]
         words = f"This model's maximum context length is 4096 tokens. However, you requested {prompt + answer} tokens."
@@ -220,7 +220,7 @@ async def test_a_window_that_the_first_refusal_names_brings_few_tools_in_the_sam
 
 
 @pytest.mark.parametrize("window", [3_000, 4_096])
-async def test_a_window_that_no_refusal_names_is_reached_with_few_tools_and_short_answers(window: int) -> None:
+async def test_two_turns_in_an_unknown_small_window_finish_with_at_most_five_requests(window: int) -> None:
     def small(received: Received) -> Reply | Refusal:
         asked = len(received.raw) // 4 + received.body["max_tokens"]
         return Refusal(400, "Please reduce the length of the messages.") if asked > window else Reply("done")
@@ -232,7 +232,7 @@ async def test_a_window_that_no_refusal_names_is_reached_with_few_tools_and_shor
         assert len(server.bodies) <= 5
 
 
-async def test_thoughts_that_took_the_whole_length_get_twice_as_much_once(tmp_path: Path) -> None:
+async def test_an_answer_used_up_by_reasoning_is_retried_with_twice_the_max_tokens(tmp_path: Path) -> None:
     used_up = Reply("", reasoning="thinking", finish="length")
     with StrictProvider([used_up, Reply("Done.")]) as server:
         assert (await RetryingClient(server, tmp_path).reply(max_tokens=100)).text == "Done."

@@ -43,20 +43,20 @@ def history(call_id: str) -> list[dict[str, Any]]:
 
 
 @given(st.text(min_size=1))
-def test_every_id_becomes_one_that_all_take_and_always_the_same(call_id: str) -> None:
+def test_safe_call_id_is_valid_for_every_provider_and_stable(call_id: str) -> None:
     plain = safe_call_id(call_id)
     assert re.fullmatch(r"[A-Za-z0-9_-]{1,40}", plain)
     assert plain == safe_call_id(call_id) == safe_call_id(plain)
 
 
-def test_a_call_and_its_result_keep_belonging_together() -> None:
+def test_a_tool_call_and_its_result_get_the_same_safe_id() -> None:
     ready = request_body(history("not plain!"), "openai/gpt-4.1")["messages"]
     assert ready[2]["tool_calls"][0]["id"] == ready[3]["tool_call_id"] == safe_call_id("not plain!")
     ready = request_body(history("not plain!"), "anthropic/claude-haiku-4-5")["messages"]
     assert ready[1]["content"][0]["id"] == ready[2]["content"][0]["tool_use_id"] == safe_call_id("not plain!")
 
 
-def test_mistral_gets_ids_of_nine_letters_and_an_answer_behind_each_result() -> None:
+def test_mistral_receives_ids_of_nine_characters_and_an_answer_between_tool_result_and_user() -> None:
     again = [*history("call_0123456789ab"), {"role": "user", "content": "and?"}]
     for name in ("mistral/mistral-large-4", "openai/devstral-small"):
         roles = [message["role"] for message in request_body(again, name)["messages"]]
@@ -67,13 +67,13 @@ def test_mistral_gets_ids_of_nine_letters_and_an_answer_behind_each_result() -> 
     assert request_body(history("D681PevKs"), "mistral/mistral-large-4")["messages"][3]["tool_call_id"] == "D681PevKs"
 
 
-def test_each_answer_goes_back_with_its_thoughts_where_a_model_wants_them() -> None:
+def test_every_answer_sent_to_deepseek_has_a_reasoning_content() -> None:
     plain = {"role": "assistant", "content": "It is a."}
     messages = request_body([*history("c"), plain], "deepseek/deepseek-v4-pro")["messages"]
     assert [message.get("reasoning_content") for message in messages] == [None, None, "", None, ""]
 
 
-def test_the_originals_are_left_alone() -> None:
+def test_converting_messages_does_not_change_the_originals() -> None:
     messages = history("not plain!")
     before = copy.deepcopy(messages)
     for name in ("openai/gpt-4.1", "anthropic/claude-haiku-4-5"):
@@ -81,7 +81,7 @@ def test_the_originals_are_left_alone() -> None:
     assert messages == before
 
 
-def test_only_anthropic_gets_marks() -> None:
+def test_only_anthropic_receives_cache_marks() -> None:
     assert "cache_control" not in str(request_body(history("c"), "openai/gpt-4.1"))
     marked = request_body(history("c"), "anthropic/claude-haiku-4-5")
     assert marked["system"][0]["cache_control"] == {"type": "ephemeral"}
@@ -89,7 +89,7 @@ def test_only_anthropic_gets_marks() -> None:
     assert "cache_control" not in str(marked["messages"][:-1])
 
 
-def test_models_of_anthropic_behind_openrouter_are_cached_too() -> None:
+def test_anthropic_models_behind_openrouter_receive_cache_control() -> None:
     assert request_body(history("c"), "openrouter/anthropic/claude-sonnet-4.5")["cache_control"] == {
         "type": "ephemeral"
     }
@@ -106,7 +106,7 @@ def test_the_static_text_the_epochs_head_and_the_last_message_are_marked_for_ant
 
 
 @pytest.mark.parametrize("name", ["openai/gpt-4.1", "gemini/gemini-2.5-pro", "anthropic/claude-haiku-4-5"])
-def test_each_wire_has_its_own_block_for_a_picture(name: str) -> None:
+def test_an_image_is_sent_in_the_block_format_of_the_protocol(name: str) -> None:
     image = {"name": "a.png", "label": "[image 1x1]", "media_type": "image/png", "data": "QUJD"}
     asked = [{"role": "user", "content": "what is it?", "images": [image]}]
     picture, text = request_body(asked, name)["messages"][0]["content"]

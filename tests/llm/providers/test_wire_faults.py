@@ -60,7 +60,7 @@ def error_type(error: ProviderError) -> type[ProviderError]:
 
 
 @both
-async def test_a_refused_key_names_the_variable(name: str) -> None:
+async def test_a_refused_key_is_an_error_that_names_the_variable_and_hides_the_key(name: str) -> None:
     with StrictProvider(key="another") as server:
         endpoint = resolve(name, server.environ() | {"OPENAI_API_KEY": "sk-bad", "ANTHROPIC_API_KEY": "sk-bad"})
         with pytest.raises(AuthFailed) as caught:
@@ -71,7 +71,7 @@ async def test_a_refused_key_names_the_variable(name: str) -> None:
 
 
 @both
-async def test_a_forbidden_request_is_a_matter_of_the_key(name: str) -> None:
+async def test_a_403_response_is_an_auth_error(name: str) -> None:
     with StrictProvider([Refusal(403, "your account may not use this model")]) as server:
         error = await failure(server, name)
     assert (error_type(error), error.status) == (AuthFailed, 403)
@@ -79,7 +79,7 @@ async def test_a_forbidden_request_is_a_matter_of_the_key(name: str) -> None:
 
 
 @both
-async def test_an_unknown_model_is_named(name: str) -> None:
+async def test_an_unknown_model_is_an_error_that_names_it_and_the_server(name: str) -> None:
     with StrictProvider() as server:
         error = await failure(server, f"{name.partition('/')[0]}/nonesuch")
         assert server.url in error.message
@@ -88,7 +88,7 @@ async def test_an_unknown_model_is_named(name: str) -> None:
 
 
 @both
-async def test_too_many_requests_say_how_long_to_wait(name: str) -> None:
+async def test_a_429_response_sets_retry_after(name: str) -> None:
     with StrictProvider([Refusal(429, "slow down", headers={"retry-after": "7"}), Refusal(429, "slow")]) as server:
         with_delay, without_delay = await failure(server, name), await failure(server, name)
     assert isinstance(with_delay, Unavailable)
@@ -98,7 +98,7 @@ async def test_too_many_requests_say_how_long_to_wait(name: str) -> None:
     assert with_delay.exit_code == 75
 
 
-async def test_an_account_without_credit_is_not_tried_again() -> None:
+async def test_an_account_without_credit_is_not_retried() -> None:
     with StrictProvider([Refusal(429, "You exceeded your current quota.", code="insufficient_quota")]) as server:
         error = await failure(server, OPENAI)
     assert not error.retryable
@@ -107,7 +107,7 @@ async def test_an_account_without_credit_is_not_tried_again() -> None:
 
 @both
 @pytest.mark.parametrize("status", [408, 409, 425, 500, 502, 503, 504, 529])
-async def test_what_may_pass_is_unavailable_with_its_real_status(name: str, status: int) -> None:
+async def test_a_transient_status_is_a_retryable_error_with_that_status(name: str, status: int) -> None:
     with StrictProvider([Refusal(status, "not now")]) as server:
         error = await failure(server, name)
     assert (error_type(error), error.status, error.retryable) == (Unavailable, status, True)
@@ -115,7 +115,7 @@ async def test_what_may_pass_is_unavailable_with_its_real_status(name: str, stat
 
 
 @both
-async def test_an_overloaded_service_may_say_when_to_come_back(name: str) -> None:
+async def test_a_503_response_sets_retry_after(name: str) -> None:
     with StrictProvider([Refusal(503, "busy", headers={"retry-after": "12"})]) as server:
         error = await failure(server, name)
     assert isinstance(error, Unavailable)
@@ -123,7 +123,7 @@ async def test_an_overloaded_service_may_say_when_to_come_back(name: str) -> Non
 
 
 @pytest.mark.slow
-async def test_the_fallback_asks_once_at_each_try() -> None:
+async def test_the_litellm_fallback_sends_one_request_per_try() -> None:
     with StrictProvider([Refusal(500, "not now")] * 3, models=("m",)) as server:
         environ = {"NVIDIA_NIM_API_KEY": "test-key", "NVIDIA_NIM_BASE_URL": server.openai_base}
         model = model_for_endpoint(resolve("nvidia_nim/m", environ))
@@ -137,7 +137,7 @@ async def test_the_fallback_asks_once_at_each_try() -> None:
 
 
 @pytest.mark.slow
-async def test_the_fallback_sends_no_service_the_key_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_litellm_fallback_does_not_send_the_key_of_another_provider(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-openai")
     with StrictProvider([Reply("Hello.")], key=None, models=("m",)) as server:
         await ask(model_for_endpoint(resolve("nvidia_nim/m", {"NVIDIA_NIM_BASE_URL": server.openai_base})), request())
@@ -145,7 +145,7 @@ async def test_the_fallback_sends_no_service_the_key_of_another(monkeypatch: pyt
 
 
 @both
-async def test_a_request_that_is_too_long_states_the_limit(name: str) -> None:
+async def test_a_context_overflow_error_has_the_limit(name: str) -> None:
     with StrictProvider([Refusal(400, OVERFLOW[name], code="context_length_exceeded")]) as server:
         error = await failure(server, name)
     assert isinstance(error, ContextOverflow)
@@ -153,13 +153,13 @@ async def test_a_request_that_is_too_long_states_the_limit(name: str) -> None:
 
 
 @both
-async def test_a_body_that_is_too_large_is_an_overflow(name: str) -> None:
+async def test_a_413_response_is_a_context_overflow(name: str) -> None:
     with StrictProvider([Refusal(413, "Request exceeds the maximum size")]) as server:
         assert error_type(await failure(server, name)) is ContextOverflow
 
 
 @both
-async def test_an_illegal_request_is_refused_with_the_services_words_and_never_tried_again(name: str) -> None:
+async def test_a_400_response_is_reported_with_its_message_and_not_retried(name: str) -> None:
     with StrictProvider([Refusal(400, "messages: roles out of order")]) as server:
         error = await failure(server, name)
     assert (error_type(error), error.retryable, error.status) == (ProviderError, False, 400)
@@ -167,14 +167,14 @@ async def test_an_illegal_request_is_refused_with_the_services_words_and_never_t
 
 
 @both
-async def test_one_request_is_sent_and_no_more(name: str) -> None:
+async def test_a_failed_request_is_sent_once(name: str) -> None:
     with StrictProvider([Refusal(500), Refusal(500), Refusal(500)]) as server:
         await failure(server, name)
     assert len(server.requests) == 1
 
 
 @both
-async def test_a_refusal_that_is_a_web_page_is_cut_to_a_line(name: str) -> None:
+async def test_an_html_error_page_is_reduced_to_one_short_line(name: str) -> None:
     page = b"<html>\n<h1>Bad\x1b[31m gateway</h1>\n" + b"x" * 5000
     with StrictProvider([Refusal(502, body=page)]) as server:
         error = await failure(server, name)
@@ -186,7 +186,7 @@ async def test_a_refusal_that_is_a_web_page_is_cut_to_a_line(name: str) -> None:
 # connections
 
 
-async def test_a_refusal_without_an_end_is_read_to_a_limit() -> None:
+async def test_an_endless_error_response_is_read_up_to_a_limit() -> None:
     async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain\r\n\r\nno such field ")
         with suppress(ConnectionError):
@@ -202,7 +202,7 @@ async def test_a_refusal_without_an_end_is_read_to_a_limit() -> None:
 
 
 @both
-async def test_an_unreachable_server_is_named_with_its_address(name: str) -> None:
+async def test_an_unreachable_server_is_an_error_that_names_its_address(name: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     environ = {"OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1", "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{port}"}
@@ -213,7 +213,7 @@ async def test_an_unreachable_server_is_named_with_its_address(name: str) -> Non
 
 
 @both
-async def test_a_server_that_hangs_up_at_once_is_unavailable(name: str) -> None:
+async def test_a_connection_closed_before_the_first_event_is_reported_as_unavailable(name: str) -> None:
     with StrictProvider([Reply("x", wire=Wire(broken_at=0))]) as server:
         assert error_type(await failure(server, name)) is Unavailable
 
@@ -221,7 +221,7 @@ async def test_a_server_that_hangs_up_at_once_is_unavailable(name: str) -> None:
 @both
 @pytest.mark.parametrize("harm", ["cut_at", "broken_at", "reset_at"])
 @pytest.mark.parametrize("at", ["start", "middle", "before the end"])
-async def test_a_stream_that_does_not_say_that_it_ended_is_cut_off(name: str, harm: str, at: str) -> None:
+async def test_a_stream_without_its_end_is_a_retryable_error(name: str, harm: str, at: str) -> None:
     offset = {"start": 30, "middle": MIDDLE[name], "before the end": MIDDLE[name] + 300}[at]
     with StrictProvider([Reply(LONG, wire=Wire(**{harm: offset}))]) as server:
         error = await failure(server, name)
@@ -229,7 +229,7 @@ async def test_a_stream_that_does_not_say_that_it_ended_is_cut_off(name: str, ha
 
 
 @both
-async def test_a_stream_without_its_finish_reason_is_cut_off_however_well_it_looks(name: str) -> None:
+async def test_a_stream_without_a_finish_reason_is_reported_as_cut_off(name: str) -> None:
     with StrictProvider([Reply(LONG, finish=None)]) as server:
         error = await failure(server, name)
     assert error_type(error) is Unavailable
@@ -237,14 +237,14 @@ async def test_a_stream_without_its_finish_reason_is_cut_off_however_well_it_loo
 
 
 @both
-async def test_half_a_call_is_never_a_call(name: str) -> None:
+async def test_a_tool_call_without_a_finish_reason_is_an_error(name: str) -> None:
     call = Call("read_file", {"path": "a/very/long/path/that/comes/in/many/pieces.py"})
     with StrictProvider([Reply(calls=(call,), finish=None)]) as server:
         assert error_type(await failure(server, name, tools=[READ])) is Unavailable
 
 
 @both
-async def test_wherever_a_stream_is_cut_it_is_whole_or_an_error(name: str) -> None:
+async def test_a_stream_cut_at_any_offset_is_either_complete_or_an_error(name: str) -> None:
     whole = Reply("Reading.", calls=(Call("read_file", {"path": "a.py"}),), piece=6)
     outcomes = []
     with StrictProvider([]) as server:
@@ -261,21 +261,21 @@ async def test_wherever_a_stream_is_cut_it_is_whole_or_an_error(name: str) -> No
 
 
 @both
-async def test_malformed_events_are_unavailable(name: str) -> None:
+async def test_a_malformed_event_is_reported_as_unavailable(name: str) -> None:
     with StrictProvider([Reply(LONG, wire=Wire(malformed=4))]) as server:
         assert error_type(await failure(server, name)) is Unavailable
 
 
 @both
 @pytest.mark.parametrize("body", [b"<html>hello</html>", b'{"error": {"message": "nope"}}', b"", b"data: \n\n"])
-async def test_a_good_status_with_something_that_is_no_stream_is_an_error(name: str, body: bytes) -> None:
+async def test_a_200_response_that_is_not_an_event_stream_is_an_error(name: str, body: bytes) -> None:
     with StrictProvider([Reply("x", wire=Wire(body=body, content_type="text/html"))]) as server:
         error = await failure(server, name)
     assert error_type(error) is Unavailable
 
 
 @both
-async def test_an_answer_with_nothing_in_it_is_an_error(name: str) -> None:
+async def test_an_empty_answer_is_an_error(name: str) -> None:
     with StrictProvider([Reply(""), Reply("", reasoning="only thoughts")]) as server:
         for _ in range(2):
             error = await failure(server, name)
@@ -284,7 +284,7 @@ async def test_an_answer_with_nothing_in_it_is_an_error(name: str) -> None:
 
 
 @both
-async def test_an_answer_used_up_by_reasoning_or_withheld_states_it(name: str) -> None:
+async def test_an_answer_used_up_by_reasoning_or_withheld_is_reported_and_not_retryable(name: str) -> None:
     replies = [Reply("", reasoning="thoughts", finish="length"), Reply("", finish="content_filter")]
     with StrictProvider(list(replies)) as server:
         used_up, withheld = await failure(server, name), await failure(server, name)
@@ -325,7 +325,7 @@ async def test_an_error_in_the_middle_of_anthropics_stream_is_reported() -> None
 
 
 @both
-async def test_silence_before_the_first_event_ends_after_the_first_limit(name: str) -> None:
+async def test_a_response_without_a_first_byte_times_out_and_is_not_retried(name: str) -> None:
     with StrictProvider([Reply(LONG, wire=Wire(stall_at=0))]) as server:
         error = await failure(server, name, first_byte=0.15)
         assert await asyncio.to_thread(server.requests[0].gone.wait, 5)
@@ -337,7 +337,7 @@ async def test_silence_before_the_first_event_ends_after_the_first_limit(name: s
 
 
 @both
-async def test_silence_within_the_answer_ends_after_the_second_limit(name: str) -> None:
+async def test_an_answer_that_stops_midway_times_out(name: str) -> None:
     with StrictProvider([Reply(LONG, wire=Wire(stall_at=MIDDLE[name]))]) as server:
         error = await failure(server, name, quiet=0.15)
         assert await asyncio.to_thread(server.requests[0].gone.wait, 5)
@@ -351,13 +351,13 @@ async def test_comment_pings_do_not_count_as_an_answer(name: str) -> None:
     assert "sent no text of an answer for 0.15 s" in error.message
 
 
-async def test_pauses_within_the_limit_are_no_stall() -> None:
+async def test_pauses_within_the_limit_do_not_time_out() -> None:
     with StrictProvider([Reply("a b c d", piece=1, wire=Wire(pause=0.02))]) as server:
         reply = await ask(model_at(server, OPENAI), request())
     assert reply.text == "a b c d"
 
 
-async def test_the_consumers_own_time_is_no_stall() -> None:
+async def test_the_time_of_the_consumer_does_not_count_towards_timeouts() -> None:
     with StrictProvider([Reply("a b", piece=1)]) as server:
         model, came = model_at(server, OPENAI, first_byte=0.2, first_token=0.2, quiet=0.05), ""
         async for chunk in model.stream(request()):
@@ -367,7 +367,7 @@ async def test_the_consumers_own_time_is_no_stall() -> None:
 
 
 @both
-async def test_who_stops_reading_closes_the_connection(name: str) -> None:
+async def test_cancelling_a_stalled_request_closes_the_connection(name: str) -> None:
     with StrictProvider([Reply(LONG, wire=Wire(stall_at=MIDDLE[name]))]) as server:
         task = asyncio.create_task(ask(model_at(server, name), request()))
         while not server.requests:
@@ -399,13 +399,13 @@ def read_slowly(*events: dict[str, Any] | None) -> str:
     return "".join(chunk.text for chunk in run_virtually(collect(model.stream(request()))))
 
 
-def test_an_answer_that_names_its_ending_with_every_piece_is_read_to_its_end() -> None:
+def test_an_answer_with_a_finish_reason_in_every_chunk_is_read_to_its_end() -> None:
     assert (
         read_slowly(*({"choices": [{"delta": {"content": one}, "finish_reason": "stop"}]} for one in "abcdef"))
         == "abcdef"
     )
 
 
-def test_keep_alives_do_not_hide_for_ever_that_an_answer_stopped() -> None:
+def test_an_answer_that_continues_with_keep_alives_only_times_out() -> None:
     with pytest.raises(Unavailable, match="sent no text of an answer for 900 s"):
         read_slowly({"choices": [{"delta": {"content": "a"}}]}, *[None] * 1_000)

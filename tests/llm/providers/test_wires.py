@@ -18,7 +18,7 @@ both = pytest.mark.parametrize("name", [OPENAI, ANTHROPIC])
 
 
 @both
-async def test_text_is_streamed_piece_by_piece_and_stop_comes_last(name: str) -> None:
+async def test_text_is_streamed_in_chunks_and_the_stop_reason_comes_last(name: str) -> None:
     with StrictProvider([Reply("Hello, wörld ✓ of pieces", wire=Wire(split=200, pause=0.04))]) as server:
         chunks = await collect(model_at(server, name).stream(request()))
     assert "".join(c.text for c in chunks) == "Hello, wörld ✓ of pieces"
@@ -28,20 +28,20 @@ async def test_text_is_streamed_piece_by_piece_and_stop_comes_last(name: str) ->
     assert server.refusals == []
 
 
-async def test_an_answer_may_repeat_itself() -> None:
+async def test_repeated_text_in_an_answer_is_kept() -> None:
     with StrictProvider([Reply("----" * 150, piece=4)]) as server:
         assert (await ask(model_at(server, OPENAI), request())).text == "----" * 150
 
 
 @both
-async def test_reasoning_is_kept_apart_from_text(name: str) -> None:
+async def test_reasoning_is_separated_from_text(name: str) -> None:
     with StrictProvider([Reply("yes", reasoning="let me think about it")]) as server:
         reply = await ask(model_at(server, name), request())
     assert (reply.reasoning, reply.text) == ("let me think about it", "yes")
 
 
 @both
-async def test_a_call_in_pieces_becomes_one_call(name: str) -> None:
+async def test_a_tool_call_in_chunks_is_merged_into_one(name: str) -> None:
     call = Call("read_file", {"path": "src/ä.py", "start_line": 3})
     with StrictProvider([Reply(calls=(call,), piece=3)]) as server:
         reply = await ask(model_at(server, name), request(tools=[READ]))
@@ -58,7 +58,7 @@ async def test_a_call_without_arguments_has_no_parameters(name: str) -> None:
 
 
 @both
-async def test_two_parallel_calls_are_answered_in_the_next_request(name: str) -> None:
+async def test_results_of_parallel_tool_calls_are_sent_in_order_in_the_next_request(name: str) -> None:
     asked = Reply("Both:", calls=(Call("read_file", {"path": "a"}), Call("read_file", {"path": "b"})))
     with StrictProvider([asked, Reply("A and B.")]) as server:
         model = model_at(server, name)
@@ -76,7 +76,7 @@ async def test_two_parallel_calls_are_answered_in_the_next_request(name: str) ->
 
 
 @both
-async def test_call_ids_of_another_provider_are_made_acceptable(name: str) -> None:
+async def test_call_ids_of_another_provider_are_converted_to_valid_ones(name: str) -> None:
     call = ToolCall("call_1__thought__" + "A+/=" * 40, "read_file", {"path": "a"}, result="text")
     assistant = {"role": "assistant", "content": None, "tool_calls": [call.to_api()]}
     with StrictProvider([Reply("ok")]) as server:
@@ -85,7 +85,7 @@ async def test_call_ids_of_another_provider_are_made_acceptable(name: str) -> No
 
 
 @both
-async def test_usage_fills_five_disjoint_buckets_and_has_a_price(name: str) -> None:
+async def test_usage_is_split_into_disjoint_buckets_and_has_a_cost(name: str) -> None:
     with StrictProvider([Reply("x", usage=Tokens(input=10, cache_read=5, output=9))]) as server:
         reply = await ask(model_at(server, name), request())
     assert reply.usage == Usage(input=10, cache_read=5, output=9)
@@ -93,7 +93,7 @@ async def test_usage_fills_five_disjoint_buckets_and_has_a_price(name: str) -> N
     assert reply.cost > 0
 
 
-async def test_reasoning_tokens_are_taken_out_of_the_output() -> None:
+async def test_reasoning_tokens_are_subtracted_from_the_output() -> None:
     with StrictProvider([Reply("x", reasoning="y", usage=Tokens(input=10, output=9, reasoning=2))]) as server:
         reply = await ask(model_at(server, OPENAI), request())
     assert reply.usage == Usage(input=10, output=9, reasoning=2)
@@ -106,14 +106,14 @@ async def test_tokens_written_to_the_cache_are_counted() -> None:
 
 
 @both
-async def test_usage_the_service_does_not_say_is_unknown_and_so_is_the_cost(name: str) -> None:
+async def test_usage_and_cost_are_unknown_if_the_provider_reports_no_usage(name: str) -> None:
     with StrictProvider([Reply("x", usage=None)]) as server:
         reply = await ask(model_at(server, name), request())
     assert (reply.usage, reply.cost) == (None, None)
 
 
 @both
-async def test_a_price_nobody_knows_is_unknown_and_not_zero(name: str) -> None:
+async def test_the_cost_and_limits_of_a_model_outside_the_table_are_unknown(name: str) -> None:
     provider = name.partition("/")[0]
     with StrictProvider([Reply("x")], models=("house-model",)) as server:
         model = model_at(server, f"{provider}/house-model")
@@ -124,20 +124,20 @@ async def test_a_price_nobody_knows_is_unknown_and_not_zero(name: str) -> None:
 
 
 @both
-async def test_an_answer_that_hit_its_length_states_it(name: str) -> None:
+async def test_an_answer_truncated_by_its_length_has_the_stop_reason_length(name: str) -> None:
     with StrictProvider([Reply("half a sen", finish="length")]) as server:
         assert (await ask(model_at(server, name), request())).stop == "length"
 
 
 @both
-async def test_arguments_that_are_cut_are_reported_and_not_repaired(name: str) -> None:
+async def test_truncated_arguments_are_reported_and_not_repaired(name: str) -> None:
     with StrictProvider([Reply(calls=(Call("read_file", '{"path": "a'),), finish="length")]) as server:
         reply = await ask(model_at(server, name), request(tools=[READ]))
     assert reply.calls[0].parameters == {}
     assert "not valid JSON" in reply.malformed[reply.calls[0].id]
 
 
-async def test_openai_is_sent_what_it_takes_and_nothing_else() -> None:
+async def test_an_openai_request_has_exactly_the_expected_fields() -> None:
     with StrictProvider([Reply("x")]) as server:
         await ask(model_at(server, OPENAI), request(tools=[READ], max_tokens=77))
     body = server.bodies[0]
@@ -148,21 +148,21 @@ async def test_openai_is_sent_what_it_takes_and_nothing_else() -> None:
     assert set(body) == {"model", "messages", "tools", "stream", "stream_options", "max_tokens"}
 
 
-async def test_newer_models_are_given_the_length_under_its_newer_name() -> None:
+async def test_newer_openai_models_receive_max_completion_tokens() -> None:
     with StrictProvider([Reply("x")], models=("gpt-6.1-sol",)) as server:
         await ask(model_at(server, "openai/gpt-6.1-sol"), request(max_tokens=77))
     assert server.bodies[0]["max_completion_tokens"] == 77
     assert "max_tokens" not in server.bodies[0]
 
 
-async def test_the_length_of_an_answer_is_always_named() -> None:
+async def test_max_tokens_defaults_to_the_reserve_for_anthropic() -> None:
     with StrictProvider([Reply("x"), Reply("x")], models=("claude-haiku-4-5", "house-model")) as server:
         await ask(model_at(server, ANTHROPIC), request())
         await ask(model_at(server, "anthropic/house-model"), request())
     assert [body["max_tokens"] for body in server.bodies] == [32_000, 8_192], "the reserve"
 
 
-async def test_a_wanted_length_is_never_more_than_the_model_can() -> None:
+async def test_max_tokens_is_limited_to_the_maximum_output_of_the_model() -> None:
     with StrictProvider([Reply("x")]) as server:
         await ask(model_at(server, ANTHROPIC), request(max_tokens=10**7))
     assert server.bodies[0]["max_tokens"] == 64_000
@@ -188,7 +188,7 @@ async def test_the_same_request_gives_the_same_bytes() -> None:
     assert server.requests[0].raw == server.requests[1].raw
 
 
-async def test_a_request_is_left_as_it_was() -> None:
+async def test_sending_a_request_does_not_change_its_messages() -> None:
     what = request([*HELLO], tools=[READ])
     before = json.dumps(what.messages)
     with StrictProvider([Reply("x")]) as server:
@@ -254,7 +254,7 @@ def test_a_model_works_in_one_event_loop_after_another() -> None:
             assert asyncio.run(ask(model_at(server, name), ModelRequest("m", list(HELLO)))).text == "x"
 
 
-async def test_the_input_of_a_call_may_come_whole_with_its_beginning() -> None:
+async def test_the_input_of_a_tool_call_can_be_complete_in_its_start_event() -> None:
     block = {"type": "tool_use", "id": "t1", "name": "read_file", "input": {"path": "a"}}
     events = [
         {"type": "content_block_start", "index": 0, "content_block": block},
