@@ -141,7 +141,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
         (("hello", "--window", "2"), ""),
     ],
 )
-def test_a_request_sent_early_is_the_one_that_would_be_sent(
+def test_the_early_path_sends_the_same_request_as_the_full_path(
     place: Place, arguments: tuple[str, ...], stdin: str
 ) -> None:
     whole = place.run(*arguments, stdin=stdin)  # Without a database, the run takes the full path.
@@ -154,7 +154,7 @@ def test_a_request_sent_early_is_the_one_that_would_be_sent(
     assert {row[2] for row in place.rows()} == {"done"}
 
 
-def test_skills_of_the_users_go_with_a_request_sent_early(place: Place) -> None:
+def test_the_early_path_sends_the_skills_of_the_user(place: Place) -> None:
     skill = Path.home() / ".agents/skills/notes/SKILL.md"
     skill.parent.mkdir(parents=True)
     skill.write_text("---\nname: notes\ndescription: For notes.\n---\nRead them.")
@@ -166,7 +166,7 @@ def test_skills_of_the_users_go_with_a_request_sent_early(place: Place) -> None:
     assert "skill" in [tool["function"]["name"] for tool in first["tools"]]
 
 
-def test_the_message_is_stored_before_its_request_is_out(place: Place) -> None:
+def test_the_message_is_stored_before_the_request_is_sent(place: Place) -> None:
     place.run("once")
     seen: list[list[tuple[str, str, str]]] = []
 
@@ -179,7 +179,7 @@ def test_the_message_is_stored_before_its_request_is_out(place: Place) -> None:
     assert seen == [[("user", "once", "done"), ("assistant", "Hello.", "done"), ("user", "keep this", "running")]]
 
 
-def test_only_what_the_request_needs_is_loaded_before_it(place: Place) -> None:
+def test_few_modules_and_no_heavy_ones_are_loaded_before_the_request_is_sent(place: Place) -> None:
     place.run("once")
     new = place.modules("hello")
     place.teach("playbook", "add", "Always run the linter.")
@@ -188,7 +188,7 @@ def test_only_what_the_request_needs_is_loaded_before_it(place: Place) -> None:
         assert len([name for name in loaded if name.startswith("swecli")]) <= MOST_OWN
 
 
-def test_a_run_that_fits_easily_does_not_load_the_token_table(place: Place) -> None:
+def test_the_token_table_is_loaded_only_for_a_large_request(place: Place) -> None:
     place.run("once")
     code = (
         "import sys; from swecli.cli.main import run_safely; run_safely(sys.argv[1:]); print('tiktoken' in sys.modules)"
@@ -200,7 +200,7 @@ def test_a_run_that_fits_easily_does_not_load_the_token_table(place: Place) -> N
     assert {row["encoding"] for row in place.all_rows()["message"]} == {"", "o200k_base"}
 
 
-def test_a_session_goes_on_by_the_same_request_early(place: Place) -> None:
+def test_the_early_path_continues_a_session_with_the_same_request_as_the_full_path(place: Place) -> None:
     place.server.script = read_notes
     place.run("what is in the notes?", "--window", "1")
     assert_paths_equal(place, "what did the walrus server say on port 7411?", "-c")
@@ -216,7 +216,7 @@ def test_a_session_goes_on_by_the_same_request_early(place: Place) -> None:
     assert not HEAVY & place.modules("more", "-c")
 
 
-def test_a_run_in_a_folder_with_strategies_sends_them(place: Place) -> None:
+def test_the_early_path_sends_the_strategies_of_the_folder(place: Place) -> None:
     place.run("once")
     place.teach("playbook", "add", "Always run the linter.")
     assert_paths_equal(place, "hello")
@@ -224,7 +224,7 @@ def test_a_run_in_a_folder_with_strategies_sends_them(place: Place) -> None:
     assert "Always run the linter." in json.dumps(place.server.requests[-1].body)
 
 
-def test_a_failed_request_is_retried_like_any_other(place: Place) -> None:
+def test_the_early_path_retries_a_failed_request(place: Place) -> None:
     place.run("once")
     place.server.script = [Refusal(status=503, message="busy", headers={"retry-after": "0"}), Reply("Hello.")]
     done = place.run("hello")
@@ -250,7 +250,7 @@ def kill_at_request(place: Place, *arguments: str) -> None:
     assert subprocess.run(command, env=environment(place.environ), stdin=subprocess.DEVNULL).returncode == -9
 
 
-def test_a_message_whose_run_was_killed_at_its_request_is_in_the_next(place: Place) -> None:
+def test_the_message_of_a_killed_run_is_in_the_next_request(place: Place) -> None:
     place.run("once")
     kill_at_request(place, "remember me", "-c")
     assert place.rows()[-1] == ("user", "remember me", "running")
@@ -264,7 +264,7 @@ def test_a_message_whose_run_was_killed_at_its_request_is_in_the_next(place: Pla
     assert sent[-3:-2] == ["remember me"]
 
 
-def test_two_processes_go_on_with_one_session(place: Place) -> None:
+def test_two_processes_can_continue_one_session_at_once(place: Place) -> None:
     place.run("once")
     command = [sys.executable, "-m", "swecli", "-p", "again", "-c", *MODEL]
     runs = [
@@ -276,7 +276,7 @@ def test_two_processes_go_on_with_one_session(place: Place) -> None:
     assert [(turn["number"], turn["status"]) for turn in turns] == [(1, "done"), (2, "done"), (3, "done")]
 
 
-def test_a_strategy_whose_file_is_gone_is_not_sent(place: Place) -> None:
+def test_a_strategy_that_names_a_deleted_file_is_not_sent(place: Place) -> None:
     (Path.cwd() / "src").mkdir()
     (Path.cwd() / "src/prices.py").touch()
     place.run("once")
@@ -288,7 +288,7 @@ def test_a_strategy_whose_file_is_gone_is_not_sent(place: Place) -> None:
     assert "src/prices.py" not in place.server.requests[-1].raw.decode()
 
 
-def test_strategies_that_hardly_fit_are_chosen_by_exact_counts(place: Place) -> None:
+def test_the_early_path_selects_the_same_of_many_strategies_as_the_full_path(place: Place) -> None:
     place.run("once")
     database = open_database(place.home / "swecli.db")
     session = SessionManager(database).resume(None, str(Path.cwd()))

@@ -28,24 +28,24 @@ STEERING = [chr(n) for n in (*range(9), *range(11, 32), *range(127, 160), 0x200E
         ("\x1b]unclosed, and the rest", "]unclosed, and the rest"),
     ],
 )
-def test_text_loses_what_steers_and_nothing_else(text: str, left: str) -> None:
+def test_plain_removes_control_sequences_and_keeps_other_text(text: str, left: str) -> None:
     assert plain(text) == left
 
 
 @given(st.text(st.characters() | st.sampled_from(STEERING)))
-def test_no_text_steers_a_terminal(text: str) -> None:
+def test_plain_leaves_no_control_characters_in_any_text(text: str) -> None:
     left = plain(text)
     assert not set(left) & set(STEERING)
     assert plain(left) == left
     left.encode("utf-8")
 
 
-def test_a_line_is_one_and_not_without_end() -> None:
+def test_one_line_joins_lines_and_limits_the_length() -> None:
     assert one_line(" a \n\n b\tc ") == "a b c"
     assert len(one_line("x" * 10**6)) == LONGEST_LINE
 
 
-def test_a_complaint_states_what_is_wrong_and_what_to_do() -> None:
+def test_a_complaint_is_one_line_with_message_and_hint() -> None:
     assert complaint("It is\nbroken.", "Mend it.") == "swecli: It is broken.  Mend it."
     assert complaint("It is broken.", "") == "swecli: It is broken."
 
@@ -75,12 +75,12 @@ def test_any_value_becomes_one_line_of_strict_ascii_json(value: Any) -> None:
 
 
 @given(st.recursive(st.integers() | st.text(st.characters(exclude_categories=["Cs"])), st.lists, max_leaves=8))
-def test_what_json_can_say_comes_back_as_it_was(value: Any) -> None:
+def test_json_values_are_unchanged_after_dumps_and_parsing(value: Any) -> None:
     assert parse_strictly(dumps(value)) == value
     assert parse_strictly(dumps(value, indent=2)) == value
 
 
-def test_what_json_cannot_say_becomes_null_or_text() -> None:
+def test_values_that_json_does_not_support_become_null_or_text() -> None:
     assert parse_strictly(dumps({"a": math.nan, "b": [math.inf, 1.5]})) == {"a": None, "b": [None, 1.5]}
     assert parse_strictly(dumps({"path": pytest})) == {"path": str(pytest)}
     assert parse_strictly(dumps(["\ud83d\ude00 \ud800", "\\ud800"])) == ["😀 ?", "\\ud800"]

@@ -35,11 +35,11 @@ async def collect_prompts(descriptor: int, first: str = "") -> list[str]:
     return [prompt.text async for prompt in read_prompts(Prompt(first), descriptor)]
 
 
-async def test_a_single_prompt_is_read_as_one() -> None:
+async def test_a_single_prompt_is_yielded_unchanged() -> None:
     assert [p async for p in read_prompts(Prompt("a", "b"))] == [Prompt("a", "b")]
 
 
-async def test_each_line_is_a_prompt_also_the_last_without_an_end() -> None:
+async def test_each_json_line_is_a_prompt_even_without_a_final_newline() -> None:
     with pipe(b'{"type":"us', b'er","text":"a\\nb"}\n\n  \n{"text":"\xc3\xa4","type":"user"}') as end:
         assert await collect_prompts(end) == ["a\nb", "ä"]
 
@@ -51,7 +51,7 @@ async def test_the_prompt_of_the_command_line_comes_first() -> None:
         assert await collect_prompts(end, "a") == ["a"]
 
 
-async def test_a_line_that_is_refused_ends_them() -> None:
+async def test_a_line_that_the_check_refuses_ends_the_prompts() -> None:
     def check(text: str) -> None:
         if text.startswith("/"):
             raise BadInput(f"{text} is none.")
@@ -69,12 +69,12 @@ async def test_files_are_read_like_pipes() -> None:
         assert await collect_prompts(file.fileno()) == ["a"] * 3000
 
 
-async def test_nothing_at_all_is_no_prompt() -> None:
+async def test_empty_input_is_an_error() -> None:
     with pipe(b"\n\n") as end, pytest.raises(BadInput, match="There is no prompt"):
         await collect_prompts(end)
 
 
-async def test_a_folder_cannot_be_read() -> None:
+async def test_a_folder_as_input_is_an_error() -> None:
     folder = os.open(".", os.O_RDONLY)
     with pytest.raises(BadInput, match="Is a directory"):
         await collect_prompts(folder)
@@ -83,7 +83,7 @@ async def test_a_folder_cannot_be_read() -> None:
     os.close(folder)
 
 
-async def test_lines_before_a_bad_one_are_answered() -> None:
+async def test_lines_before_an_invalid_one_are_read() -> None:
     with pipe(b'{"type":"user","text":"a"}\nno\n') as end:
         lines = read_prompts(Prompt(""), end)
         assert (await anext(lines)).text == "a"
@@ -107,17 +107,17 @@ async def test_lines_before_a_bad_one_are_answered() -> None:
     ],
     ids=repr,
 )
-def test_a_line_that_is_no_prompt_is_named_with_what_it_should_be(line: bytes) -> None:
+def test_an_invalid_line_is_an_error_with_its_number_and_an_example(line: bytes) -> None:
     with pytest.raises(BadInput, match=r"^Line 7 of the input .*Write lines like"):
         _parse_line(line[:100_000], 7)
 
 
-async def test_a_line_without_end_is_refused() -> None:
+async def test_a_line_above_the_size_limit_is_refused() -> None:
     with pipe(b"x" * 500) as end, pytest.raises(BadInput, match="longer than 100 bytes"):
         await anext(read_prompts(Prompt(""), end, max_bytes=100))
 
 
-def test_what_is_piped_is_read_to_its_end() -> None:
+def test_piped_input_is_read_to_its_end() -> None:
     with pipe(b"  a\n", b"b \n") as end:
         assert read_piped(end, print) == "a\nb"
     with pipe(b"\xff\x00x") as end:
@@ -126,7 +126,7 @@ def test_what_is_piped_is_read_to_its_end() -> None:
         assert read_piped(end, print) == ""
 
 
-def test_a_pipe_that_does_not_block_is_waited_for() -> None:
+def test_a_non_blocking_pipe_is_waited_for_with_a_notice() -> None:
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
     lines: list[str] = []
@@ -141,6 +141,6 @@ def test_a_pipe_that_does_not_block_is_waited_for() -> None:
     assert lines == ["swecli: Waiting for the piped input to end.  (To run without any: </dev/null)"]
 
 
-def test_too_much_is_refused() -> None:
+def test_piped_input_above_the_size_limit_is_refused() -> None:
     with pipe(b"x" * 101) as end, pytest.raises(BadInput, match="longer than 100 bytes"):
         read_piped(end, print, max_bytes=100)

@@ -42,12 +42,12 @@ async def run_headless(replies: Any, *texts: str | Exception, **settings: Any) -
 
 
 @pytest.mark.slow
-async def test_a_prompt_is_answered_and_ends_with_0() -> None:
+async def test_an_answered_prompt_exits_with_0() -> None:
     code, results, err = await run_headless(["Four."], "2 + 2?")
     assert (code, results[0]["result"], err) == (0, "Four.", "")
 
 
-async def test_a_prompt_is_stored_before_anything_is_waited_for() -> None:
+async def test_a_prompt_is_stored_before_anchors_are_checked() -> None:
     runtime = make_runtime(["Four."], refuse)
     seen: list[list[str]] = []
 
@@ -56,7 +56,7 @@ async def test_a_prompt_is_stored_before_anything_is_waited_for() -> None:
         seen.append([message.content for message in other.messages])
         return []
 
-    runtime.learning.check_anchors = check_anchors  # type: ignore[method-assign]  # what comes first, and may take long
+    runtime.learning.check_anchors = check_anchors  # type: ignore[method-assign]  # runs first and may take long
     code = await run_prompts(runtime, make_prompts("2 + 2?"), make_writer("json", io.StringIO(), io.StringIO()))
     session = runtime.sessions.resume(None, str(Path.cwd()))
     runtime.close()
@@ -64,7 +64,7 @@ async def test_a_prompt_is_stored_before_anything_is_waited_for() -> None:
     assert [message.content for message in session.messages] == ["2 + 2?", "Four."]
 
 
-async def test_nothing_is_approved_and_the_model_is_notified_why() -> None:
+async def test_approvals_are_denied_and_reported_with_a_reason() -> None:
     code, results, err = await run_headless(
         [calls(("write_file", {"path": "a", "content": "x"})), "Then not."], "write a"
     )
@@ -76,7 +76,7 @@ async def test_nothing_is_approved_and_the_model_is_notified_why() -> None:
     assert "denied: Create a" in err
 
 
-async def test_the_mode_the_user_gave_beforehand_counts() -> None:
+async def test_mode_edits_allows_writing_files_without_approval() -> None:
     code, results, _ = await run_headless(
         [calls(("write_file", {"path": "a", "content": "x"})), "Done."], "write a", mode="edits"
     )
@@ -87,7 +87,7 @@ async def test_the_mode_the_user_gave_beforehand_counts() -> None:
     ("failure", "code"),
     [(AuthFailed("no key"), 1), (ModelNotFound("no model"), 42)],
 )
-async def test_a_failed_turn_ends_with_the_failure_s_code(failure: Exception, code: int) -> None:
+async def test_a_failed_turn_exits_with_the_code_of_its_error(failure: Exception, code: int) -> None:
     ended, results, err = await run_headless([failure], "hello")
     assert (ended, results[0]["is_error"], results[0]["result"]) == (code, True, str(failure))
     assert err == f"swecli: {failure}\n"
@@ -96,33 +96,33 @@ async def test_a_failed_turn_ends_with_the_failure_s_code(failure: Exception, co
 @pytest.mark.parametrize(
     ("settings", "reason"), [({"max_turns": 2}, "max_turns"), ({"max_budget_usd": 0.5}, "max_budget")]
 )
-async def test_a_cap_ends_with_53(settings: dict[str, Any], reason: str) -> None:
+async def test_a_turn_or_budget_limit_exits_with_53(settings: dict[str, Any], reason: str) -> None:
     numbers = iter(range(1, 100))
     step = lambda _: Reply(calls=calls(("list_files", {"depth": next(numbers)})).calls, cost=0.3)  # noqa: E731
     code, results, _ = await run_headless(step, "go", **settings)
     assert (code, results[0]["subtype"], results[0]["num_turns"]) == (53, reason, 2)
 
 
-async def test_an_answer_cut_at_its_length_ends_with_53() -> None:
+async def test_an_answer_truncated_by_its_length_exits_with_53() -> None:
     code, results, _ = await run_headless([Reply("half", stop="length")], "go")
     assert (code, results[0]["subtype"], results[0]["result"]) == (53, "length", "half")
 
 
-async def test_a_turn_for_each_prompt_in_one_session_and_the_last_failure_is_the_code() -> None:
+async def test_prompts_share_one_session_and_the_last_failure_sets_the_exit_code() -> None:
     code, results, _ = await run_headless(["One.", AuthFailed("no key"), "Three."], "a", "b", "c")
     assert code == 1
     assert [r["is_error"] for r in results] == [False, True, False]
     assert len({r["session_id"] for r in results}) == 1
 
 
-async def test_input_that_is_no_prompt_ends_the_run_after_what_came_before() -> None:
+async def test_invalid_input_ends_the_run_after_the_prompts_before_it() -> None:
     code, results, err = await run_headless(["One."], "a", BadInput("Line 2 is odd.", "Mend it."))
     assert code == 42
     assert [r["result"] for r in results] == ["One.", "Line 2 is odd. Mend it."]
     assert err == "swecli: Line 2 is odd.  Mend it.\n"
 
 
-async def test_what_is_piped_reaches_the_model_apart_from_the_user_s_words() -> None:
+async def test_piped_input_is_sent_separately_from_the_text_of_the_user() -> None:
     runtime = make_runtime(["Fine."], refuse)  # type: ignore[arg-type]
 
     async def one() -> AsyncIterator[Prompt]:
@@ -160,7 +160,7 @@ async def test_a_signal_ends_the_turn_and_keeps_what_was_received(
     runtime.close()
 
 
-async def test_a_fault_in_learning_does_not_cost_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_error_in_learning_is_reported_and_the_answer_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     runtime = make_runtime(["Fine."], refuse)  # type: ignore[arg-type]
     fields = {"content": "Prices are in `shop/prices.py`", "scope": "project", "trust": "user"}
     runtime.sessions.playbook.apply(Delta("d", (Op("ADD", fields=fields),), "user"), runtime.sessions.session)
@@ -178,7 +178,7 @@ async def test_a_fault_in_learning_does_not_cost_the_answer(monkeypatch: pytest.
     runtime.close()
 
 
-async def test_what_names_something_that_is_gone_is_reported_and_stays_out_of_the_prompt() -> None:
+async def test_a_strategy_that_names_a_missing_file_is_reported_once_and_not_sent() -> None:
     runtime = make_runtime(["Fine.", "Fine."], refuse)  # type: ignore[arg-type]
     session = runtime.sessions.current_session
     assert session is not None
@@ -193,7 +193,7 @@ async def test_what_names_something_that_is_gone_is_reported_and_stays_out_of_th
 
 
 @pytest.mark.slow
-async def test_a_run_reflects_at_its_end_within_its_budget_and_states_what_waits() -> None:
+async def test_a_run_reflects_after_the_last_answer_or_reports_the_turns_that_wait() -> None:
     failing = calls(("run_command", {"command": "false"}))
     asked: list[str] = []
 
@@ -212,7 +212,7 @@ async def test_a_run_reflects_at_its_end_within_its_budget_and_states_what_waits
     assert "1 turn waits to be reflected on: start swecli in a terminal" in err.getvalue()
 
 
-async def test_a_service_that_stays_away_ends_with_75(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unavailable_provider_exits_with_75(monkeypatch: pytest.MonkeyPatch) -> None:
     runtime = make_runtime([Unavailable("busy")] * 9, refuse)  # type: ignore[arg-type]
 
     async def at_once(seconds: float) -> None:

@@ -59,7 +59,7 @@ def write_events(style: str, events: list[Event], code: int = 0) -> tuple[str, s
     return out.getvalue(), err.getvalue()
 
 
-def test_text_is_the_last_answer_and_what_came_on_the_way_is_for_people() -> None:
+def test_text_writes_the_last_answer_to_stdout_and_the_steps_to_stderr() -> None:
     read = ToolCall("c2", "read_file", {})
     events = [
         *BEGUN,
@@ -77,7 +77,7 @@ def test_text_is_the_last_answer_and_what_came_on_the_way_is_for_people() -> Non
     assert err.splitlines() == ["I will look.", "ok: Read a"]
 
 
-def test_text_of_an_answer_that_began_again_comes_once() -> None:
+def test_text_writes_a_restarted_answer_once_and_reports_the_retry() -> None:
     events = [
         *BEGUN,
         TextDelta("It s"),
@@ -90,30 +90,30 @@ def test_text_of_an_answer_that_began_again_comes_once() -> None:
     assert err == "cut off · retrying in 2 s (attempt 1)\n"
 
 
-def test_a_format_is_a_file_and_is_listed_without_being_imported() -> None:
+def test_formats_are_listed_without_importing_their_modules() -> None:
     assert _format_names() == ("claude-stream-json", *FORMATS)
     code = "import sys; from swecli.cli.flags import Parser; Parser.for_run(); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not [name for name in done.stdout.split() if name.startswith("swecli.headless.writers.")]
 
 
-def test_a_silent_turn_writes_nothing() -> None:
+def test_text_writes_nothing_for_a_turn_without_an_answer() -> None:
     assert write_events("text", [*BEGUN, turn_finished("  ")]) == ("", "")
 
 
-def test_an_answer_does_not_steer_the_terminal() -> None:
+def test_text_removes_escape_sequences_from_answers_and_notices() -> None:
     out, err = write_events("text", [*BEGUN, Notice("a\x1b[2Jb"), turn_finished("red \x1b[31mink\x07\nline")])
     assert out == "red ink\nline\n"
     assert err == "ab\n"
 
 
 @pytest.mark.parametrize("style", FORMATS)
-def test_a_denied_call_is_reported_to_people_in_every_format(style: str) -> None:
+def test_a_denied_tool_call_is_reported_on_stderr_in_every_format(style: str) -> None:
     _, err = write_events(style, [*BEGUN, DENIED, turn_finished("no")])
     assert err == "denied: Write a: nobody is there\n"
 
 
-def test_json_is_one_object_with_the_agreed_keys() -> None:
+def test_json_writes_one_object_with_all_keys_of_a_result() -> None:
     events = [
         *BEGUN,
         TextDelta("x"),
@@ -133,12 +133,12 @@ def test_json_is_one_object_with_the_agreed_keys() -> None:
     assert result["permission_denials"] == [{"tool": "write_file", "input": {"path": "a"}, "reason": "nobody is there"}]
 
 
-def test_an_unknown_cost_stays_unknown() -> None:
+def test_the_total_cost_is_null_if_the_cost_of_one_request_is_unknown() -> None:
     events = [*BEGUN, UsageReported(Usage(1), None), UsageReported(Usage(1), 0.5), turn_finished("x")]
     assert json.loads(write_events("json", events)[0])["total_cost_usd"] is None
 
 
-def test_a_stream_is_all_events_and_then_the_result() -> None:
+def test_stream_json_writes_all_events_and_then_the_result() -> None:
     events = [*BEGUN, TextDelta("ä\u2028"), turn_finished("ä\u2028")]
     out, _ = write_events("stream-json", events)
     lines = [json.loads(line) for line in out.splitlines()]
@@ -148,7 +148,7 @@ def test_a_stream_is_all_events_and_then_the_result() -> None:
 
 
 @pytest.mark.parametrize("style", FORMATS)
-def test_a_failed_turn_states_why_and_what_it_took(style: str) -> None:
+def test_a_failed_turn_is_reported_with_its_error_cost_and_denials(style: str) -> None:
     events = [
         *BEGUN,
         UsageReported(Usage(10), 0.5),
@@ -167,7 +167,7 @@ def test_a_failed_turn_states_why_and_what_it_took(style: str) -> None:
 
 
 @pytest.mark.parametrize("reason", ["max_turns", "max_budget", "loop", "length"])
-def test_a_turn_that_was_stopped_states_it_beside_its_answer(reason: str) -> None:
+def test_a_turn_that_ends_early_writes_its_answer_and_reports_the_reason(reason: str) -> None:
     out, err = write_events("text", [*BEGUN, turn_finished("So far.", reason)], 53)
     assert out == "So far.\n"
     assert err.startswith("swecli: The ")
@@ -176,14 +176,14 @@ def test_a_turn_that_was_stopped_states_it_beside_its_answer(reason: str) -> Non
 
 
 @pytest.mark.parametrize("code", [130, 143])
-def test_an_interrupted_turn_is_reported_to_be_stored(code: int) -> None:
+def test_an_interrupted_turn_is_reported_as_stored(code: int) -> None:
     out, err = write_events("text", [*BEGUN, TextDelta("half an ans")], code)
     assert (out, err) == ("", "swecli: Interrupted.  Everything so far is stored; continue with -c.\n")
     result = json.loads(write_events("json", [*BEGUN, TextDelta("half an ans")], code)[0])
     assert (result["subtype"], result["is_error"], result["session_id"]) == ("interrupted", True, "s-1")
 
 
-def test_a_run_that_could_not_begin_has_a_result_too() -> None:
+def test_a_run_that_cannot_start_writes_an_error_result() -> None:
     out = io.StringIO()
     make_writer("json", out, io.StringIO()).refuse(BadInput("No.", "Do."))
     result = json.loads(out.getvalue())
@@ -191,7 +191,7 @@ def test_a_run_that_could_not_begin_has_a_result_too() -> None:
     assert (result["subtype"], result["is_error"], result["result"]) == ("error", True, "No. Do.")
 
 
-def test_what_was_learned_or_not_is_reported() -> None:
+def test_playbook_updates_and_failed_reflections_are_reported() -> None:
     learned = PlaybookUpdated(1, "d", ("P-1 is new",))
     _, err = write_events("text", [*BEGUN, learned, ReflectionFailed(1, "no answer", True), turn_finished("x")])
     assert err.splitlines() == ["learned: P-1 is new", "could not learn from T1: no answer · will retry later"]
@@ -217,7 +217,7 @@ def test_an_answer_that_cannot_be_written_is_reported_once() -> None:
     assert err.getvalue().count("\n") == 1
 
 
-def test_a_reader_that_went_away_is_not_talked_to() -> None:
+def test_a_broken_pipe_is_raised_unchanged_when_the_writer_closes() -> None:
     writer = make_writer("text", FailingStream(BrokenPipeError()), io.StringIO())
     writer.write(turn_finished("x"))
     with pytest.raises(BrokenPipeError):
@@ -231,7 +231,7 @@ def claude_messages(events: list[Event], code: int = 0) -> list[dict[str, Any]]:
     return [json.loads(row) for row in write_events("claude-stream-json", events, code)[0].splitlines()]
 
 
-def test_readers_of_claude_codes_stream_get_its_messages_in_its_order() -> None:
+def test_claude_stream_json_writes_the_messages_of_claude_code_in_order() -> None:
     read = ToolCall("c2", "read_file", {"path": "a"})
     rows = claude_messages(
         [
@@ -286,13 +286,15 @@ def test_readers_of_claude_codes_stream_get_its_messages_in_its_order() -> None:
         (turn_finished("", "max_budget"), 53, "error_max_budget_usd"),
     ],
 )
-def test_a_bad_end_is_a_result_with_its_own_subtype(event: Event, code: int, subtype: str) -> None:
+def test_claude_stream_json_ends_an_unsuccessful_turn_with_a_matching_error_subtype(
+    event: Event, code: int, subtype: str
+) -> None:
     rows = claude_messages([*BEGUN, TextDelta("I be"), event], code)
     assert [row["type"] for row in rows] == ["system", "assistant", "result"]
     assert (rows[-1]["subtype"], rows[-1]["is_error"]) == (subtype, True)
 
 
-def test_the_published_reader_reads_it(tmp_path: Path) -> None:
+def test_the_claude_code_sdk_reads_claude_stream_json(tmp_path: Path) -> None:
     """Run only where that package is installed: it has fifteen dependencies, too many for a development dependency."""
     if importlib.util.find_spec("claude_code_sdk") is None:
         pytest.skip("claude-code-sdk is not installed")
