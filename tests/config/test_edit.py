@@ -38,33 +38,33 @@ def test_a_list_over_several_lines_is_replaced_whole() -> None:
     assert 'allow = ["run(git status*)"] # tail\n\nnote' in changed
 
 
-def test_a_new_setting_comes_at_the_end() -> None:
+def test_a_new_setting_is_appended_to_the_file() -> None:
     assert edit_setting(FILE, "mode", "plan") == FILE + 'mode = "plan"\n'
     assert edit_setting("", "mode", "plan") == 'mode = "plan"\n'
     assert edit_setting("learn = true", "mode", "plan") == 'learn = true\nmode = "plan"\n'
 
 
-def test_line_ends_and_spaces_stay_as_they_are() -> None:
+def test_line_endings_and_spacing_are_preserved() -> None:
     assert edit_setting('mode="ask"  # x\r\nlearn=true\r\n', "mode", "auto") == 'mode="auto"  # x\r\nlearn=true\r\n'
     assert edit_setting("learn=true\r\n", "max_turns", 5) == "learn=true\r\nmax_turns = 5\r\n"
 
 
-def test_quoted_names_are_found() -> None:
+def test_a_setting_with_a_quoted_name_is_edited() -> None:
     assert edit_setting('"mode" = "ask"\n', "mode", "auto") == '"mode" = "auto"\n'
 
 
-def test_unset_takes_the_lines_out() -> None:
+def test_unsetting_removes_the_lines_of_a_setting() -> None:
     assert edit_setting(FILE, "allow", None) == FILE[: FILE.index("allow")] + FILE[FILE.index("\nnote") :]
     assert edit_setting(FILE, "mode", None) == FILE
 
 
 @pytest.mark.parametrize("text", ["mode = ", "[[[", "a = 1\na = 2"])
-def test_a_broken_file_is_left_alone(text: str) -> None:
+def test_editing_a_file_that_is_not_valid_toml_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="swecli config edit"):
         edit_setting(text, "mode", "ask")
 
 
-def test_a_setting_stands_before_the_tables_and_under_any_spelling_of_its_name() -> None:
+def test_a_setting_is_inserted_before_tables_and_found_under_an_escaped_name() -> None:
     assert tomllib.loads(edit_setting("[table]\nx = 1\n", "mode", "ask")) == {"mode": "ask", "table": {"x": 1}}
     assert tomllib.loads(edit_setting('"m\\u006fde" = 1\n', "mode", "ask")) == {"mode": "ask"}
 
@@ -79,7 +79,7 @@ def test_a_setting_stands_before_the_tables_and_under_any_spelling_of_its_name()
         ("max_budget_usd", ["2.5"], 2.5),
     ],
 )
-def test_words_of_a_command_line_become_a_value(name: str, words: list[str], value: Any) -> None:
+def test_command_line_words_are_parsed_to_a_value(name: str, words: list[str], value: Any) -> None:
     assert SETTINGS[name].parse_words(words) == value
 
 
@@ -90,12 +90,12 @@ def test_words_of_a_command_line_become_a_value(name: str, words: list[str], val
         ("model", ["a", "b"], "takes one value, not 2"),
     ],
 )
-def test_words_that_are_no_value_are_refused(name: str, words: list[str], message: str) -> None:
+def test_invalid_command_line_words_are_refused(name: str, words: list[str], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         SETTINGS[name].parse_words(words)
 
 
-def test_the_template_sets_nothing_and_every_line_of_it_can_be_used() -> None:
+def test_the_template_sets_nothing_and_its_uncommented_lines_are_valid() -> None:
     assert not tomllib.loads(render_template())
     used = "\n".join(line[2:] if " = " in line else line for line in render_template().splitlines())
     Path("t.toml").write_text(used)
@@ -117,7 +117,7 @@ comments = st.text(st.characters(categories=["L", "N", "P", "S", "Zs"]), max_siz
 
 
 @given(st.lists(pairs | comments, max_size=6), st.lists(pairs, min_size=1, max_size=5))
-def test_a_file_states_what_was_set_last_and_keeps_every_comment(start: list[Any], changes: list[Any]) -> None:
+def test_edits_keep_every_comment_and_the_last_value_of_each_setting(start: list[Any], changes: list[Any]) -> None:
     text, message = "", {}
     for item in start:
         if isinstance(item, str):
@@ -136,7 +136,7 @@ def test_a_file_states_what_was_set_last_and_keeps_every_comment(start: list[Any
     assert not tomllib.loads(text)
 
 
-def test_a_file_is_written_in_one_step_and_is_private() -> None:
+def test_a_new_file_is_private_and_an_overwritten_file_keeps_its_mode() -> None:
     write_file(Path("new/config.toml"), "a")
     assert Path("new/config.toml").stat().st_mode & 0o777 == 0o600
     Path("new/config.toml").chmod(0o640)
@@ -146,7 +146,7 @@ def test_a_file_is_written_in_one_step_and_is_private() -> None:
     assert [p.name for p in Path("new").iterdir()] == ["config.toml"]
 
 
-def test_a_linked_file_is_written_where_it_is() -> None:
+def test_writing_to_a_symlink_writes_its_target() -> None:
     Path("dotfiles").mkdir()
     Path("dotfiles/c.toml").write_text("old")
     Path("config.toml").symlink_to("dotfiles/c.toml")

@@ -27,14 +27,14 @@ def load(user: str = "", project: str | None = None, **layers: Any) -> tuple[Set
     )
 
 
-def test_without_any_layer_the_defaults_hold() -> None:
+def test_without_any_layer_the_defaults_apply() -> None:
     settings, notices = load_settings(user_file=Path("none"), project_file=Path("none"), environ={}, flags={})
     assert settings == Settings()
     assert not settings.origins
     assert not notices
 
 
-def test_later_layers_win_and_each_states_that_it_did() -> None:
+def test_later_layers_override_earlier_ones_and_origins_name_the_layer() -> None:
     settings, _ = load(
         'model = "a/b"\nwindow = 3\nmax_turns = 4\nmode = "edits"',
         'mode = "plan"',
@@ -70,13 +70,13 @@ def test_an_empty_variable_counts_as_not_set() -> None:
         ('max_turns = "51"', "max_turns"),
     ],
 )
-def test_a_project_file_cannot_loosen_what_the_user_set(text: str, name: str) -> None:
+def test_a_project_setting_that_does_not_tighten_permissions_is_ignored_with_a_notice(text: str, name: str) -> None:
     settings, notices = load("max_budget_usd = 2.0", text)
     assert getattr(settings, name) == getattr(load("max_budget_usd = 2.0")[0], name)
     assert notices == [f"project.toml: {name} is ignored, a project file may only tighten permissions"]
 
 
-def test_a_project_file_tightens() -> None:
+def test_a_project_file_can_tighten_permissions_and_limits() -> None:
     settings, notices = load(
         'mode = "edits"\ndeny = ["run(rm*)"]',
         'mode = "ask"\ndeny = ["read(.env)"]\nask = ["run"]\nmax_budget_usd = 1\nmax_turns = 5',
@@ -88,40 +88,40 @@ def test_a_project_file_tightens() -> None:
 
 
 @pytest.mark.parametrize("percent", ["49", "101", "0", "-2", "x", ""])
-def test_a_threshold_that_no_profile_can_have_is_refused(percent: str) -> None:
+def test_an_invalid_profile_threshold_is_refused(percent: str) -> None:
     with pytest.raises(ConfigError, match=r"50 to 100, or -1"):
         load(f'profile_thresholds = ["review=60", "code=-1", "default={percent}"]')
 
 
 @pytest.mark.parametrize("text", ["mode = ", "a = 1\na = 2", "= 3", "[[[", "x = 1_", 'm = "\\q"', "\x00"])
-def test_broken_toml_names_the_file(text: str) -> None:
+def test_invalid_toml_is_an_error_that_names_the_file(text: str) -> None:
     with pytest.raises(ConfigError, match=r"user\.toml is not valid TOML"):
         load(text)
 
 
-def test_a_file_that_is_no_utf8_names_itself() -> None:
+def test_a_file_that_is_not_utf8_is_an_error_that_names_it() -> None:
     Path("user.toml").write_bytes(b'model = "\xff"')
     with pytest.raises(ConfigError, match="user.toml is not valid TOML"):
         load_settings(user_file=Path("user.toml"), project_file=None, environ={}, flags={})
 
 
-def test_a_byte_order_mark_is_no_fault() -> None:
+def test_a_byte_order_mark_is_accepted() -> None:
     Path("user.toml").write_bytes(b"\xef\xbb\xbfmax_turns = 3")
     assert load_settings(user_file=Path("user.toml"), project_file=None, environ={}, flags={})[0].max_turns == 3
 
 
-def test_a_folder_in_place_of_the_file_cannot_be_read() -> None:
+def test_a_folder_in_place_of_the_settings_file_is_an_error() -> None:
     Path("user.toml").mkdir()
     with pytest.raises(ConfigError, match=r"cannot be read: Is a directory\.  Check"):
         load_settings(user_file=Path("user.toml"), project_file=None, environ={}, flags={})
 
 
-def test_a_file_the_user_named_must_be_there() -> None:
+def test_a_missing_settings_file_that_must_exist_is_an_error() -> None:
     with pytest.raises(ConfigError, match="There is no settings file gone.toml"):
         load_settings(user_file=Path("gone.toml"), project_file=None, environ={}, flags={}, must_exist=True)
 
 
-def test_an_unknown_setting_is_answered_with_the_nearest() -> None:
+def test_an_unknown_setting_is_an_error_that_suggests_the_nearest() -> None:
     with pytest.raises(ConfigError, match=r"user\.toml: unknown setting 'windw'\.  Did you mean window\?"):
         load("windw = 3")
     assert "swecli config get" in unknown_setting("xyzzy").hint
@@ -135,7 +135,7 @@ def test_an_unknown_setting_is_answered_with_the_nearest() -> None:
         ({"flags": {"max_budget_usd": "-1"}}, "--max-budget-usd: '-1' is not an amount"),
     ],
 )
-def test_a_bad_value_is_named_as_the_user_wrote_it(layers: dict[str, Any], message: str) -> None:
+def test_an_invalid_value_is_reported_with_its_source_and_text(layers: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         load(**layers)
 
@@ -171,7 +171,7 @@ BAD: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(("name", "value"), BAD, ids=[f"{name}-{str(value)[:9]!r}" for name, value in BAD])
-def test_a_value_out_of_range_is_refused(name: str, value: Any) -> None:
+def test_an_invalid_value_is_refused(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         SETTINGS[name].parse(value)
 
@@ -190,7 +190,7 @@ def test_a_value_out_of_range_is_refused(name: str, value: Any) -> None:
         ("model", "", ""),
     ],
 )
-def test_a_good_value_is_read_from_toml_text_and_flags(name: str, value: Any, parsed: Any) -> None:
+def test_a_valid_value_is_parsed_from_toml_or_text(name: str, value: Any, parsed: Any) -> None:
     assert SETTINGS[name].parse(value) == parsed
 
 
@@ -202,7 +202,7 @@ plain_values = st.recursive(
 
 
 @given(st.sampled_from(sorted(SETTINGS)), plain_values)
-def test_any_value_is_either_read_or_refused_with_a_line(name: str, value: Any) -> None:
+def test_any_value_is_either_parsed_or_refused_with_a_message(name: str, value: Any) -> None:
     message = "read"
     try:
         SETTINGS[name].parse(value)

@@ -81,7 +81,7 @@ def test_a_table_is_found_under_its_name_and_its_aliases() -> None:
         ('aliases = ["w"]', "'w' names two tables"),
     ],
 )
-def test_what_a_table_does_not_take_is_one_line_that_names_it(line: str, says: str) -> None:
+def test_an_invalid_entry_of_a_model_table_is_a_one_line_error_that_shows_no_key(line: str, says: str) -> None:
     with pytest.raises(ConfigError, match=f"user.toml: models: .*{says}") as caught:
         load(f"[models.w]\n{line}")
     assert "sk-1" not in str(caught.value)
@@ -96,12 +96,12 @@ def test_credentials_in_an_address_are_refused_without_showing_them(start: str) 
 
 
 @pytest.mark.parametrize("text", ["models = 3", 'models = ["a"]', "[models]\nwork = 3", 'models."" = {}'])
-def test_something_else_than_tables_is_refused(text: str) -> None:
+def test_a_models_value_that_is_not_named_tables_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match=r"user.toml: models: "):
         load(text)
 
 
-def test_a_project_file_may_hold_neither_models_nor_roles() -> None:
+def test_models_and_roles_in_a_project_file_are_ignored_with_notices() -> None:
     settings, notices = load("", f'roles = {{ main = "theirs", fast = "theirs" }}\n{WORK}')
     assert settings == Settings()
     assert [line.split()[1] for line in notices] == [
@@ -113,7 +113,7 @@ def test_a_project_file_may_hold_neither_models_nor_roles() -> None:
     ]
 
 
-def test_a_role_stands_for_settings_and_these_win_over_it() -> None:
+def test_a_role_sets_its_settings_and_explicit_settings_override_it() -> None:
     settings, _ = load('reflect_model = "r/1"\nroles = { main = "work", fast = "qwen" }')
     assert (settings.model, settings.reflect_model) == ("work", "r/1")
     assert (settings.condense_model, settings.review_verify_model) == ("qwen", "qwen")
@@ -122,15 +122,15 @@ def test_a_role_stands_for_settings_and_these_win_over_it() -> None:
 
 
 @pytest.mark.parametrize("text", ["roles = 3", 'roles = { fats = "x" }', "roles = { fast = 3 }"])
-def test_roles_that_cannot_be_read_are_named(text: str) -> None:
+def test_invalid_roles_are_an_error_that_names_the_setting(text: str) -> None:
     with pytest.raises(ConfigError, match=r"user.toml: (roles|reflect_model)"):
         load(text)
 
 
-def test_header_values_are_in_no_text_of_the_settings() -> None:
+def test_header_values_are_hidden_in_the_repr_of_the_settings() -> None:
     settings, _ = load('[models.w]\nheaders = { X-Team = "hush" }')
     assert "hush" not in repr(settings)
 
 
-def test_roles_are_no_setting_of_the_command_line_and_it_states_where_they_are() -> None:
+def test_the_unknown_setting_error_for_roles_points_to_config_edit() -> None:
     assert "swecli config edit" in unknown_setting("roles").hint

@@ -23,7 +23,7 @@ def test_swecli_home_holds_everything(tmp_path: Path) -> None:
     ]
 
 
-def test_asking_makes_nothing_and_ensure_makes_private_folders(tmp_path: Path) -> None:
+def test_finding_paths_creates_nothing_and_ensure_creates_private_folders(tmp_path: Path) -> None:
     paths = Paths.find({"SWECLI_HOME": str(tmp_path / "a" / "b")})
     assert not (tmp_path / "a").exists()
     paths.ensure()
@@ -31,18 +31,18 @@ def test_asking_makes_nothing_and_ensure_makes_private_folders(tmp_path: Path) -
     assert (tmp_path / "a" / "b").stat().st_mode & 0o777 == 0o700
 
 
-def test_the_home_sign_and_relative_names_are_understood() -> None:
+def test_swecli_home_can_start_with_a_tilde_or_be_relative() -> None:
     assert Paths.find({"SWECLI_HOME": "~/x"}).config == Path(os.environ["HOME"]) / "x"
     assert Paths.find({"SWECLI_HOME": "x"}).config == Path.cwd() / "x"
 
 
 @pytest.mark.parametrize("home", ["~nobody-of-that-name/x", "/tmp/\udcff"])
-def test_a_home_that_is_no_folder_is_reported(home: str) -> None:
+def test_an_invalid_swecli_home_is_an_error(home: str) -> None:
     with pytest.raises(ConfigError, match="Set it to a folder you can write to"):
         Paths.find({"SWECLI_HOME": home})
 
 
-def test_without_it_the_platform_decides(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_swecli_home_the_xdg_folders_are_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("CONFIG", "DATA", "STATE", "CACHE"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name))
     paths = Paths.find({})

@@ -12,7 +12,7 @@ from swecli.config.paths import ProjectRules
 from swecli.models.errors import ConfigError
 
 
-def test_rules_are_kept_by_folder_for_this_user_alone(tmp_path: Path) -> None:
+def test_rules_are_stored_per_folder_in_a_private_file(tmp_path: Path) -> None:
     file = tmp_path / "home" / "permissions.toml"
     assert ProjectRules(file, tmp_path / "a").rules == ()
     assert not file.exists()
@@ -29,7 +29,7 @@ def test_rules_are_kept_by_folder_for_this_user_alone(tmp_path: Path) -> None:
     assert ProjectRules(file, tmp_path / "a").rules == ("edit(**)",)
 
 
-def test_a_link_is_the_folder_it_leads_to(tmp_path: Path) -> None:
+def test_rules_added_through_a_symlink_belong_to_its_target(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     ProjectRules(tmp_path / "p.toml", tmp_path / "link").add("run(make)")
@@ -37,7 +37,7 @@ def test_a_link_is_the_folder_it_leads_to(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["[", "a = 1", "[a]", "[a]\nallow = 1", "[a]\nallow = [1]"])
-def test_a_file_that_swecli_did_not_write_is_named_and_left_alone(tmp_path: Path, text: str) -> None:
+def test_an_invalid_rules_file_is_an_error_that_names_it_and_is_not_changed(tmp_path: Path, text: str) -> None:
     file = tmp_path / "p.toml"
     rules = ProjectRules(file, tmp_path)
     file.write_text(text)
@@ -48,7 +48,7 @@ def test_a_file_that_swecli_did_not_write_is_named_and_left_alone(tmp_path: Path
     assert file.read_text() == text
 
 
-def test_the_file_is_offered_only_where_it_can_be_written(tmp_path: Path) -> None:
+def test_writable_file_is_empty_if_the_file_cannot_be_created(tmp_path: Path) -> None:
     assert ProjectRules(tmp_path / "new" / "p.toml", tmp_path).writable_file() == str(tmp_path / "new" / "p.toml")
     (tmp_path / "p.toml").mkdir()
     (tmp_path / "file").write_text("")
@@ -56,7 +56,7 @@ def test_the_file_is_offered_only_where_it_can_be_written(tmp_path: Path) -> Non
 
 
 @given(rule=st.text(min_size=1).filter(lambda text: not any("\ud800" <= letter <= "\udfff" for letter in text)))
-def test_any_rule_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFactory, rule: str) -> None:
+def test_any_rule_is_stored_and_read_unchanged(tmp_path_factory: pytest.TempPathFactory, rule: str) -> None:
     folder = tmp_path_factory.mktemp("any")
     ProjectRules(folder / "p.toml", folder / '[a]"b').add(rule)
     assert ProjectRules(folder / "p.toml", folder / '[a]"b').rules == (rule,)

@@ -8,14 +8,14 @@ from swecli.config.settings import SETTINGS, Settings
 from swecli.models.context import WindowSpec
 
 
-def test_a_variable_is_named_like_its_setting() -> None:
+def test_a_setting_has_an_environment_variable_of_its_name_unless_it_is_a_list() -> None:
     assert SETTINGS["max_turns"].env == "SWECLI_MAX_TURNS"
     assert SETTINGS["allow"].env == ""  # A list is not plain text.
     assert "origins" not in SETTINGS
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_a_setting_states_what_it_does_and_takes_its_own_default(name: str) -> None:
+def test_every_setting_has_a_description_and_accepts_its_default(name: str) -> None:
     setting = SETTINGS[name]
     assert setting.doc.strip()
     assert getattr(Settings(), name) == setting.default
@@ -24,5 +24,5 @@ def test_a_setting_states_what_it_does_and_takes_its_own_default(name: str) -> N
         assert setting.parse(written) == setting.default
 
 
-def test_settings_that_say_the_same_are_the_same_wherever_they_come_from() -> None:
+def test_settings_are_compared_without_their_origins() -> None:
     assert Settings(origins={"model": "flags"}) == Settings()

@@ -9,7 +9,7 @@ import pytest
 from tests.support.runtime import make_start
 
 
-def test_a_start_is_frozen_and_means_a_new_session_unless_it_states_otherwise() -> None:
+def test_a_start_is_immutable_and_begins_a_new_session_by_default() -> None:
     start = make_start()
     assert (start.resume, start.pick, start.prompt, start.trusted, start.notices) == (None, False, "", False, ())
     with pytest.raises(dataclasses.FrozenInstanceError):
