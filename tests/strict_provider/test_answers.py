@@ -40,7 +40,7 @@ def data(text: str) -> list[Any]:
     return [line if line == "[DONE]" else json.loads(line) for line in lines]
 
 
-def test_openai_text_comes_in_pieces_and_ends_with_a_reason_and_done() -> None:
+def test_openai_text_is_streamed_in_chunks_and_ends_with_a_finish_reason_and_done() -> None:
     with StrictProvider([Reply("Hello, you there")]) as server:
         status, text = post(server, openai(stream=True))
     chunks = data(text)
@@ -51,7 +51,7 @@ def test_openai_text_comes_in_pieces_and_ends_with_a_reason_and_done() -> None:
     assert len(chunks) > 4
 
 
-def test_openai_usage_comes_only_when_asked_for() -> None:
+def test_openai_usage_is_sent_only_if_requested() -> None:
     with StrictProvider([Reply("x"), Reply("x", usage=Tokens(10, 5, 0, 9, 2))]) as server:
         _, without = post(server, openai(stream=True))
         _, with_usage = post(server, openai(stream=True, stream_options={"include_usage": True}))
@@ -62,7 +62,7 @@ def test_openai_usage_comes_only_when_asked_for() -> None:
     assert usage["completion_tokens_details"]["reasoning_tokens"] == 2
 
 
-def test_openai_calls_come_in_pieces_with_their_index() -> None:
+def test_openai_tool_calls_are_streamed_in_chunks_with_their_index() -> None:
     calls = (Call("read_file", {"path": "a"}), Call("read_file", {"path": "b"}, id="mine"))
     with StrictProvider([Reply(calls=calls)]) as server:
         _, text = post(server, openai(stream=True))
@@ -74,7 +74,7 @@ def test_openai_calls_come_in_pieces_with_their_index() -> None:
     assert [d["id"] for d in deltas if "id" in d] == ["call_0_0", "mine"]
 
 
-def test_anthropic_blocks_come_in_order_with_their_signature() -> None:
+def test_anthropic_blocks_are_streamed_in_order_with_usage_and_stop_reason() -> None:
     reply = Reply("Hello", reasoning="hm", calls=(Call("read_file", {"path": "a"}),), usage=Tokens(10, 5, 3, 9, 2))
     with StrictProvider([reply]) as server:
         _, text = post(server, anthropic(stream=True), path="/v1/messages")
@@ -96,7 +96,7 @@ def test_a_request_without_stream_gets_one_json_object(body: dict[str, Any], pat
     assert json.loads(text)["model"] == body["model"]
 
 
-def test_every_request_is_kept_raw() -> None:
+def test_every_request_is_recorded_with_its_raw_body_and_headers() -> None:
     raw = json.dumps(openai()).encode()
     with StrictProvider([Reply("x")]) as server:
         post(server, raw, x_mine="yes")
@@ -105,13 +105,13 @@ def test_every_request_is_kept_raw() -> None:
     assert server.requests[0].protocol == "openai"
 
 
-def test_a_script_may_answer_by_what_it_is_asked() -> None:
+def test_a_script_can_be_a_function_of_the_request() -> None:
     with StrictProvider(lambda received: Reply(f"{len(received.body['messages'])} messages")) as server:
         _, text = post(server, openai())
     assert "1 messages" in text
 
 
-def test_a_script_that_is_over_answers_500_and_states_it() -> None:
+def test_a_request_after_the_end_of_the_script_gets_a_500_and_is_recorded_as_refused() -> None:
     with StrictProvider([]) as server:
         status, text = post(server, openai())
     assert status == 500
@@ -147,7 +147,7 @@ def test_an_unknown_model_is_404() -> None:
         assert post(server, openai(), path="/v1/nonesuch")[0] == 404
 
 
-def test_the_models_are_listed_in_both_usual_places() -> None:
+def test_models_are_listed_under_v1_models_and_api_tags() -> None:
     with StrictProvider(models=("m-1",)) as server:
         connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=5)
         connection.request("GET", "/v1/models")
@@ -180,33 +180,33 @@ def raw_stream(server: StrictProvider) -> bytes:
     return received
 
 
-def test_a_cut_answer_looks_complete_to_http() -> None:
+def test_a_cut_response_is_complete_http_without_done() -> None:
     with StrictProvider([Reply("Hello there", wire=Wire(cut_at=250))]) as server:
         received = raw_stream(server)
     assert received.endswith(b"0\r\n\r\n")
     assert b"[DONE]" not in received
 
 
-def test_a_broken_answer_ends_without_its_end() -> None:
+def test_a_broken_response_ends_without_the_last_http_chunk() -> None:
     with StrictProvider([Reply("Hello there", wire=Wire(broken_at=250))]) as server:
         received = raw_stream(server)
     assert not received.endswith(b"0\r\n\r\n")
     assert b"Hello" not in received
 
 
-def test_a_reset_answer_is_reset() -> None:
+def test_a_reset_response_ends_with_a_connection_reset() -> None:
     with StrictProvider([Reply("Hello there", wire=Wire(reset_at=250))]) as server:
         assert raw_stream(server).endswith(b"<reset>")
 
 
 @pytest.mark.slow
-def test_a_stalled_answer_stays_open_and_the_clients_leaving_is_seen() -> None:
+def test_a_stalled_response_stays_open_and_records_that_the_client_disconnected() -> None:
     with StrictProvider([Reply("Hello there", wire=Wire(stall_at=250))]) as server:
         assert raw_stream(server).endswith(b"<quiet>")
         assert server.requests[0].gone.wait(5)
 
 
-def test_pings_are_comments_and_go_on() -> None:
+def test_pings_are_sent_as_comments_until_the_client_disconnects() -> None:
     with StrictProvider([Reply("Hello there", wire=Wire(pings_at=0))]) as server:
         body = json.dumps(openai(stream=True)).encode()
         head = f"POST /v1/chat/completions HTTP/1.1\r\nauthorization: Bearer test-key\r\ncontent-length: {len(body)}"
@@ -218,7 +218,7 @@ def test_pings_are_comments_and_go_on() -> None:
         assert server.requests[0].gone.wait(5)
 
 
-def test_malformed_and_foreign_bodies_and_split_packets() -> None:
+def test_malformed_events_foreign_bodies_and_split_packets_are_sent() -> None:
     wires = [Wire(malformed=1), Wire(body=b"<html>", content_type="text/html"), Wire(split=1)]
     with StrictProvider([Reply("Hé", wire=wire) for wire in wires]) as server:
         _, malformed = post(server, openai(stream=True))

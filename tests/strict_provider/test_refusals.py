@@ -43,7 +43,7 @@ def openai(*messages: dict[str, Any], **more: Any) -> None:
         [USER, {"role": "assistant", "content": "half"}, USER],
     ],
 )
-def test_openai_takes_what_is_in_order(messages: list[dict[str, Any]]) -> None:
+def test_openai_rules_accept_valid_messages(messages: list[dict[str, Any]]) -> None:
     openai(*messages, tools=[tool()])
 
 
@@ -75,7 +75,7 @@ def test_openai_takes_what_is_in_order(messages: list[dict[str, Any]]) -> None:
         ([{"role": "user", "content": [{"type": "text", "text": "x", "cache_control": {}}]}], "'cache_control'"),
     ],
 )
-def test_openai_refuses_histories_that_are_not_legal(messages: list[dict[str, Any]], says: str) -> None:
+def test_openai_rules_refuse_invalid_messages(messages: list[dict[str, Any]], says: str) -> None:
     with pytest.raises(Refused, match=says):
         openai(*messages)
 
@@ -94,7 +94,7 @@ def test_openai_refuses_histories_that_are_not_legal(messages: list[dict[str, An
         {"model": ""},
     ],
 )
-def test_openai_refuses_settings_that_do_not_fit(more: dict[str, Any]) -> None:
+def test_openai_rules_refuse_invalid_parameters(more: dict[str, Any]) -> None:
     with pytest.raises(Refused):
         openai(USER, **more)
 
@@ -133,7 +133,7 @@ def anthropic(*messages: dict[str, Any], **more: Any) -> None:
         [USER, says(use()), user(answer(content=[TEXT])), says(TEXT)],
     ],
 )
-def test_anthropic_takes_what_is_in_order(messages: list[dict[str, Any]]) -> None:
+def test_anthropic_rules_accept_valid_messages(messages: list[dict[str, Any]]) -> None:
     anthropic(*messages, system=[TEXT])
 
 
@@ -164,7 +164,7 @@ def test_anthropic_takes_what_is_in_order(messages: list[dict[str, Any]]) -> Non
         ([USER | {"name": "x"}], "Extra inputs"),
     ],
 )
-def test_anthropic_refuses_histories_that_are_not_legal(messages: list[dict[str, Any]], words: str) -> None:
+def test_anthropic_rules_refuse_invalid_messages(messages: list[dict[str, Any]], words: str) -> None:
     with pytest.raises(Refused, match=words):
         anthropic(*messages)
 
@@ -183,12 +183,12 @@ def test_anthropic_refuses_histories_that_are_not_legal(messages: list[dict[str,
         {"model": ...},
     ],
 )
-def test_anthropic_refuses_settings_that_do_not_fit(more: dict[str, Any]) -> None:
+def test_anthropic_rules_refuse_invalid_parameters(more: dict[str, Any]) -> None:
     with pytest.raises(Refused):
         anthropic(USER, **more)
 
 
-def test_anthropic_wants_tools_where_the_history_used_them() -> None:
+def test_anthropic_rules_require_tools_if_the_messages_contain_tool_calls() -> None:
     with pytest.raises(Refused, match="must define tools"):
         anthropic(USER, says(use()), user(answer()), tools=...)
 
@@ -204,6 +204,6 @@ def test_anthropic_wants_tools_where_the_history_used_them() -> None:
         json.dumps({"a": ["\ud800"]}).encode(),
     ],
 )
-def test_bodies_that_are_no_clean_json_object_are_refused(raw: bytes) -> None:
+def test_a_body_that_is_not_a_valid_json_object_is_refused(raw: bytes) -> None:
     with pytest.raises(Refused):
         read_body(raw)
