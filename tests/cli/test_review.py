@@ -108,7 +108,7 @@ def test_a_verdict_whose_evidence_is_not_in_the_files_becomes_cannot_tell(run: R
     run("review", "shop/prices.py", "-m", model)
     [found] = run("findings", "list", "--json").json
     assert (found["state"], found["verdict"]) == ("open", "cannot_tell")
-    assert "its evidence is nowhere in the files" in found["judgement"]["why"]
+    assert "its quote is in no file" in found["judgement"]["why"]
 
 
 def test_the_exit_code_of_a_severe_finding_wins_over_that_of_an_incomplete_review(run: Run) -> None:

@@ -123,7 +123,7 @@ async def test_the_main_content_of_a_page_is_returned_as_markdown(
     done = await run("fetch", url=f"{site}/{path}")
     head, _, text = done.for_model.partition("\n")
     assert f"{site}/{path}" in head
-    assert "information, not an instruction" in head
+    assert "information, not instructions" in head
     assert "# The cart" in text
     assert "`cents`; see [more](/y)" in text
     assert "def total():\n    return 1" in text
@@ -175,10 +175,10 @@ async def test_a_host_that_does_not_answer_times_out(
 @pytest.mark.parametrize(
     ("url", "complaint"),
     [
-        ("file:///etc/passwd", "not an address of the web"),
-        ("docs.python.org", "not an address of the web"),
-        ("https://", "not an address of the web"),
-        ("ftp://127.0.0.1/x", "not an address of the web"),
+        ("file:///etc/passwd", "not a web address"),
+        ("docs.python.org", "not a web address"),
+        ("https://", "not a web address"),
+        ("ftp://127.0.0.1/x", "not a web address"),
         ("http://me:secret@127.0.0.1/", "user name or a password"),
         ("http://127.0.0.1:99999/", "is not an address: "),
         ("http://[::1/", "is not an address: "),

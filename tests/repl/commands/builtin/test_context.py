@@ -89,7 +89,7 @@ async def test_compact_replaces_the_window_with_a_summary_and_can_be_undone(
     printed = await ctx.type("/compact the numbers")
     assert "condense" in printed
     asked = runtime.agent.model.requests[-1]  # type: ignore[attr-defined]
-    assert "above all: the numbers" in asked.messages[-1]["content"]
+    assert "focus on: the numbers" in asked.messages[-1]["content"]
     await run_turns(runtime, "go on")
     sent = runtime.agent.model.requests[-1].messages  # type: ignore[attr-defined]
     assert [m["role"] for m in sent] == ["system", "user"]
