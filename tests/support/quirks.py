@@ -158,122 +158,125 @@ DECLINED = (
 UNPAID = b'data: {"error": {"code": "402", "message": "pay first"}}\n\n'
 OVERLOADED = b'data: {"error": {"type": "overloaded_error", "message": "Overloaded"}}\n\n'
 QUIRKS = (
-    Quirk("an answer that is packed", lambda: [Reply(wire=PACKED)], 1, wires=CHAT),
-    Quirk("an answer whose packing is broken", lambda: [Reply(wire=BROKEN)] * 2, 2, 75, "cannot be read", "", CHAT),
-    Quirk("status 201 in place of 200", lambda: [Reply(DONE, wire=Wire(status=201))], 1),
-    Quirk("`null` among the events", lambda: [_body(b"data: null\n\n" + ENDED)], 1, wires=CHAT),
-    Quirk("events without an empty line between", lambda: [_body(ENDED.replace(b"\n\n", b"\n"))], 1, wires=CHAT),
-    Quirk("arguments that were quoted twice", lambda: [
+    Quirk("a gzip-encoded answer", lambda: [Reply(wire=PACKED)], 1, wires=CHAT),
+    Quirk("an answer with invalid gzip data", lambda: [Reply(wire=BROKEN)] * 2, 2, 75, "cannot be read", "", CHAT),
+    Quirk("status 201 instead of 200", lambda: [Reply(DONE, wire=Wire(status=201))], 1),
+    Quirk("a `null` event", lambda: [_body(b"data: null\n\n" + ENDED)], 1, wires=CHAT),
+    Quirk("events without an empty line between them", lambda: [_body(ENDED.replace(b"\n\n", b"\n"))], 1, wires=CHAT),
+    Quirk("call arguments encoded as JSON twice", lambda: [
         Reply(calls=(Call("list_files", json.dumps('{"path": "."}')),)), Reply(DONE)], 2, 0, "List .", wires=CHAT),
-    Quirk("`{}` before the arguments", lambda: [
+    Quirk("`{}` before the call arguments", lambda: [
         Reply(calls=(Call("list_files", '{}{"path": "."}'),)), Reply(DONE)], 2, 0, "List .", wires=CHAT),
-    Quirk("arguments that come twice", lambda: [
+    Quirk("call arguments sent twice", lambda: [
         Reply(calls=(Call("list_files", '{"path": "."}' * 2),)), Reply(DONE)], 2, 0, "List .", wires=CHAT),
-    Quirk("pieces of a call that count on", _counting_index, 2, 0, "List .", wires=CHAT),
-    Quirk("a mark behind a tool's name", lambda: [
+    Quirk("call deltas with increasing indexes", _counting_index, 2, 0, "List .", wires=CHAT),
+    Quirk("a channel marker after the tool name", lambda: [
         Reply(calls=(Call("list_files<|channel|>commentary", {}),)), Reply(DONE)], 2, 0, "List .", wires=CHAT),
-    Quirk("empty text beside thoughts", _blank_beside_thoughts, 2, 0, "List .", wires=MESSAGES),
-    Quirk("a tool that the service runs itself", lambda: [_body(OWN_TOOL + STOPPED)], 1, wires=MESSAGES),
-    Quirk("a call that the service could not read", lambda: [
+    Quirk("an empty text block beside thinking", _blank_beside_thoughts, 2, 0, "List .", wires=MESSAGES),
+    Quirk("a server-side tool call", lambda: [_body(OWN_TOOL + STOPPED)], 1, wires=MESSAGES),
+    Quirk("a call that the service could not parse", lambda: [
         Refusal(400, "Failed to call.", "tool_use_failed"), Reply(DONE)], 2, 0, "Failed to call", wires=CHAT),
-    Quirk("keep-alives without end behind the answer", _kept_open, 1),
-    Quirk("silence behind the ending, and no end", _silent, 1),
-    Quirk("letters that are no UTF-8", lambda: [_body(ENDED.replace(b"o.", b"o\xe9."))], 1, answer="Hello�.",
+    Quirk("keep-alives without end after the answer", _kept_open, 1),
+    Quirk("a connection left open after the finish reason", _silent, 1),
+    Quirk("invalid UTF-8", lambda: [_body(ENDED.replace(b"o.", b"o\xe9."))], 1, answer="Hello�.",
           wires=CHAT),
-    Quirk("two answers side by side", _two, 1, wires=CHAT),
-    Quirk("`error` as the ending, once", lambda: [Reply("Hel", finish="error"), Reply(DONE)], 2, 0,
+    Quirk("two choices in one stream", _two, 1, wires=CHAT),
+    Quirk("finish reason `error`, once", lambda: [Reply("Hel", finish="error"), Reply(DONE)], 2, 0,
           "cut its answer off", wires=CHAT),
-    Quirk("an ending that names a lack of resources, once", lambda: [
+    Quirk("finish reason `insufficient_system_resource`, once", lambda: [
         Reply("Hel", finish="insufficient_system_resource"), Reply(DONE)], 2, 0, "cut its answer off", wires=CHAT),
-    Quirk("an ending in capitals", lambda: [Reply(DONE, finish="STOP")], 1, wires=CHAT),
+    Quirk("finish reason `STOP`", lambda: [Reply(DONE, finish="STOP")], 1, wires=CHAT),
     Quirk("an answer one character at a time", lambda: [Reply(DONE, piece=1)], 1),
     Quirk("one JSON body instead of a stream", _whole, 1),
     Quirk("a byte order mark before the stream", _bom, 1, wires=CHAT),
-    Quirk("thoughts in `<think>` tags", lambda: [Reply(f"<think>hm</think>{DONE}", piece=3)], 1, wires=CHAT),
-    Quirk("thoughts in `<thought>` tags", lambda: [Reply(f"<thought>hm</thought>{DONE}", piece=3)], 1, wires=CHAT),
-    Quirk("thoughts of which only the end is marked", lambda: [Reply(f"hm\n</think>\n\n{DONE}")], 1, wires=CHAT),
-    Quirk("an end without a reason", _without_finish_reason, 1, 0, "'no reason'"),
-    Quirk("an unknown word as the ending", lambda: [Reply(DONE, finish="weird")], 1, 0, "'weird'"),
-    Quirk("a call in the old form", lambda: [
+    Quirk("reasoning in `<think>` tags", lambda: [Reply(f"<think>hm</think>{DONE}", piece=3)], 1, wires=CHAT),
+    Quirk("reasoning in `<thought>` tags", lambda: [Reply(f"<thought>hm</thought>{DONE}", piece=3)], 1, wires=CHAT),
+    Quirk("reasoning with only a closing `</think>`", lambda: [Reply(f"hm\n</think>\n\n{DONE}")], 1, wires=CHAT),
+    Quirk("a stream that ends without a finish reason", _without_finish_reason, 1, 0, "'no reason'"),
+    Quirk("an unknown finish reason", lambda: [Reply(DONE, finish="weird")], 1, 0, "'weird'"),
+    Quirk("a call in the old `function_call` form", lambda: [
         _raw({"function_call": {"name": "list_files", "arguments": "{}"}}, end="function_call"), Reply(DONE)], 2, 0,
         "List .", wires=CHAT),
-    Quirk("the length is reached in the text", lambda: [HALF], 1, 53, "its maximum length", "Half an ans"),
-    Quirk("the length is reached in a call", lambda: [
+    Quirk("length limit reached in the text", lambda: [HALF], 1, 53, "its maximum length", "Half an ans"),
+    Quirk("length limit reached in a call", lambda: [
         Reply(calls=(Call("write_file", '{"path": "half.txt", "con'),), finish="length"), Reply(DONE)], 2, 0,
         "write_file"),
-    Quirk("the length is reached in the thoughts", lambda: [
+    Quirk("length limit reached in the reasoning", lambda: [
         Reply("", reasoning="hm", finish="length"), Reply(DONE)], 2, 0, "Retrying with twice the length"),
-    Quirk("a refusal in its own field", lambda: [_raw({"refusal": "I will not."})], 1, 1, "refused to answer",
+    Quirk("a refusal in the `refusal` field", lambda: [_raw({"refusal": "I will not."})], 1, 1, "refused to answer",
           "I will not.", CHAT),
-    Quirk("a refusal as the ending", lambda: [Reply("I will not.", finish="refusal")], 1, 1, "refused to answer",
+    Quirk("stop reason `refusal`", lambda: [Reply("I will not.", finish="refusal")], 1, 1, "refused to answer",
           "I will not.", MESSAGES),
-    Quirk("a refusal that gives its reason", lambda: [_body(DECLINED)], 1, 1, "refused to answer", "It could harm.",
-          MESSAGES),
-    Quirk("a content filter in the middle", lambda: [Reply("So far", finish="content_filter")], 1, 1,
+    Quirk("stop reason `refusal` with an explanation", lambda: [_body(DECLINED)], 1, 1, "refused to answer",
+          "It could harm.", MESSAGES),
+    Quirk("a content filter in the middle of the answer", lambda: [Reply("So far", finish="content_filter")], 1, 1,
           "withheld the rest", "So far", CHAT),
-    Quirk("a content filter that is called `sensitive`", lambda: [Reply("So far", finish="sensitive")], 1, 1,
+    Quirk("finish reason `sensitive` (a content filter)", lambda: [Reply("So far", finish="sensitive")], 1, 1,
           "withheld the rest", "So far", CHAT),
-    Quirk("a content filter before any word", lambda: [Reply("", finish="content_filter")], 1, 1,
+    Quirk("a content filter before any text", lambda: [Reply("", finish="content_filter")], 1, 1,
           "withheld the answer", ""),
-    Quirk("a pause", lambda: [Reply("Part one.", finish="pause_turn"), Reply(DONE)], 2, 0, "Part one.",
+    Quirk("stop reason `pause_turn`", lambda: [Reply("Part one.", finish="pause_turn"), Reply(DONE)], 2, 0, "Part one.",
           wires=MESSAGES),
     Quirk("an empty answer, twice", lambda: [Reply("")] * 2, 2, 75, "empty answer", ""),
     Quirk("an empty answer, once", lambda: [Reply(""), Reply(DONE)], 2, 0, "empty answer"),
-    Quirk("reasoning only", lambda: [THINKS] * 2, 2, 75, "reasoning only: let me see", ""),
-    Quirk("an HTML page", lambda: [_body(b"<html>Log in</html>", "text/html")] * 2, 2, 75, "<html>Log in</html>", ""),
-    Quirk("cut off, three times", lambda: [CUT] * 3, 3, 75, "cut its answer off", ""),
-    Quirk("cut off in the text, once", lambda: [CUT, Reply(DONE)], 2, 0, "cut its answer off"),
-    Quirk("cut off in a call", lambda: [
+    Quirk("reasoning without an answer, twice", lambda: [THINKS] * 2, 2, 75, "reasoning only: let me see", ""),
+    Quirk("an HTML page instead of an answer, twice", lambda: [_body(b"<html>Log in</html>", "text/html")] * 2, 2, 75,
+          "<html>Log in</html>", ""),
+    Quirk("a stream that is cut off, three times", lambda: [CUT] * 3, 3, 75, "cut its answer off", ""),
+    Quirk("a stream that is cut off in the text, once", lambda: [CUT, Reply(DONE)], 2, 0, "cut its answer off"),
+    Quirk("a stream that is cut off in a call, once", lambda: [
         Reply(calls=(Call("write_file", {"path": "cut.txt", "content": "x"}),), finish=None), Reply(DONE)], 2, 0,
         "cut its answer off"),
-    Quirk("the connection breaks", lambda: [Reply(DONE, wire=Wire(reset_at=150)), Reply(DONE)], 2, 0, "broke off"),
-    Quirk("too many requests", lambda: [Refusal(429, "slow down", headers={"retry-after": "0"}), Reply(DONE)], 2, 0,
-          "no more requests for now (429)"),
-    Quirk("too many requests for an hour", lambda: [Refusal(429, "slow down", headers={"retry-after": "3600"})], 1, 75,
+    Quirk("a connection reset, once", lambda: [Reply(DONE, wire=Wire(reset_at=150)), Reply(DONE)], 2, 0, "broke off"),
+    Quirk("rate limit (429), once", lambda: [Refusal(429, "slow down", headers={"retry-after": "0"}), Reply(DONE)],
+          2, 0, "no more requests for now (429)"),
+    Quirk("rate limit (429) for an hour", lambda: [Refusal(429, "slow down", headers={"retry-after": "3600"})], 1, 75,
           "(429)", ""),
-    Quirk("the service fails", lambda: [Refusal(503, "busy")] * 5, 5, 75, "overloaded (503)", ""),
-    Quirk("an error in the stream", lambda: [_body(OVERLOADED), Reply(DONE)], 2, 0, "Overloaded"),
-    Quirk("an error in the stream that names no kind", lambda: [_body(b'data: {"error": "boom"}\n\n')] * 3, 3, 75,
+    Quirk("status 503, five times", lambda: [Refusal(503, "busy")] * 5, 5, 75, "overloaded (503)", ""),
+    Quirk("an error event in the stream, once", lambda: [_body(OVERLOADED), Reply(DONE)], 2, 0, "Overloaded"),
+    Quirk("an error event without a type, three times", lambda: [_body(b'data: {"error": "boom"}\n\n')] * 3, 3, 75,
           "boom", ""),
-    Quirk("an error that stands alone, status 200", lambda: [_json({"code": "X", "message": "url error"})] * 3, 3, 75,
-          "url error", ""),
-    Quirk("an error that stands alone in the stream", lambda: [
+    Quirk("an error object with status 200, three times", lambda: [_json({"code": "X", "message": "url error"})] * 3,
+          3, 75, "url error", ""),
+    Quirk("an event with only an error message, once", lambda: [
         _body(b'data: {"choices": [{"delta": {"content": "Hel"}}]}\n\ndata: {"msg": "idle"}\n\ndata: [DONE]\n\n'),
         Reply(DONE)], 2, 0, "idle", wires=CHAT),
-    Quirk("an error in its choice", lambda: [_raw(end="error", error={"code": 502, "message": "idle"}), Reply(DONE)],
+    Quirk("an error object in the choice, once", lambda: [
+        _raw(end="error", error={"code": 502, "message": "idle"}), Reply(DONE)],
           2, 0, "idle", wires=CHAT),
-    Quirk("the key is refused", lambda: [Refusal(401, "bad key")], 1, 1, "(401)", ""),
-    Quirk("no credit, in the stream", lambda: [_body(UNPAID)], 1, 1, "pay first", ""),
-    Quirk("no credit, status 200", lambda: [
+    Quirk("an invalid key (401)", lambda: [Refusal(401, "bad key")], 1, 1, "(401)", ""),
+    Quirk("no credit, as an error event", lambda: [_body(UNPAID)], 1, 1, "pay first", ""),
+    Quirk("no credit, with status 200", lambda: [
         _json({"choices": None, "base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}})], 1, 1,
         "insufficient balance", "", CHAT),
-    Quirk("no credit", lambda: [Refusal(402, "pay first")], 1, 1, "pay first", ""),
-    Quirk("another address", lambda: [Refusal(302, headers={"location": "http://other.test/"})], 1, 1,
+    Quirk("no credit (402)", lambda: [Refusal(402, "pay first")], 1, 1, "pay first", ""),
+    Quirk("a redirect to another host", lambda: [Refusal(302, headers={"location": "http://other.test/"})], 1, 1,
           "redirects to http://other.test/", ""),
-    Quirk("no tools", lambda: _refuse_if("does not support tools", lambda body: "tools" in body), 2, 0,
+    Quirk("tools are not supported", lambda: _refuse_if("does not support tools", lambda body: "tools" in body), 2, 0,
           "does not support tools: it can answer"),
-    Quirk("no tools, called an unknown model (404)", lambda: _no_endpoint, 2, 0, "does not support tools", wires=CHAT),
-    Quirk("no tools, called a failure of the server (500)", lambda: lambda got: Refusal(
+    Quirk("tools are not supported, reported as an unknown model (404)", lambda: _no_endpoint, 2, 0,
+          "does not support tools", wires=CHAT),
+    Quirk("tools are not supported, reported as a server error (500)", lambda: lambda got: Refusal(
         500, "tools param requires --jinja flag") if "tools" in got.body else Reply(DONE), 2, 0, "not support tools",
         wires=CHAT),
-    Quirk("no system role", lambda: _refuse_if(
+    Quirk("the system role is not supported", lambda: _refuse_if(
         "System role not supported", lambda body: body["messages"][0]["role"] == "system"), 2, wires=CHAT),
-    Quirk("no `stream_options`", lambda: _refuse_if(
+    Quirk("`stream_options` is not supported", lambda: _refuse_if(
         "unknown field stream_options", lambda body: "stream_options" in body), 2, 0, "does not accept stream_options",
         wires=CHAT),
-    Quirk("an answer that may not be as long", lambda: _limit_output(
+    Quirk("`max_tokens` exceeds the service's maximum", lambda: _limit_output(
         4_096, "the valid range of max_tokens is [1, 4096]"), 2, wires=CHAT),
-    Quirk("no `additionalProperties`", lambda: _refuse_if(
+    Quirk("`additionalProperties` is not supported", lambda: _refuse_if(
         "Unknown name additionalProperties at 'tools[0].parameters'", lambda body: "additionalProperties" in str(body)),
         2, 0, "does not accept additionalProperties", wires=CHAT),
-    Quirk("no content that is `null`", lambda: _strict_about(
+    Quirk("`null` content is not supported", lambda: _strict_about(
         "", "invalid message content type: <nil>", lambda one: one.get("content", "") is None), 3, 0, "List .",
         wires=CHAT),
-    Quirk("no text beside calls", lambda: _strict_about(
+    Quirk("text beside calls is not supported", lambda: _strict_about(
         "I look.", "Assistant message must have either content or tool_calls, but not both.",
         lambda one: "tool_calls" in one and bool(one["content"])), 3, 0, "List .", wires=CHAT),
-    Quirk("no streams", lambda: _refuse_if("stream: not supported", lambda body: body.get("stream")), 2, 0,
-          "does not accept stream", wires=CHAT),
+    Quirk("streaming is not supported", lambda: _refuse_if("stream: not supported", lambda body: body.get("stream")),
+          2, 0, "does not accept stream", wires=CHAT),
 )  # fmt: skip
 
 
@@ -284,13 +287,13 @@ def table() -> str:
         f"| {quirk.requests} | {quirk.code} | {quirk.answer or '-'} | {f'`{quirk.seen}`' if quirk.seen else '-'} |"
         for quirk in QUIRKS
     ]
-    head = "| what comes | wire | requests paid | exit of `-p` | answer shown | line shown |"
+    head = "| response | wire | requests paid | exit of `-p` | answer shown | line shown |"
     return "\n".join([head, "|---|---|---:|---:|---|---|", *rows])
 
 
 def page() -> str:
     """Return the page with the table regenerated."""
-    before, _, _ = PAGE.read_text(encoding="utf-8").partition("| what comes |")
+    before, _, _ = PAGE.read_text(encoding="utf-8").partition("| response |")
     return f"{before}{table()}\n"
 
 
