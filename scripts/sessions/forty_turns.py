@@ -50,18 +50,18 @@ class Turn:
 
 
 _ROUND = (
-    Turn("what does the module of ids do?", ("cat " + FILE,), "It makes ids. See [P-2]."),
-    Turn("print the id there", (COMPILES, (f"{_DOC}Ids", f"print 'id'\n{_DOC}Ids"), COMPILES), "As [P-3] says.",
+    Turn("what does the ids module do?", ("cat " + FILE,), "It parses ids. See [P-2]."),
+    Turn("print the id in it", (COMPILES, (f"{_DOC}Ids", f"print 'id'\n{_DOC}Ids"), COMPILES), "As [P-3] says.",
          (False, 1.0), tags="nnxn"),
-    Turn("is it red?", (COMPILES,), "It is, as before. [P-1] shows it."),
-    Turn("mend it", ((f"print 'id'\n{_DOC}Ids", f"{_DOC}Ids"), COMPILES), "It compiles, as [P-1] wants.", (True, 1.0),
+    Turn("does it compile?", (COMPILES,), "No, as before. [P-1] shows it."),
+    Turn("fix it", ((f"print 'id'\n{_DOC}Ids", f"{_DOC}Ids"), COMPILES), "It compiles, as [P-1] requires.", (True, 1.0),
          tags="hnnn"),
-    Turn("put a word better", ((f"{_DOC}Ids", f"{_DOC}Ids, short"), COMPILES, (f"{_DOC}Ids, short", f"{_DOC}Ids")),
+    Turn("improve the docstring", ((f"{_DOC}Ids", f"{_DOC}Ids, short"), COMPILES, (f"{_DOC}Ids, short", f"{_DOC}Ids")),
          "Done.", (True, 0.5), tags="hnnn"),
-    Turn("read the plan", ("cat PLAN",), "There is none."),
-    Turn("is the log there?", ("ls nowhere/", "ls nowhere/"), "No log."),
-    Turn("print it all the same?", (), "I would, by [P-3].", mark="bad", tags="nnxn"),
-    Turn("look at the sessions", (), "They are listed in [P-2].", mark="no"),
+    Turn("read PLAN", ("cat PLAN",), "There is no such file."),
+    Turn("is there a log?", ("ls nowhere/", "ls nowhere/"), "No log."),
+    Turn("should it print the id?", (), "I would, by [P-3].", mark="bad", tags="nnxn"),
+    Turn("what is a session?", (), "A list, see [P-2].", mark="no"),
     Turn("no, run the tests", (TESTS,), "They pass, by [P-4].", mark="good", tags="nnnh"),
 )  # fmt: skip
 TURNS = _ROUND * 4

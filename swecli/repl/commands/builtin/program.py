@@ -130,7 +130,7 @@ async def _memory(ctx: CommandContext, args: str) -> None:
         ctx.screen.warn(notice)
 
 
-@command(usage="[WISH]")
+@command(usage="[FOCUS]")
 async def _init(ctx: CommandContext, args: str) -> None:
     """Have the assistant write an AGENTS.md for this repository"""
     there = next((name for name in INSTRUCTION_FILES if (ctx.runtime.cwd / name).is_file()), "")
@@ -144,7 +144,7 @@ _USE_JOBS = "Use /jobs, /jobs show N, /jobs stop N or /jobs stop all"
 
 @command(usage="[show N|stop N|stop all]", concurrent="*")
 async def _jobs(ctx: CommandContext, args: str) -> None:
-    """List the commands in the background, show the output of one, or stop it"""
+    """List background commands, show the output of one, or stop it"""
     known, (word, _, name) = ctx.runtime.agent.ctx.jobs, args.lower().partition(" ")
     job = known.find(f"job-{name.strip()}")
     if not args and not known.all:
@@ -197,7 +197,7 @@ async def _cost(ctx: CommandContext, args: str) -> None:
 
 @command(usage="[DAYS]", concurrent="*")
 async def _stats(ctx: CommandContext, args: str) -> None:
-    """Show what all sessions took in the last 30 (or DAYS) days"""
+    """Show the tokens and cost of all sessions in the last 30 (or DAYS) days"""
     # late: as above
     from swecli.repl.actions.insight import format_stats  # noqa: PLC0415
 
@@ -210,7 +210,7 @@ async def _stats(ctx: CommandContext, args: str) -> None:
 
 @command(usage="[QUERY]", concurrent="*")
 async def _sql(ctx: CommandContext, args: str) -> None:
-    """Ask the database by SQL, read-only (alone: list the views and their columns)"""
+    """Query the database in SQL, read-only (alone: list the views and their columns)"""
     # late: as above
     from swecli.playbook.action import ActionResult  # noqa: PLC0415
     from swecli.store.views import run_query  # noqa: PLC0415

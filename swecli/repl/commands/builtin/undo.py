@@ -36,7 +36,7 @@ async def _undo(ctx: CommandContext, args: str) -> None:
 
 @command(aliases=("restore",), usage=f"[T7] {_PARTS_USAGE}")
 async def _rewind(ctx: CommandContext, args: str) -> None:
-    """Go back to before a turn: choose which, and what of it (also Esc Esc)"""
+    """Go back to before a turn: choose the turn and the parts (also Esc Esc)"""
     history, (word, parts) = _require_history(ctx), _parse_args(args)
     number = ctx.runtime.session.resolve_turn(word)
     await ctx.wait_for_background()
