@@ -196,10 +196,10 @@ class Reader:
         return state
 
     def reductions(self, session_id: str, newest: int | None = None) -> list[Reduction]:
-        """Load the reduction that began the current epoch and those after it that were not undone, oldest first; with
-        `newest` that many of all, undone ones too, newest first."""
-        opening = "SELECT max(number) FROM reduction WHERE session_id = :id AND NOT undone AND opens"
-        which, order = f"AND NOT undone AND number >= coalesce(({opening}), 0)", "number"
+        """Load the reduction that began the current epoch and those after it that were not undone, oldest first; no
+        others are read (`ix_reduction_session`). With `newest`, load that many, undone ones too, newest first."""
+        opening = "SELECT max(number) FROM reduction WHERE session_id = :id AND undone = 0 AND opens = 1"
+        which, order = f"AND undone = 0 AND opens IN (0, 1) AND number >= coalesce(({opening}), 0)", "number"
         if newest is not None:
             which, order = "", "number DESC LIMIT :newest"
         rest = f"reduction WHERE session_id = :id {which} ORDER BY {order}"

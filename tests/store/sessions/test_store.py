@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
+from pathlib import Path
 
 import pytest
 
 from swecli.models.errors import DamagedDatabase
 from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
 from swecli.models.playbook import Delta, Op
+from swecli.store.reading import Reader
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import Database
-from swecli.store.tables.sessions import CallRow, InteractionRow, MessageRow, SessionRow
+from swecli.store.tables.sessions import CallRow, InteractionRow, MessageRow, ReductionRow, SessionRow
 
 Counter = Callable[[Database], AbstractContextManager[list[str]]]
 
@@ -121,6 +124,20 @@ def test_the_newest_rows_are_found_by_index(manager: SessionManager, statements:
                 db.connection().exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", ("x",) * statement.count("?")).all()
             )
             assert not [row for row in plan if str(row[-1]).startswith("SCAN")], statement
+
+
+def test_earlier_reductions_are_not_read(manager: SessionManager, path: Path) -> None:
+    store_long_session(manager, 10)
+    session, work = manager.session, list[int]()
+    for _ in range(2):
+        with manager.database.transaction() as db:
+            db.add_all([ReductionRow(session_id=session.id, how="window", opens=True) for _ in range(500)])
+        with closing(sqlite3.connect(path)) as connection:
+            steps = list[int]()
+            connection.set_progress_handler(lambda: steps.append(1), 10)  # noqa: B023
+            assert len(Reader(connection).reductions(session.id)) == 1
+        work.append(len(steps))
+    assert abs(work[1] - work[0]) <= 2, "steps of ten instructions of SQLite"
 
 
 @pytest.mark.parametrize("damage", ["role = 'nobody'", "created_at = 'yesterday'"])
