@@ -24,7 +24,7 @@ _MAX_SHOWN = 80  # characters of arguments in a hint
 
 def main() -> NoReturn:
     """Run swecli with the arguments of the process and exit."""
-    gc.set_threshold(50_000, 20, 50)  # the default would collect 240 times during imports, and find nothing
+    gc.set_threshold(250_000, 20, 50)  # imports create 190,000 objects and no garbage: collecting delays keys
     _replace_closed_streams()
     try:
         if (argv := sys.argv[1:]) in (["--version"], ["-V"]):  # scripts call this often: nothing is imported

@@ -4,8 +4,8 @@ dispatch submitted lines, one after another, to a command, the shell or the mode
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
-import threading
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
@@ -123,7 +123,9 @@ def _build(start: Start, ask: Ask) -> Runtime:
     import swecli.repl.render.renderer  # noqa: F401, PLC0415
     from swecli.app import build_runtime  # noqa: PLC0415
 
-    return build_runtime(start, ask)
+    runtime = build_runtime(start, ask)
+    gc.freeze()  # later collections skip what was loaded
+    return runtime
 
 
 _STORE_TIMEOUT = 10.0  # seconds to wait at the end for the store, to save a line that was sent before it was open
@@ -268,21 +270,3 @@ class Dispatcher:
                 await startup.processor.process_query(line.text)
         except Exception as error:  # noqa: BLE001
             self._program.report(error)
-
-
-_PAUSE, _TYPING_WINDOW = 0.002, 0.3  # seconds
-
-
-class ImportThrottle:
-    """A meta-path finder that throttles imports in other threads while the user types, so that keys stay responsive: a
-    pause before each module, and before the tokenizer, whose table is built in one step, until typing stops."""
-
-    def __init__(self, program: Program, prompt: PromptLine | DumbPrompt) -> None:
-        self._program, self._prompt = program, prompt
-
-    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
-        """Pause while the user types; never find a module."""
-        wait = threading.current_thread() is not threading.main_thread()
-        while wait and not self._program.working and time.monotonic() - self._prompt.last_key < _TYPING_WINDOW:
-            time.sleep(_PAUSE)
-            wait = fullname == "tiktoken"

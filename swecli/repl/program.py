@@ -216,7 +216,7 @@ class Background:
 
     async def reflect_pending(self, learning: LearningService) -> None:
         """Reflect on pending turns of earlier runs; a new turn waits for one of them at most."""
-        pending = learning.pending()
+        pending = await asyncio.to_thread(learning.pending)  # its first queries are compiled for 20 ms
         self.show(await learning.check_anchors())
         for item in pending:
             async with self._reflecting:

@@ -14,7 +14,7 @@ from prompt_toolkit.output import Output
 
 from swecli import __version__
 from swecli.models.errors import SwecliError
-from swecli.repl.dispatch import Build, Dispatcher, ImportThrottle, Startup
+from swecli.repl.dispatch import Build, Dispatcher, Startup
 from swecli.repl.footer import Footer
 from swecli.repl.input.dumb_prompt import DumbPrompt
 from swecli.repl.input.prompt import PromptLine
@@ -24,6 +24,8 @@ from swecli.repl.render.formatting import one_line, short_path
 if TYPE_CHECKING:
     from swecli.config.settings import Start
     from swecli.models.events import Event
+
+_SWITCH_INTERVAL = 0.001  # seconds until a thread that imports gives way to a key; Python's default is 0.005
 
 
 class REPL(Program):
@@ -52,8 +54,7 @@ class REPL(Program):
     async def run(self) -> int:
         """Read and run lines until the user quits. Returns the exit code."""
         loop = asyncio.get_running_loop()
-        throttle = ImportThrottle(self, self.prompt)
-        sys.meta_path.insert(0, throttle)
+        sys.setswitchinterval(_SWITCH_INTERVAL)
         loop.set_exception_handler(lambda _, what: self.report(what.get("exception") or what["message"]))
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self.quit, 128 + number)
@@ -68,7 +69,6 @@ class REPL(Program):
             if not self._code:  # else the terminal was closed, which ended the program
                 raise
         finally:
-            sys.meta_path.remove(throttle)
             working.cancel()
             await asyncio.wait([working])
             await self._close()

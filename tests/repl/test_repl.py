@@ -350,7 +350,8 @@ async def test_turns_without_a_reflection_are_learned_from_at_the_next_start() -
     runtime.sessions.begin_interaction("remember that commits are signed")
     runtime.sessions.finish_interaction("done")
     runtime.close()
-    played = await play("/playbook\r/status\rexit\r", start=replace(make_start(), resume=""))
+    # /redo waits for the reflection
+    played = await play("/redo\r/playbook\r/status\rexit\r", start=replace(make_start(), resume=""))
     assert "commits are signed" in played.text
     assert "nothing to reflect on" in played.text
 

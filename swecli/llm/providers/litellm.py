@@ -37,6 +37,7 @@ def load_litellm() -> Any:
         # late: takes seconds; the import lock waits for another thread that is loading it
         import litellm  # noqa: PLC0415
     finally:
+        gc.freeze()  # the next collection would stop all threads for a third of a second
         gc.enable()
     litellm.suppress_debug_info = True
     litellm.telemetry = False

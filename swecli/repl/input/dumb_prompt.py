@@ -29,7 +29,7 @@ _MARK = "> "
 class DumbPrompt:
     """Has the methods of `PromptLine`; the terminal driver itself edits the line."""
 
-    color, link_root, size, last_key = False, None, (80, 24), float("-inf")
+    color, link_root, size = False, None, (80, 24)
 
     def __init__(self, program: Program, start: Start) -> None:
         self.history, self.theme = LineHistory(start.paths.history), Theme("none", {})
