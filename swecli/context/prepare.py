@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -184,9 +185,8 @@ def _epoch_messages(session: Session, epoch: Epoch, edits: Sequence[Edits], quer
 
 
 def _pinned_messages(session: Session, number: int) -> list[ApiMessage]:
-    stored = session.context.pinned.get(number)
-    if stored is None:
-        stored = [message for message in session.messages if message.interaction == number]
+    first, last = (bisect_left(session.messages, n, key=lambda m: m.interaction) for n in (number, number + 1))
+    stored = session.context.pinned.get(number) or session.messages[first:last]
     return add_keys((api for message in stored for api in message.to_api()), number)
 
 

@@ -153,7 +153,7 @@ SELECT
   session_id AS session_id,
   interaction AS turn,
   trust AS trust, -- whose words they are
-  kind AS kind, -- `outcome` or `tag` for a verdict, "" for other evidence
+  kind AS kind, -- `outcome`, `tag`, `before` (imported counts), `faded` (turns held back), "" for other evidence
   tag AS tag, -- `helpful`, `harmful` or `neutral`
   created_at AS created_at
 FROM evidence;
@@ -184,7 +184,7 @@ SELECT
   message AS message, -- the problem
   improvement AS improvement, -- how to fix it
   evidence AS evidence, -- the code quoted by the reviewer
-  verified AS verified, -- 1 if its lines exist, 0 if not, NULL if not compared
+  verified AS verified, -- 1 if it matches its file, 0 if not, NULL if not compared
   state AS state, -- `open`, `refuted`, `gone`, `fixed`, `regressed` or `dismissed`
   reason AS reason, -- the reason for its state
   fixes AS fixes, -- number of times it was fixed
